@@ -1,7 +1,7 @@
-// Package spillway holds the words that all packages of the module share:
+// Package spillway holds the types that all packages of the module share:
 // priorities, rejections and their reasons, and the error of a drain that ran
-// out of time. It decides nothing; start with package limiter (may this work
-// run now?) or workerpool (on which goroutine?).
+// out of time. The package makes no decisions. Start with package limiter (may
+// the work run now?) or package workerpool (on which goroutine does it run?).
 package spillway
 
 import (
@@ -16,11 +16,11 @@ import (
 )
 
 // Priority orders work that competes for the same capacity. The zero value is
-// Normal, so work that says nothing is neither favoured nor sacrificed.
+// Normal, so work without a priority is neither favoured nor shed first.
 type Priority int8
 
 const (
-	Low      Priority = iota - 1 // shed first: batch, prefetch, retries of others
+	Low      Priority = iota - 1 // shed first: batch work, prefetches, retries of other callers
 	Normal                       // the zero value
 	High                         // shed after Normal
 	Critical                     // shed last
@@ -42,9 +42,9 @@ func (p Priority) String() string {
 	return fmt.Sprintf("priority(%d)", int8(p))
 }
 
-// ParsePriority returns the priority that String calls by that name: low, normal,
-// high or critical, in upper or lower case. It takes no number: how many priorities
-// there are may change.
+// ParsePriority returns the priority whose String is text: low, normal, high or
+// critical, in upper or lower case. ParsePriority accepts no numbers, because the
+// number of priorities may change.
 func ParsePriority(text string) (Priority, error) {
 	for p := Low; p <= Critical; p++ {
 		if strings.EqualFold(text, p.String()) {
@@ -54,11 +54,11 @@ func ParsePriority(text string) (Priority, error) {
 	return Normal, fmt.Errorf("spillway: unknown priority %.20q: use low, normal, high or critical", text)
 }
 
-// MarshalText returns what String does, so that JSON and logs have the name, as a key of
-// a map too.
+// MarshalText returns the text of String, so that JSON and logs contain the name, also
+// where a priority is the key of a map.
 func (p Priority) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText is ParsePriority. An error leaves the priority as it was.
+// UnmarshalText parses text as [ParsePriority] does. An error leaves the priority unchanged.
 func (p *Priority) UnmarshalText(text []byte) error {
 	parsed, err := ParsePriority(string(text))
 	if err == nil {
@@ -67,8 +67,8 @@ func (p *Priority) UnmarshalText(text []byte) error {
 	return err
 }
 
-// WithPriority returns a context that carries p to every limiter and pool the
-// work passes on its way. It allocates; middleware calls it once a request.
+// WithPriority returns a context that carries p to every limiter and pool that the
+// work passes through. WithPriority allocates; middleware calls it once per request.
 func WithPriority(ctx context.Context, p Priority) context.Context {
 	w := carry.In(ctx)
 	w.Priority = int8(p)
@@ -83,16 +83,16 @@ func PriorityFrom(ctx context.Context) Priority {
 	return Normal
 }
 
-// WithCost returns a context that says how many slots the work takes, to every limiter
-// that it passes on its way. Below one means one; a limiter's own bounds apply. It
-// allocates.
+// WithCost returns a context that carries n, the number of slots that the work takes, to
+// every limiter that the work passes through. An n below one means one. The bounds of each
+// limiter apply. WithCost allocates.
 func WithCost(ctx context.Context, n int) context.Context {
 	w := carry.In(ctx)
 	w.Cost = int32(min(max(n, 1), math.MaxInt32))
 	return w
 }
 
-// CostFrom returns the cost that ctx carries, or 0 if it says none.
+// CostFrom returns the cost that ctx carries, or 0 if ctx carries none.
 func CostFrom(ctx context.Context) int {
 	if w := carry.From(ctx); w != nil {
 		return int(w.Cost)
@@ -100,18 +100,18 @@ func CostFrom(ctx context.Context) int {
 	return 0
 }
 
-// WithKind returns a context that says of which kind the work is, such as a route or the name
-// of a query, to every limiter and pool that it passes on its way. Work is compared with
-// work of its kind: with what takes about as long. There may be any number of names, of which
-// a limiter tells the most frequent apart, about twenty; it shows them nowhere. An empty
-// name says nothing. It allocates.
+// WithKind returns a context that carries the kind of the work, such as a route or the name
+// of a query, to every limiter and pool that the work passes through. Work is compared with
+// work of the same kind, which should take about as long. The number of names is not bounded.
+// A limiter distinguishes the most frequent names, about twenty, and shows names nowhere. An
+// empty name means no kind. WithKind allocates.
 func WithKind(ctx context.Context, name string) context.Context {
 	w := carry.In(ctx)
 	w.Kind = name
 	return w
 }
 
-// KindFrom returns the kind that ctx carries, or "" if it says none.
+// KindFrom returns the kind that ctx carries, or "" if ctx carries none.
 func KindFrom(ctx context.Context) string {
 	if w := carry.From(ctx); w != nil {
 		return w.Kind
@@ -119,19 +119,19 @@ func KindFrom(ctx context.Context) string {
 	return ""
 }
 
-// ErrRejected is matched by every *Rejection: errors.Is(err, ErrRejected) tells
-// work that was refused from work that was tried and failed.
+// ErrRejected is matched by every *Rejection: errors.Is(err, ErrRejected) distinguishes
+// refused work from work that was started and failed.
 var ErrRejected = errors.New("spillway: rejected")
 
-// Rejection reports work that was never started, why, and what the caller may
-// do. A Rejection is immutable and may be shared by many callers at once; its
-// durations are rounded to the steps of a table, so that refusing allocates
-// nothing.
+// Rejection reports work that was never started, the reason, and what the caller may
+// do. A Rejection is immutable and may be shared by many callers at once. Limiters and
+// pools round RetryAfter to the steps of a table, so that a refusal without a wait
+// allocates nothing.
 type Rejection struct {
 	Reason     Reason
-	Cause      string        // the name of the user's signal when Reason is Signal, or of the lease when it is Budget; else empty
-	RetryAfter time.Duration // when capacity is expected; zero means no advice
-	Waited     time.Duration // how long the caller waited before that
+	Cause      string        // with Signal: the user's signal; with Budget: the cause of the lease; else empty
+	RetryAfter time.Duration // time until capacity is expected; zero means no advice
+	Waited     time.Duration // how long the caller waited before the refusal
 }
 
 func (r *Rejection) Error() string {
@@ -148,23 +148,23 @@ func (r *Rejection) Error() string {
 // Is reports whether target is ErrRejected.
 func (r *Rejection) Is(target error) bool { return target == ErrRejected }
 
-// Reason says why work was refused. Reasons may be added: treat one that is not
-// known as a lack of capacity.
+// Reason says why work was refused. Reasons may be added: treat an unknown reason as
+// a lack of capacity.
 type Reason uint8
 
 // The reasons, in the order in which reports list them.
 const (
-	QueueFull        Reason = iota + 1 // as many wait as may wait
+	QueueFull        Reason = iota + 1 // no slot is free, and the queue is full or the caller may not wait
 	WaitTooLong                        // waited, or would have to wait, longer than allowed
 	DeadlineTooClose                   // the caller's deadline leaves no time for the work
 	Preempted                          // a more important caller took the place in the queue
 	Memory                             // the heap is too close to its limit
 	Scheduler                          // runnable goroutines wait too long for a processor
-	Signal                             // a user's signal; Rejection.Cause names it
-	Quota                              // this caller's own share is used up
-	Budget                             // this process's share of what replicas share is used up, or over; Rejection.Cause names it
-	Draining                           // the intake is closed, what was accepted is being finished
-	Closed                             // closed
+	Signal                             // a user's signal; Rejection.Cause names the signal
+	Quota                              // the caller's own share is used up
+	Budget                             // the lease on a shared budget is used up or expired; Rejection.Cause names it
+	Draining                           // the intake is closed while accepted work finishes
+	Closed                             // the limiter or pool is closed
 )
 
 var reasons = [...]string{
@@ -173,7 +173,7 @@ var reasons = [...]string{
 	Quota: "quota", Budget: "budget", Draining: "draining", Closed: "closed",
 }
 
-// Reasons returns every reason, in order. Metrics use it to list them all.
+// Reasons returns every reason, in the order of the constants. Metrics list all reasons with it.
 func Reasons() []Reason {
 	all := make([]Reason, 0, len(reasons)-1)
 	for r := QueueFull; int(r) < len(reasons); r++ {
@@ -190,12 +190,12 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason(%d)", uint8(r))
 }
 
-// MarshalText returns what String does, so that JSON and logs have the name, as a key of
-// a map too.
+// MarshalText returns the text of String, so that JSON and logs contain the name, also
+// where a reason is the key of a map.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText takes what MarshalText returns for a reason that exists. An error leaves
-// the reason as it was.
+// UnmarshalText accepts the text that MarshalText returns for a known reason. An error
+// leaves the reason unchanged.
 func (r *Reason) UnmarshalText(text []byte) error {
 	for i, name := range reasons {
 		if name != "" && name == string(text) {
@@ -223,13 +223,13 @@ func (e *DrainError) Unwrap() error { return e.Cause }
 // PanicError carries a panic out of a goroutine that no caller waits for, or whose
 // owner asked for errors instead of panics.
 type PanicError struct {
-	Value any    // what was passed to panic
+	Value any    // the argument of panic
 	Stack []byte // the stack of the goroutine that panicked, as debug.Stack prints it
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack) }
 
-// Unwrap returns the panic's value when it is an error.
+// Unwrap returns the panic's value if the value is an error, else nil.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err

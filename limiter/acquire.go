@@ -11,7 +11,7 @@ import (
 	"github.com/spillway-go/spillway/internal/gate"
 )
 
-// acquire asks the gate, and waits if it must.
+// acquire asks the gate, and waits if the gate queues the caller.
 func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit, error) {
 	ctxErr := ctx.Err()
 	if Mode(l.mode.Load()) == Off && !l.shut.Load() {
@@ -24,7 +24,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 		}
 	}
 	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never, Traits: r.traits()}
-	if r.Kind != "" && l.gate != nil { // of the zero Limiter lock says what is wrong
+	if r.Kind != "" && l.gate != nil { // the zero Limiter panics in lock, with a message
 		a.Kind = l.gate.KindOf(r.Kind)
 	}
 	if end, ok := ctx.Deadline(); ok {
@@ -103,7 +103,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	return l.wait(ctx, w, expires, recheck, changes)
 }
 
-// traits are what is special about the request.
+// traits returns the gate's flags for the options of the request.
 func (r *Request) traits() (t gate.Traits) {
 	if r.Long {
 		t = gate.Long
@@ -117,8 +117,8 @@ func (r *Request) traits() (t gate.Traits) {
 	return t
 }
 
-// grant lets every waiter run that may run now, and ends Drain when nothing is
-// left. Whatever may have made room calls it. The caller holds the lock.
+// grant starts every waiter that may run now, and ends Drain when no work is left.
+// Every operation that may have made room calls grant. The caller holds the lock.
 func (l *Limiter) grant(now time.Duration) {
 	forced := Mode(l.mode.Load()) != Enforce
 	for l.gate.Queued() > 0 && !l.leaseOver(now) {
@@ -154,7 +154,7 @@ func (l *Limiter) drop(g *gate.Waiter, reason spillway.Reason) {
 	l.wake(w)
 }
 
-// dropAll refuses all that wait. The caller holds the lock.
+// dropAll refuses all waiters and returns their number. The caller holds the lock.
 func (l *Limiter) dropAll() (n int) {
 	for {
 		next := l.gate.Drop()
@@ -166,12 +166,12 @@ func (l *Limiter) dropAll() (n int) {
 	}
 }
 
-// wake tells a waiter the end of its wait once the lock is free: to make a
-// goroutine run takes longer than all that is done under the lock.
+// wake schedules the notification of w for after the unlock, because waking a
+// goroutine takes longer than all work under the lock.
 func (l *Limiter) wake(w *waiter) { w.next, l.woken = l.woken, w }
 
-// changed is called after all but a rejection: answers that were kept no longer
-// hold, and the limit may be another.
+// changed is called after every operation except a rejection. It forgets the memos,
+// which no longer hold, and publishes a changed limit.
 func (l *Limiter) changed() {
 	if l.memos.live {
 		l.memos.forget()

@@ -11,20 +11,20 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// careful calls a law of the user's, which is called under the lock of the limiter. A panic that
-// went on from there would leave the lock taken and the decision half made. It is kept
-// until the lock is free, and raised in a caller of the limiter. The limit stays what the law
-// said last. All but broke is guarded by the lock.
+// careful wraps a user-defined law. The limiter calls the law under its lock, so a panic would
+// leave the lock held and the decision half made. careful keeps the panic until the lock is
+// released, and raise panics in a caller of the limiter. The limit stays the law's last one.
+// The lock guards all fields except broke.
 type careful struct {
 	law     limit.Law
-	forgets limit.Forgetter // the law, or nil
+	forgets limit.Forgetter // the law as a Forgetter, or nil
 	said    int
 	panics  int
 	broke   atomic.Pointer[spillway.PanicError] // not raised yet
 }
 
-// carefully returns the law to use: that of the user, or a careful one around it. The laws of
-// package limit call nobody.
+// carefully returns the law to use: the law itself if its type is from package limit, else a
+// careful wrapper. The laws of package limit call no user code.
 func carefully(law limit.Law) (limit.Law, *careful) {
 	of := reflect.TypeOf(law)
 	if of.Kind() == reflect.Pointer {
@@ -38,7 +38,7 @@ func carefully(law limit.Law) (limit.Law, *careful) {
 	return c, c
 }
 
-// catch is deferred around each call of the law.
+// catch recovers and keeps a panic of the law; each call of the law defers catch.
 func (c *careful) catch() {
 	if p := recover(); p != nil {
 		c.panics++
@@ -93,7 +93,7 @@ func (c *careful) Why() (why string) {
 	return limit.ReporterOf(c.law).Why()
 }
 
-// raise lets a panic of the law go on, once, in a caller that holds no lock.
+// raise panics with the kept panic of the law, once. The caller holds no lock.
 func (l *Limiter) raise() {
 	if l.careful != nil {
 		if p := l.careful.broke.Swap(nil); p != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// fragile is a law of a user's whose limit moves with each end of work, and that panics in
-// the method that breaks says, so many times.
+// fragile is a user-defined law. Its limit changes with each end of work. It panics in the
+// method breaks, as often as times says.
 type fragile struct {
 	n      int
 	breaks string
@@ -45,8 +45,8 @@ func breaking(l *Limiter, f *fragile, method string, n int) {
 	l.mu.Unlock()
 }
 
-// panicking counts the panics that go on to the only caller of a limiter, and sees that the
-// limiter is not locked after any.
+// panicking counts the panics that reach the only caller of a limiter, and checks that the
+// limiter is not locked after a panic.
 type panicking struct {
 	t *testing.T
 	l *Limiter
@@ -71,7 +71,7 @@ func (p *panicking) try(do func()) {
 	do()
 }
 
-// It did so under the lock: the limiter was locked for ever, Stats included.
+// Regression: a law panicked under the lock, and the limiter was locked for ever.
 func TestALawThatPanicsLocksNothingAndCostsNoSlot(t *testing.T) {
 	for _, method := range (*fragile)(nil).methods() {
 		t.Run(method, func(t *testing.T) {
@@ -118,8 +118,8 @@ func TestALawThatAlwaysPanicsCostsNoSlot(t *testing.T) {
 	atRest(t, l)
 }
 
-// Work that ends while the lock is held is entered by whoever holds it: a goroutine that has
-// nothing to do with it, and that nobody may watch over.
+// The end of work while the lock is held is settled by the lock holder: a goroutine unrelated
+// to the work, which may have no recover.
 func TestAPanicOfALawFindsACallerOfWork(t *testing.T) {
 	law := &fragile{n: 2}
 	l := configured(t, Config{Law: law})
@@ -167,7 +167,7 @@ func TestAWaiterWhoseLawPanicsLeavesNothing(t *testing.T) {
 			synctest.Wait()
 			breaking(l, law, method, 2)
 			count(func() { p.Done(nil) })
-			synctest.Wait() // nobody is at it
+			synctest.Wait() // all goroutines wait
 			if !l.mu.TryLock() {
 				t.Fatal("the limiter is locked")
 			}
@@ -181,7 +181,7 @@ func TestAWaiterWhoseLawPanicsLeavesNothing(t *testing.T) {
 	}
 }
 
-// anonymous is a signal that panics when it is asked for its name.
+// anonymous is a signal that panics in Name until named is set.
 type anonymous struct{ named bool }
 
 func (a *anonymous) Level() float64 { return 2 }

@@ -11,76 +11,78 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Config says what a Limiter does. The zero value works.
+// Config configures a Limiter. The zero value works.
 type Config struct {
-	// Name labels this limiter in metrics and reports.
+	// Name labels the limiter in metrics and reports.
 	Name string
 
-	// Law decides how much may run at once. Nil means limit.NewAdaptive, which
-	// finds out. The limiter owns the law: one value serves one limiter.
+	// Law decides how much may run at once. Nil means limit.NewAdaptive, which learns the
+	// limit, or limit.NewPassive in a dry run. The limiter owns the law: one value serves
+	// one limiter.
 	//
-	// A panic of a law of your own goes on, as a *spillway.PanicError with the law's
-	// stack, in the next Acquire that admits work, end of a permit or Stats, whose
-	// caller need not be the one whose work it was. It costs no slot and leaves the limit
-	// as it was, and the law is asked again. Stats().State counts such panics.
+	// A panic of a user-defined law is raised again, as a *spillway.PanicError with the
+	// law's stack, by New, the next Acquire that admits work, the next end of a permit or
+	// Stats. The panic may reach a caller whose work did not cause it. A panic costs no
+	// slot and leaves the limit unchanged, and the limiter calls the law again.
+	// Stats().State counts such panics.
 	Law limit.Law
 
-	// QueueSize is how many callers may wait. Zero means 16,384: a caller that
-	// would wait too long is refused long before, so this only bounds memory.
-	// Negative means that no caller waits.
+	// QueueSize is how many callers may wait. Zero means 16,384, which only bounds
+	// memory: a caller that would wait too long is refused long before the queue is
+	// full. Negative means that no caller waits.
 	QueueSize int
 
-	// MaxWait bounds every wait, also where the deadline is later. Zero means 10
-	// seconds, for a backend that hangs: work that would wait longer than a short
-	// burst takes to pass is refused long before. It cannot be negative. A caller that
-	// must not wait uses TryAcquire.
+	// MaxWait bounds every wait, also if the deadline is later. Zero means 10 seconds,
+	// for a backend that hangs: work that would wait longer than a short burst lasts is
+	// refused long before. MaxWait cannot be negative. A caller that must not wait uses
+	// TryAcquire.
 	//
-	// Without it, work waits in a burst for at most eight pieces of work one after the
-	// other; without a deadline for half as long and at most a second, but 100 ms in any
-	// case. Once demand has exceeded the capacity for five times that, it waits for
-	// about one piece of work.
+	// Shorter bounds apply without MaxWait. In a burst, work waits at most eight typical
+	// service times, or three times the time of slow work if that is longer. Work without
+	// a deadline waits half as long, at most a second. Either bound is at least 100 ms.
+	// Once demand has exceeded the capacity for five times the bound, work waits for about
+	// one service time.
 	MaxWait time.Duration
 
-	// Mode is Enforce unless said otherwise. It can be changed at any time.
+	// Mode is the initial mode; zero means Enforce. SetMode changes the mode at any time.
 	Mode Mode
 
-	// MaxRefused is the share of arrivals that may be refused for lack of
-	// capacity, below 1, over the last ten seconds; beyond it work is admitted over
-	// the limit. Zero means
-	// that there is no such bound. Work that could not meet its deadline even if it
-	// ran at once is refused all the same.
+	// MaxRefused is the share of the arrivals of the last ten seconds, below 1, that may
+	// be refused for lack of capacity. Beyond that share, work is admitted over the
+	// limit. Zero means no bound. Work that could not meet its deadline even if it
+	// started at once is refused all the same.
 	MaxRefused float64
 
 	// Signals press the limit down for reasons that latency does not show. One
 	// value serves one limiter.
 	Signals []Signal
 
-	// SlowStart is for a process that starts cold: from the first arrival the
-	// limit grows in a straight line over this time, from one slot to what it would
-	// be without. Zero means none.
+	// SlowStart is for a process that starts cold. From the first arrival the limit
+	// grows linearly, over the duration SlowStart, from one slot to its full value.
+	// Zero means no slow start.
 	SlowStart time.Duration
 
-	// LeakAfter finds permits that were never ended: one that is older is
-	// reported once, with the place that acquired it. Zero means off, and costs
-	// nothing; otherwise every admission records its call stack. Reports are
-	// made while the limiter is used, and by Stats.
+	// LeakAfter finds permits that were never ended: a permit older than LeakAfter is
+	// reported once, with its call site. Zero means off and costs nothing; otherwise
+	// every admission records its call stack. Reports are made while the limiter is
+	// used, and by Stats.
 	LeakAfter time.Duration
-	// OnLeak receives the reports; nil means that only Stats shows them.
+	// OnLeak receives the leak reports; nil means that only Stats shows leaks.
 	OnLeak func(Leak)
 
-	// Observer is told of decisions as they are made; nil costs nothing. It is
-	// copied.
+	// Observer receives decisions as they are made; nil costs nothing. New copies
+	// the Observer.
 	Observer *Observer
 }
 
 const (
 	defaultMaxWait = 10 * time.Second
-	longestWait    = forever / 4 // for ever, and other times can be added to it
+	longestWait    = forever / 4 // in effect for ever; adding other times does not overflow
 	defaultQueue   = 16384
 	forever        = time.Duration(math.MaxInt64)
 )
 
-// check returns all that is wrong with the configuration.
+// check returns all errors in the configuration.
 func (cfg *Config) check() error {
 	var wrong []error
 	fault := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("limiter: "+format, args...)) }
@@ -115,8 +117,8 @@ func (cfg *Config) check() error {
 	return errors.Join(wrong...)
 }
 
-// claim takes the law and the signals for this limiter, and says which have an
-// owner. The law comes last, because a claim on it is for ever.
+// claim takes ownership of the signals and the law for the limiter. It returns an error
+// for each that has an owner. The law comes last, because a claim on a law is final.
 func (cfg *Config) claim() (wrong []error) {
 	var mine []ownable
 	for i, s := range cfg.Signals {
@@ -139,20 +141,20 @@ func (cfg *Config) claim() (wrong []error) {
 	return wrong
 }
 
-// ownable is a signal that knows whether it has an owner.
+// ownable is a signal that at most one limiter can own.
 type ownable interface {
 	claim() bool
 	unclaim()
 }
 
-// owned is an ownable signal's mark.
+// owned records whether a signal has an owner.
 type owned struct{ taken atomic.Bool }
 
 func (o *owned) claim() bool { return o.taken.CompareAndSwap(false, true) }
 func (o *owned) unclaim()    { o.taken.Store(false) }
 
-// isNil reports whether v is nothing, or a nil pointer: what a constructor returns
-// beside an error that was not looked at.
+// isNil reports whether v is nil or a nil pointer. A constructor returns a nil
+// pointer beside an error that the caller may have ignored.
 func isNil(v any) bool {
 	r := reflect.ValueOf(v)
 	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()

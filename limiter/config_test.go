@@ -33,7 +33,7 @@ func TestNewSaysWhichFieldIsWrong(t *testing.T) {
 	}
 }
 
-// It used to name the first only, and the next after that was put right.
+// Regression: New named only the first fault of a configuration.
 func TestNewNamesAllThatIsWrong(t *testing.T) {
 	_, err := New(Config{MaxWait: -1, MaxRefused: 2, SlowStart: -1, LeakAfter: -1, Mode: 7, Signals: []Signal{nil}})
 	if err == nil || strings.Count(err.Error(), "limiter: ") != 6 || strings.Count(err.Error(), "\n") != 5 {
@@ -41,7 +41,7 @@ func TestNewNamesAllThatIsWrong(t *testing.T) {
 	}
 }
 
-// Two limiters used to tell one law of their work, each with numbers of its own.
+// Regression: two limiters shared one law, each with its own numbering of the work.
 func TestALawOrSignalServesOneLimiter(t *testing.T) {
 	aimd, err := limit.NewAIMD(limit.AIMDConfig{})
 	if err != nil {
@@ -51,12 +51,12 @@ func TestALawOrSignalServesOneLimiter(t *testing.T) {
 		if _, err := New(Config{Law: law, MaxWait: -1}); err == nil {
 			t.Fatal("a negative wait")
 		}
-		configured(t, Config{Law: law}) // what failed has not taken it
+		configured(t, Config{Law: law}) // a failed New has not claimed the law
 		if _, err := New(Config{Law: law}); err == nil || !strings.Contains(err.Error(), "another limiter") {
 			t.Errorf("a second limiter with %T: %v", law, err)
 		}
 	}
-	shared := limit.NewFixed(3) // it learns nothing
+	shared := limit.NewFixed(3) // a fixed law learns nothing
 	configured(t, Config{Law: shared})
 	configured(t, Config{Law: shared})
 

@@ -11,9 +11,9 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// A dry run that starts under overload, and is enforced after eight seconds. What a
-// backend of ten slots then does takes a second, because 1,500 are in it; the demand
-// was 50 and more until the last of them had ended, where 3 are offered.
+// A dry run starts under overload and is enforced after eight seconds. Work in the backend of
+// ten slots then takes a second, because 1,500 pieces of work are in it. Regression: at three
+// times the capacity, Demand was 50 and more until the last piece had ended.
 func TestDemandIsHonestInADryRunAndAfterIt(t *testing.T) {
 	for _, load := range []float64{0.5, 1.5, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -53,17 +53,17 @@ func TestDemandIsHonestInADryRunAndAfterIt(t *testing.T) {
 	}
 }
 
-// Of a service that does nothing the demand was that of what it had done before, or zero
-// if there was nothing before: 0.1 to 1.0, which reads as room for more.
+// Regression: Demand of a service that did nothing was that of its earlier work, or zero without
+// earlier work. Values of 0.1 to 1.0 looked like free capacity.
 func TestDemandIsFarAboveOneWhereNothingIsDone(t *testing.T) {
 	const died = 5 * time.Second
 	one, many := limiter.Config{Law: limit.NewFixed(1)}, limiter.Config{Law: limit.NewFixed(100)}
 	for name, c := range map[string]struct {
 		cfg     limiter.Config
-		healthy time.Duration // how long
+		healthy time.Duration // how long the service works
 		rate    float64
-		patient bool // callers give work an hour
-		lease   bool // it is over from then on
+		patient bool // callers wait an hour
+		lease   bool // the lease ends after healthy
 	}{
 		"one slot, which hangs from the start on": {cfg: one, rate: 50, patient: true},
 		"one slot, which hangs":                   {cfg: one, healthy: died, rate: 50, patient: true},
@@ -114,7 +114,7 @@ func TestDemandIsFarAboveOneWhereNothingIsDone(t *testing.T) {
 					t.Errorf("%s: after %v without anything done the demand is %.2f", name, at.Round(time.Second), got)
 				}
 			}
-			cancel() // what hangs ends
+			cancel() // ends the work that hangs
 			l.EndLease()
 			ctx = t.Context()
 			offer(time.Since(began)+20*time.Second, true)

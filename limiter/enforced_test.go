@@ -10,15 +10,15 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// witness is the adaptive law, and checks at each event that what it is told is
-// enforced is what the limiter enforces.
+// witness is the adaptive law. At each event witness checks that Load.Enforced is the
+// limit that the limiter enforces.
 type witness struct {
 	*limit.Adaptive
 	t      *testing.T
 	lim    *Limiter // nil while New runs
 	events int
-	above  int // events at which more was enforced than the law's own limit
-	below  int // and less
+	above  int // events with an enforced limit above the law's own limit
+	below  int // events with an enforced limit below the law's own limit
 }
 
 func (w *witness) check(what string, load limit.Load, want int) {
@@ -34,7 +34,7 @@ func (w *witness) check(what string, load limit.Load, want int) {
 }
 
 func (w *witness) Admit(at time.Duration, load limit.Load) {
-	// Work that is admitted over the limit shows that as much is allowed.
+	// For work admitted over the limit, Enforced is at least InFlight.
 	w.check("admit", load, max(w.lim.gate.Limit(), w.lim.gate.InFlight()))
 	w.Adaptive.Admit(at, load)
 }
@@ -59,8 +59,8 @@ func watched(t *testing.T, cfg Config) (*Limiter, *witness) {
 	return w.lim, w
 }
 
-// busy sends more work than a backend of so many slots can do, 20 ms each, for d,
-// and calls each every 10 ms.
+// busy sends work of 20 ms for the duration d, more than a backend with the given slots
+// can do, and calls each every 10 ms.
 func busy(t *testing.T, l *Limiter, slots int, d time.Duration, each func(passed time.Duration)) {
 	backend := make(chan struct{}, slots)
 	start := time.Now()
@@ -93,7 +93,7 @@ func TestTheAdaptiveLawIsToldWhatIsEnforced(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg          Config
 		change       func(l *Limiter)
-		above, below bool // what the law must have met
+		above, below bool // whether the law must have seen such events
 	}{
 		"its own limit": {},
 		"lower bound":   {change: func(l *Limiter) { _ = l.SetBounds(40, 0) }, above: true},
@@ -118,8 +118,8 @@ func TestTheAdaptiveLawIsToldWhatIsEnforced(t *testing.T) {
 	}
 }
 
-// The estimate of a dry run holds the limit up while the adaptive law finds its
-// own: fully for a second, then less and less.
+// The estimate of a dry run is a lower bound while the adaptive law finds its own limit:
+// in full for a second, then fading.
 func TestTheAdaptiveLawIsToldOfTheEstimateThatFades(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Mode: DryRun})
@@ -130,7 +130,7 @@ func TestTheAdaptiveLawIsToldOfTheEstimateThatFades(t *testing.T) {
 		l.released()
 		w := &witness{Adaptive: limit.NewAdaptive(), t: t, lim: l}
 		l.lock(l.now())
-		l.law = w // in the place of the one that has just begun
+		l.law = w // replaces the law that SetMode has just started
 		l.gate.SetLaw(w)
 		l.unlock()
 		last, own := l.Limit(), 0
@@ -148,13 +148,13 @@ func TestTheAdaptiveLawIsToldOfTheEstimateThatFades(t *testing.T) {
 	})
 }
 
-// While less is enforced than it wants the law tries nothing, so the line goes to
-// where it began.
+// The law starts no trials while its limit is not enforced in full, so the slow start ends at
+// the law's initial limit.
 func TestSlowStartIsAStraightLineToTheAdaptiveLawsOwnLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const span = 5 * time.Second
 		l, w := watched(t, Config{SlowStart: span})
-		time.Sleep(time.Hour) // before the first arrival nothing is warmed up
+		time.Sleep(time.Hour) // the slow start begins only with the first arrival
 		seen := map[int]bool{}
 		busy(t, l, 40, span, func(passed time.Duration) {
 			seen[l.Limit()] = true
@@ -175,9 +175,9 @@ func (s *stepwise) Limit() int                       { return s.n }
 func (s *stepwise) Admit(time.Duration, limit.Load)  {}
 func (s *stepwise) Observe(limit.Sample, limit.Load) {}
 
-// The share of a slow start used to be taken of what the law wanted at the last
-// arrival; when it cut its limit, all of that was enforced. And a lower bound above
-// the law's limit was reached in one leap, at the end.
+// Regression: the share of a slow start was a share of the law's limit at the last arrival, so
+// a cut limit was enforced in full. A lower bound above the law's limit was reached in one
+// leap, at the end.
 func TestSlowStartIsTheShareOfWhatTheLimitWouldBe(t *testing.T) {
 	law := &stepwise{n: 100}
 	l := configured(t, Config{Law: law, SlowStart: 10 * time.Second})
@@ -207,7 +207,7 @@ func TestSlowStartIsTheShareOfWhatTheLimitWouldBe(t *testing.T) {
 	}
 }
 
-// A scrape before the first arrival used up the slow start.
+// Regression: a call of Stats before the first arrival used up the slow start.
 func TestStatsDoesNotBeginTheSlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := New(Config{Law: limit.NewFixed(100), SlowStart: 10 * time.Second})

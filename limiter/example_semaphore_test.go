@@ -43,7 +43,7 @@ func ExamplePermit_Long() {
 	// Output: slots: 0 streams: 1
 }
 
-// Metrics and a log hear of the same limiter.
+// Metrics and a log observe the same limiter.
 func ExampleObservers() {
 	metrics := &limiter.Observer{Ended: func(limiter.End) { fmt.Println("counted") }}
 	log := &limiter.Observer{Ended: func(e limiter.End) { fmt.Println("logged:", e.Outcome) }}

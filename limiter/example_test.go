@@ -12,7 +12,7 @@ import (
 
 func charge(context.Context) error { return nil }
 
-// The usual way: one call that survives errors, panics and Goexit.
+// The usual way: Do releases the slot also after errors, panics and Goexit.
 func ExampleLimiter_Do() {
 	lim, err := limiter.New(limiter.Config{})
 	if err != nil {
@@ -68,7 +68,7 @@ func ExampleKeyed() {
 	// POST /patients 1
 }
 
-// A figure that latency does not show early enough, such as how long callers wait
+// A gauge measures a figure that latency does not show early enough, such as the wait
 // for a connection of a pool. Memory and Scheduler come with the package.
 func ExampleGauge() {
 	poolWait := func() float64 { return 0.250 } // seconds; from sql.DBStats, for example

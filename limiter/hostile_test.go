@@ -14,9 +14,9 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Everything that a request can say, in every mode, while modes and bounds change: at
-// each look every priority's ledger closes, they add up to the whole, no count falls,
-// and in the end nothing is left.
+// Requests with all options, in every mode, while modes and bounds change. In each snapshot the
+// counts of every priority balance and add up to the totals, and no count falls. In the end no
+// work is left.
 func TestTheLedgerOfEachPriorityClosesInEveryMode(t *testing.T) {
 	var would, ended atomic.Uint64
 	l := configured(t, Config{QueueSize: 6, Observer: Observers(
@@ -116,7 +116,8 @@ func TestTheLedgerOfEachPriorityClosesInEveryMode(t *testing.T) {
 	}
 }
 
-// Where an int has 32 bits, the sum of two of the largest costs was below zero: both ran.
+// Regression: with 32-bit ints the sum of two largest costs overflowed, and both pieces of work
+// ran.
 func TestTheLargestCostsAreCountedInEveryMode(t *testing.T) {
 	for _, mode := range []Mode{Enforce, DryRun} {
 		l := configured(t, Config{Mode: mode, QueueSize: -1, MaxRefused: 0.5})
@@ -139,7 +140,7 @@ func TestTheLargestCostsAreCountedInEveryMode(t *testing.T) {
 	}
 }
 
-// A limiter that was Off went on to admit after Close and during Drain.
+// Regression: a limiter with mode Off admitted after Close and during Drain.
 func TestNothingIsAdmittedOnceTheIntakeIsClosed(t *testing.T) {
 	for _, reason := range []spillway.Reason{spillway.Closed, spillway.Draining} {
 		for _, mode := range []Mode{Enforce, DryRun, Off} {
@@ -177,7 +178,7 @@ func TestNothingIsAdmittedOnceTheIntakeIsClosed(t *testing.T) {
 			if s := l.Stats(); s.Rejected != 5 || s.RejectedBy[reason] != 5 {
 				t.Errorf("%v, %v: %+v", mode, reason, s)
 			}
-			l.SetMode(Off) // opens nothing
+			l.SetMode(Off) // does not reopen the intake
 			if _, err := l.Acquire(t.Context()); err == nil {
 				t.Errorf("%v, %v: admitted after a change of the mode", mode, reason)
 			}

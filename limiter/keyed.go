@@ -13,57 +13,57 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// KeyedConfig says what a family of limiters does. The zero value works.
+// KeyedConfig configures a family of limiters. The zero value works.
 type KeyedConfig struct {
 	// New returns the configuration for the limiter of a key; nil means the zero
-	// Config. A Name left empty becomes the key. Each call returns a Law, Signals
-	// and so on of its own. Callers that use a new key at the same time may each
-	// call it; one of the limiters is kept.
+	// Config. An empty Name becomes the key. Each call returns a Law, Signals and so
+	// on of its own. Callers that use a new key at the same time may each call New; one
+	// of the limiters is kept.
 	New func(key string) Config
 
-	// MaxKeys is how many limiters there are at most, beside the shared one; zero
-	// means 1024. For one more, an idle one makes room, the one that was not used
-	// for longest; what it learned is forgotten, and what it counted unless a KeyedWatch
-	// is told.
+	// MaxKeys is the maximum number of limiters beside the shared limiter; zero means
+	// 1024. A further key evicts the least recently used idle limiter. The state that
+	// the evicted limiter has learned is lost; its counts are lost unless a KeyedWatch
+	// receives the limiter.
 	MaxKeys int
 }
 
 const (
 	defaultMaxKeys = 1024
-	// Overflow is the key of the shared limiter: it is passed to KeyedConfig.New, and
-	// work that asks for it has that limiter.
+	// Overflow is the key of the shared limiter. Overflow is passed to KeyedConfig.New,
+	// and work with the key Overflow uses the shared limiter.
 	Overflow = "(overflow)"
-	// lookBack is how many old limiters are asked whether they are idle before a
-	// new key has to use the shared one.
+	// lookBack is how many of the least recently used limiters are checked for idleness
+	// before a new key has to use the shared limiter.
 	lookBack = 16
 )
 
 // Keyed is a family of limiters: one for each route, dependency or tenant. Its
-// memory is bounded: when every limiter has work, further keys share one more,
-// so that a caller that makes up keys cannot make up capacity without end. It is
-// safe for concurrent use and has no goroutine. NewKeyed makes one: the zero Keyed
-// panics and says so.
+// memory is bounded: when every limiter has work, further keys share one extra
+// limiter, so that a caller that invents keys cannot create capacity without bound. A
+// Keyed is safe for concurrent use and has no goroutine. Create a Keyed with NewKeyed:
+// the zero Keyed panics with a message.
 type Keyed struct {
 	config  func(key string) Config
 	maxKeys int
 
 	mu     sync.Mutex
 	of     map[string]*keyed
-	recent *list.List // of *keyed, the latest used first; without the shared one
+	recent *list.List // of *keyed, most recently used first, without shared
 	shared *keyed     // nil until needed
 	closed spillway.Reason
-	mode   Mode // of all
-	moded  bool // it was set
+	mode   Mode // of all limiters, if moded
+	moded  bool // SetMode was called
 
 	watches []weak.Pointer[KeyedWatch]
 }
 
-// keyed is one limiter of a family. While users is above zero it stays.
+// keyed is one limiter of a family, and is not evicted while users is above zero.
 type keyed struct {
 	key   string
 	lim   *Limiter
 	users int
-	place *list.Element // nil: shared
+	place *list.Element // nil for the shared limiter
 }
 
 // NewKeyed returns an empty family.
@@ -81,8 +81,8 @@ func NewKeyed(cfg KeyedConfig) (*Keyed, error) {
 }
 
 // Acquire is Limiter.Acquire on the limiter of key, which stays in the family until
-// the permit ends. The error of a configuration that New refuses is returned as it is,
-// here and below.
+// the permit ends. If New refuses the configuration, Acquire and the methods below
+// return the error, wrapped with the key.
 func (k *Keyed) Acquire(ctx context.Context, key string) (Permit, error) {
 	return k.acquire(ctx, key, Request{}, true)
 }
@@ -107,7 +107,7 @@ func (k *Keyed) acquire(ctx context.Context, key string, r Request, mayWait bool
 	if err != nil {
 		return Permit{}, err
 	}
-	defer k.done(m) // then the limiter knows of the work, or there is none
+	defer k.done(m) // afterwards the limiter is not idle while the work runs
 	return m.lim.acquire(ctx, r, mayWait)
 }
 
@@ -126,9 +126,9 @@ func (k *Keyed) DoWith(ctx context.Context, key string, r Request, fn func(conte
 	return m.lim.DoWith(ctx, r, fn)
 }
 
-// Get returns the limiter of key, or the shared one. Use it at once and do not
-// keep it: a limiter without work may leave the family at any time, and would
-// then be one of two for its key.
+// Get returns the limiter of key, or the shared limiter. Use the limiter at once and
+// do not keep it: a limiter without work may leave the family at any time, and its key
+// may then have a second limiter.
 func (k *Keyed) Get(key string) (*Limiter, error) {
 	m, err := k.use(key)
 	if err != nil {
@@ -138,14 +138,14 @@ func (k *Keyed) Get(key string) (*Limiter, error) {
 	return m.lim, nil
 }
 
-// done ends a use.
+// done decrements the users of m.
 func (k *Keyed) done(m *keyed) {
 	k.mu.Lock()
 	m.users--
 	k.mu.Unlock()
 }
 
-// lock takes the lock of a family that NewKeyed made.
+// lock takes the lock of the family. It panics if NewKeyed did not make the family.
 func (k *Keyed) lock() {
 	if k.of == nil {
 		panic("limiter: a Keyed is made by NewKeyed")
@@ -153,7 +153,7 @@ func (k *Keyed) lock() {
 	k.mu.Lock()
 }
 
-// use returns the member for key with one user more.
+// use returns the member for key and increments its users.
 func (k *Keyed) use(key string) (m *keyed, err error) {
 	for m == nil && err == nil {
 		m, err = k.tryUse(key)
@@ -161,13 +161,13 @@ func (k *Keyed) use(key string) (m *keyed, err error) {
 	return m, err
 }
 
-// tryUse is use, and returns nil if the room it found was taken, or the mode was
-// changed or the family closed meanwhile.
+// tryUse is one attempt of use. It returns nil if meanwhile another key took the free
+// place, the mode was changed or the family was closed.
 func (k *Keyed) tryUse(key string) (*keyed, error) {
 	k.lock()
 	mode, moded, closed := k.mode, k.moded, k.closed
 	m := k.find(key)
-	room := m == nil && key != Overflow && k.room() // two of that key could not be told apart
+	room := m == nil && key != Overflow && k.room() // Overflow is only the key of the shared limiter
 	if m == nil && !room && k.shared != nil {
 		m = k.shared
 		m.users++
@@ -186,7 +186,7 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 	if !room {
 		key = Overflow
 	}
-	// The caller's code runs without the lock; another caller may be faster.
+	// User code runs without the lock; meanwhile another caller may add the key.
 	cfg := k.config(key)
 	cfg.Name = cmp.Or(cfg.Name, key)
 	if moded {
@@ -196,7 +196,7 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("limiter of key %q: %w", key, err)
 	}
-	if closed != 0 { // which may tell an observer
+	if closed != 0 { // closeIntake may call an observer
 		lim.closeIntake(closed)
 	}
 
@@ -215,7 +215,7 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 	if m := k.find(key); m != nil {
 		return m, nil
 	}
-	if !k.room() { // many found the same room
+	if !k.room() { // other keys took the free place
 		return nil, nil
 	}
 	m = &keyed{key: key, lim: lim, users: 1}
@@ -224,7 +224,7 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 	return m, nil
 }
 
-// find returns the member of key with one user more, or nil.
+// find returns the member of key and increments its users, or returns nil.
 func (k *Keyed) find(key string) *keyed {
 	m := k.of[key]
 	if m != nil {
@@ -234,11 +234,11 @@ func (k *Keyed) find(key string) *keyed {
 	return m
 }
 
-// room reports whether there is, or can be made, room for one more.
+// room reports whether there is room for one more member, and evicts one if necessary.
 func (k *Keyed) room() bool { return len(k.of) < k.maxKeys || k.evict() }
 
-// evict forgets the idle limiter that was not used for longest. It looks at a
-// few only, and takes those with work to the front.
+// evict removes the least recently used idle limiter. It checks only lookBack limiters,
+// and moves limiters with work to the front.
 func (k *Keyed) evict() bool {
 	for range min(lookBack, k.recent.Len()) {
 		m := k.recent.Back().Value.(*keyed)
@@ -256,20 +256,19 @@ func (k *Keyed) evict() bool {
 func (l *Limiter) idleNow() bool {
 	l.lock(l.now())
 	idle := l.gate.Idle() && l.changes == nil
-	for l.free() { // the observer is told later, without the lock of the family
+	for l.free() { // changes are reported later, without the lock of the family
 	}
 	return idle
 }
 
-// members returns all limiters by name of their keys, the latest used first and
-// the shared one last.
+// members returns all members, the most recently used first and the shared one last.
 func (k *Keyed) members() []*keyed {
 	k.lock()
 	defer k.mu.Unlock()
 	return k.all()
 }
 
-// all is members, of a family that is locked.
+// all is members for a caller that holds the lock of the family.
 func (k *Keyed) all() []*keyed {
 	all := make([]*keyed, 0, len(k.of)+1)
 	for e := k.recent.Front(); e != nil; e = e.Next() {
@@ -281,8 +280,8 @@ func (k *Keyed) all() []*keyed {
 	return all
 }
 
-// All yields the key and the Stats of every limiter that is there now, the shared
-// one under Overflow.
+// All yields the key and the Stats of every current limiter, the shared limiter under
+// Overflow.
 func (k *Keyed) All() iter.Seq2[string, Stats] {
 	return func(yield func(string, Stats) bool) {
 		for _, m := range k.members() {
@@ -293,8 +292,8 @@ func (k *Keyed) All() iter.Seq2[string, Stats] {
 	}
 }
 
-// SetMode changes the mode of every limiter, and those of later keys have it whatever
-// KeyedConfig.New says. A mode that does not exist changes nothing.
+// SetMode changes the mode of every limiter. Limiters of later keys have the same mode,
+// whatever the mode from KeyedConfig.New. An unknown mode changes nothing.
 func (k *Keyed) SetMode(m Mode) {
 	if m > Off {
 		return
@@ -303,7 +302,7 @@ func (k *Keyed) SetMode(m Mode) {
 	k.mode, k.moded = m, true
 	k.mu.Unlock()
 	for _, m := range k.members() {
-		for mode := k.modeNow(); m.lim.Mode() != mode; mode = k.modeNow() { // another call may have changed it
+		for mode := k.modeNow(); m.lim.Mode() != mode; mode = k.modeNow() { // another SetMode may come between
 			m.lim.SetMode(mode)
 		}
 	}
@@ -315,15 +314,16 @@ func (k *Keyed) modeNow() Mode {
 	return k.mode
 }
 
-// Open reports whether work is still taken in: false once Drain or Close was called.
+// Open reports whether the family accepts work: false once Drain or Close was called.
 func (k *Keyed) Open() bool {
 	k.lock()
 	defer k.mu.Unlock()
 	return k.closed == 0
 }
 
-// Drain drains every limiter, and those of later keys refuse from the start. All
-// must end before ctx does; the error is a *spillway.DrainError over all.
+// Drain drains every limiter. Limiters of later keys refuse from the start. If ctx ends
+// before all work has ended, the error is a *spillway.DrainError with the sums of all
+// limiters.
 func (k *Keyed) Drain(ctx context.Context) error {
 	k.close(spillway.Draining)
 	members := k.members()
@@ -344,7 +344,7 @@ func (k *Keyed) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Close closes every limiter, and those of later keys refuse from the start.
+// Close closes every limiter. Limiters of later keys refuse from the start.
 func (k *Keyed) Close() {
 	k.close(spillway.Closed)
 	for _, m := range k.members() {

@@ -66,7 +66,7 @@ func TestTheLeastRecentlyUsedIdleLimiterMakesRoom(t *testing.T) {
 func TestALimiterWithWorkIsNeverForgottenAndOtherKeysShareOne(t *testing.T) {
 	k := family(t, 2)
 	a, _ := k.Get("a")
-	permit := acquire(t, a) // taken with Get: only the limiter itself knows
+	permit := acquire(t, a) // via Get: the family does not know of the permit
 	_ = k.Do(t.Context(), "b", func(context.Context) error {
 		for i := range 50 {
 			if err := k.Do(t.Context(), fmt.Sprint("new", i), nothing); err != nil {
@@ -86,8 +86,8 @@ func TestALimiterWithWorkIsNeverForgottenAndOtherKeysShareOne(t *testing.T) {
 	}
 }
 
-// A caller that makes up keys may make up that of the shared limiter. There were two
-// of it then, and metrics added up the counts of one again and again.
+// A caller that invents keys may use the key of the shared limiter. Regression: there were two
+// limiters with the key, and metrics added the counts of one again and again.
 func TestTheKeyOfTheSharedLimiterIsNoKeyOfItsOwn(t *testing.T) {
 	k := family(t, 1)
 	if err := k.Do(t.Context(), Overflow, nothing); err != nil {
@@ -184,7 +184,7 @@ func TestAFamilyUnderConcurrentUseStaysBounded(t *testing.T) {
 	}
 }
 
-// Callers that use new keys at the same moment find the same room.
+// Callers that use new keys at the same time find the same free place.
 func TestManyNewKeysAtOnceDoNotExceedTheMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})

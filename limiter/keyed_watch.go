@@ -7,26 +7,27 @@ import (
 	"weak"
 )
 
-// KeyedWatch sees every limiter of a family once: All yields those that are there, and
-// the function that Keyed.Watch was given is called with each one that has left. It is
-// safe for concurrent use. The family keeps no KeyedWatch that nobody else has.
+// KeyedWatch sees every limiter of a family. All yields the current limiters, and the
+// function passed to Keyed.Watch is called once with each limiter that has left. A
+// KeyedWatch is safe for concurrent use. The family has only a weak reference to a
+// KeyedWatch.
 type KeyedWatch struct {
 	family  *Keyed
 	evicted func(key string, l *Limiter)
 
-	turn sync.Mutex // held by what tells evicted, and by All
-	gone []*keyed   // left the family, and evicted is not told; guarded by the family's lock
+	turn sync.Mutex // held during calls of evicted and during All
+	gone []*keyed   // left the family, not yet passed to evicted; guarded by the family's lock
 }
 
-// mostGone is how many limiters that have left wait for a reader, before a caller that
-// needs a new one tells of them.
+// mostGone is the length of KeyedWatch.gone from which on a caller that needs a new limiter
+// passes gone to evicted. Below mostGone, All does so.
 const mostGone = 8
 
-// Watch returns a KeyedWatch of the limiters that are there now and of those to come.
-// For each one that leaves the family evicted is called, one call at a time: by All, or by
-// a caller of the family that uses a new key, outside of the family's lock. The limiter has
-// no work any more, and what it has counted stays. It differs from a later one of the
-// same key, and the pointer tells which one it is.
+// Watch returns a KeyedWatch of the current limiters and of all later ones. The function
+// evicted is called for each limiter that leaves the family, one call at a time: by All, or
+// by a caller of the family that uses a new key, without the family's lock. The evicted
+// limiter has no work, and its counts stay. A later limiter of the same key is another
+// limiter; the pointer distinguishes the two.
 func (k *Keyed) Watch(evicted func(key string, l *Limiter)) *KeyedWatch {
 	if evicted == nil {
 		panic("limiter: Watch needs a function")
@@ -38,15 +39,16 @@ func (k *Keyed) Watch(evicted func(key string, l *Limiter)) *KeyedWatch {
 	return w
 }
 
-// All yields the key and the limiter of every member that is there now, the shared one
-// under Overflow. Before, evicted is called with those that have left since the last time;
-// during the loop it is not called. A loop inside of the loop would wait for itself.
+// All yields the key and the limiter of every current member, the shared limiter under
+// Overflow. Before the loop, All calls evicted with the limiters that have left since the
+// last call; evicted is not called during the loop. A nested loop over All of the same
+// KeyedWatch deadlocks.
 func (w *KeyedWatch) All() iter.Seq2[string, *Limiter] {
 	return func(yield func(string, *Limiter) bool) {
 		w.turn.Lock()
 		defer w.turn.Unlock()
 		w.family.lock()
-		all, gone := w.family.all(), w.gone // of one instant: each limiter is in one of the two
+		all, gone := w.family.all(), w.gone // one snapshot: each limiter is in all or in gone
 		w.gone = nil
 		w.family.mu.Unlock()
 		w.tell(gone)
@@ -58,7 +60,8 @@ func (w *KeyedWatch) All() iter.Seq2[string, *Limiter] {
 	}
 }
 
-// tell calls evicted, in turn. If that panics the rest is told later.
+// tell calls evicted with each member of gone. If evicted panics, the rest stays for a later
+// call. The caller holds turn.
 func (w *KeyedWatch) tell(gone []*keyed) {
 	defer func() {
 		if len(gone) > 0 {
@@ -74,7 +77,8 @@ func (w *KeyedWatch) tell(gone []*keyed) {
 	}
 }
 
-// left notes for all watches that m has left. The family is locked.
+// left adds m to gone of all watches, and removes watches that were garbage collected. The
+// caller holds the family's lock.
 func (k *Keyed) left(m *keyed) {
 	k.watches = slices.DeleteFunc(k.watches, func(p weak.Pointer[KeyedWatch]) bool {
 		w := p.Value()
@@ -85,7 +89,8 @@ func (k *Keyed) left(m *keyed) {
 	})
 }
 
-// behind returns the watches that should be told of what has left. The family is locked.
+// behind returns the watches with mostGone or more members in gone. The caller holds the
+// family's lock.
 func (k *Keyed) behind() (all []*KeyedWatch) {
 	for _, p := range k.watches {
 		if w := p.Value(); w != nil && len(w.gone) >= mostGone {
@@ -95,7 +100,7 @@ func (k *Keyed) behind() (all []*KeyedWatch) {
 	return all
 }
 
-// catchUp tells of what has left, unless another goroutine is about to.
+// catchUp passes gone to evicted, unless another goroutine holds turn.
 func (w *KeyedWatch) catchUp() {
 	if !w.turn.TryLock() {
 		return

@@ -12,7 +12,7 @@ import (
 type graves struct {
 	mu   sync.Mutex
 	of   map[*Limiter]bool
-	done uint64 // by them
+	done uint64 // work completed by the limiters that have left
 	t    *testing.T
 }
 
@@ -26,7 +26,7 @@ func (g *graves) evicted(key string, l *Limiter) {
 	g.done += l.Stats().Completed
 }
 
-// sum is what was done in the family, by those that are there and those that have left.
+// sum returns the completed work of the current limiters and of those that have left.
 func (g *graves) sum(w *KeyedWatch) (done uint64) {
 	before := uint64(0)
 	for key, l := range w.All() {
@@ -41,8 +41,8 @@ func (g *graves) sum(w *KeyedWatch) (done uint64) {
 	return before + done
 }
 
-// Callers make room for each other all the time while others look: each limiter is there
-// or has left, and what was done is in one of the two.
+// Keys evict each other all the time while readers watch. Each limiter, with its completed work,
+// is either current or has left.
 func TestAWatchSeesEveryLimiterOnce(t *testing.T) {
 	k := family(t, 4)
 	g := &graves{of: map[*Limiter]bool{}, t: t}

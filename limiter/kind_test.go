@@ -13,7 +13,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// listening is a law that hears of which class work is.
+// listening is a law that records the class of work.
 type listening struct {
 	limit.Law
 	admitted, ended []uint8
@@ -72,7 +72,7 @@ func TestTheKindIsToldByTheRequestOrTheContext(t *testing.T) {
 	atRest(t, l)
 }
 
-// Refusals that are repeated without asking the gate are counted for it by kind.
+// Refusals that are repeated without the gate are counted by kind, for the gate.
 func TestRepeatedRefusalsCountForTheKindThatWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, -1)
@@ -139,7 +139,7 @@ func TestManyKindsCostALimiterNothing(t *testing.T) {
 			runtime.ReadMemStats(&m)
 			return int64(m.HeapAlloc)
 		}
-		const many = 100_000 // of a million, package places
+		const many = 100_000 // package places tests a million
 		before := int64(0)
 		for i := range many {
 			work(fmt.Sprint("made up ", i))

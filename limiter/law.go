@@ -7,33 +7,33 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// overruling is what overrules the law: a lowest and a highest limit that the operator
-// set, a lease, a ramp for a cold start, and the estimate of a dry run, which fades while
-// the law of the enforcement finds out more. Signals are in press.
+// overruling holds everything that overrules the law, except signals, which are in press:
+// the operator's lower and upper bound, a lease, the ramp of a slow start, and the estimate
+// of a dry run, which fades while the law for enforcement learns.
 type overruling struct {
-	low, high int    // zero: no bound
-	leased    int    // the same, of a lease
-	lessor    string // and its cause
+	low, high int    // the operator's bounds; zero: no bound
+	leased    int    // upper bound of the lease; zero: no lease
+	lessor    string // cause of the lease
 
-	rampFor time.Duration // zero: none, or over
-	rampAt  time.Duration // when it began
+	rampFor time.Duration // duration of the slow start; zero: none, or over
+	rampAt  time.Duration // when the slow start began
 	began   bool
-	ramp    float64 // the share of it that has passed
+	ramp    float64 // the share of rampFor that has passed
 
-	inherited float64 // the limit of the law before; zero: none, or faded
-	floor     int     // what is left of it
+	inherited float64 // limit of the dry run's law; zero: none, or faded
+	floor     int     // lower bound that is left of inherited
 	fades     time.Duration
 }
 
-// handover is how long the limit of an estimate applies, for the first half in full. The
-// adaptive law finds its own in about a second.
+// handover is how long the estimate of a dry run is a lower bound, for the first half in
+// full. The adaptive law finds its own limit in about a second.
 const handover = 2 * time.Second
 
-// leastPart is the part of a limit that a slow start begins with: one slot.
+// leastPart is the part of the limit with which a slow start begins: one slot.
 const leastPart = 1e-9
 
-// lawFor is the default law. A dry run enforces nothing, so experiments would
-// teach nothing: there the passive estimator stands in.
+// lawFor returns the default law of a mode. A dry run enforces nothing, so trials would
+// show nothing: a dry run has the passive estimator.
 func lawFor(m Mode) limit.Law {
 	if m == DryRun {
 		return limit.NewPassive()
@@ -41,7 +41,7 @@ func lawFor(m Mode) limit.Law {
 	return limit.NewAdaptive()
 }
 
-// bounds are what overrules the law now.
+// bounds returns what overrules the law now.
 func (o *overruling) bounds(p *press) gate.Bounds {
 	b := gate.Bounds{Low: max(o.low, o.floor), High: o.high, Leased: o.leased, Cap: p.Cap, Pressed: p.reason}
 	if o.rampFor > 0 {
@@ -50,10 +50,10 @@ func (o *overruling) bounds(p *press) gate.Bounds {
 	return b
 }
 
-// bound lets what overrules the law overrule it. The caller holds the lock.
+// bound passes the current bounds to the gate. The caller holds the lock.
 func (l *Limiter) bound() { l.gate.SetBounds(l.over.bounds(&l.press)) }
 
-// overruledBy is what overrules the law now; empty: nothing does. The caller holds the
+// overruledBy describes what overrules the law now; empty: nothing. The caller holds the
 // lock.
 func (l *Limiter) overruledBy() string {
 	switch l.gate.Rule() {
@@ -74,7 +74,7 @@ func (l *Limiter) overruledBy() string {
 	return ""
 }
 
-// replaceLaw replaces a law of the limiter's choice by the one for the new mode.
+// replaceLaw replaces a default law by the default law of the new mode.
 func (l *Limiter) replaceLaw(now time.Duration, from, to Mode) {
 	if !l.ownLaw || (from == DryRun) == (to == DryRun) {
 		return
@@ -92,8 +92,8 @@ func (l *Limiter) replaceLaw(now time.Duration, from, to Mode) {
 // moving reports whether time alone changes the limit.
 func (o *overruling) moving() bool { return o.rampFor > 0 || o.inherited > 0 }
 
-// tick changes what time changes and reports whether that may allow more. The caller
-// holds the lock.
+// tick advances the slow start and the handover, and reports whether the limit has risen.
+// The caller holds the lock.
 func (l *Limiter) tick(now time.Duration) bool {
 	if !l.over.moving() {
 		return false
@@ -106,7 +106,7 @@ func (l *Limiter) tick(now time.Duration) bool {
 
 func (o *overruling) advance(now time.Duration) {
 	if o.inherited > 0 {
-		left := 2 * (o.fades - now).Seconds() / handover.Seconds() // all of it for the first half
+		left := 2 * (o.fades - now).Seconds() / handover.Seconds() // 1 or more in the first half
 		if o.floor = int(o.inherited * min(left, 1)); o.floor <= 0 {
 			o.inherited, o.floor = 0, 0
 		}

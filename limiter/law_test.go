@@ -21,7 +21,7 @@ func TestALawThatTakesOverSeesOnlyWhatItAdmitted(t *testing.T) {
 	}
 }
 
-// clockwork is a law that checks the contract of its times and numbers.
+// clockwork is a law that checks the order of its times and numbers.
 type clockwork struct {
 	limit.Law
 	t    *testing.T

@@ -9,21 +9,21 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Leak is a permit that was not ended in time. Where the oldest all stand at one Site
-// while callers wait, their work may wait for a second permit of the same limiter.
+// Leak is a permit that was not ended in time. If the oldest leaks all have one Site while
+// callers wait, the work of the leaks may wait for a second permit of the same limiter.
 type Leak struct {
-	Site     string        // where it was acquired: "function file:line"
-	Age      time.Duration // since it was admitted
+	Site     string        // where the permit was acquired: "function file:line"
+	Age      time.Duration // since the admission
 	Priority spillway.Priority
 }
 
-// callSite is the stack of an acquisition, resolved only when it is shown.
+// callSite is the call stack of an acquisition, resolved to names only in String.
 type callSite struct {
 	stack [16]uintptr
 	n     int
 }
 
-// mark records where the caller of the limiter stands.
+// mark records the call stack of the acquisition in the slot of p.
 func (l *Limiter) mark(p Permit) {
 	site := new(callSite)
 	site.n = runtime.Callers(2, site.stack[:])
@@ -48,8 +48,8 @@ func (c *callSite) String() string {
 	}
 }
 
-// leaks finds permits that are overdue, the oldest first, and those of them that
-// were not reported yet. The caller holds the lock.
+// leaks returns all overdue permits, oldest first, and the overdue permits that were
+// not reported before. It marks them as reported. The caller holds the lock.
 func (l *Limiter) leaks(now time.Duration) (all, fresh []Leak) {
 	if l.leakAfter == 0 {
 		return nil, nil
@@ -66,8 +66,8 @@ func (l *Limiter) leaks(now time.Duration) (all, fresh []Leak) {
 	return all, fresh
 }
 
-// unlockAndReport ends an operation that found leaks. They are reported once, so a
-// panic of the observer must not keep them back, nor one of OnLeak.
+// unlockAndReport ends an operation that found leaks. Each leak is reported only once,
+// so a panic of the observer or of OnLeak must not prevent the other reports.
 func (l *Limiter) unlockAndReport(leaks []Leak) {
 	defer l.report(leaks)
 	l.unlock()

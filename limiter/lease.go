@@ -8,7 +8,7 @@ import (
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
-// lease is a bound that somebody else grants, and that ends by itself.
+// lease is a bound of the limit that another party grants and that expires.
 type lease struct {
 	held  bool
 	slots int
@@ -17,22 +17,23 @@ type lease struct {
 	row   *refusal.Row
 }
 
-// nothing reports whether the lease leaves no slot at all.
+// nothing reports whether there is a lease that is without slots or has expired.
 func (s *lease) nothing(now time.Duration) bool { return s.held && (s.slots <= 0 || now >= s.until) }
 
-// SetLease bounds the limit by what somebody else grants for a time: a share of a
-// budget that replicas have in common. Until then at most so many slots are used, fewer
-// if the law or a bound says so. From then on, or with no slots, nothing starts until it
-// is called again: each arrival compares the time, so that a process that was paused
-// notices at its first. Callers that already wait go on waiting.
+// SetLease bounds the limit by a lease: a share of a budget that replicas have in common,
+// granted until a time. Before until, the limit is at most slots, and lower if the law or
+// a bound is lower. From until on, or without slots, no work starts until SetLease or
+// EndLease is called. Each arrival compares the time, so that a process that was paused
+// notices the expiry at its first arrival. Callers that already wait continue to wait.
 //
-// Work refused for it is rejected as Budget with this cause, and Config.MaxRefused does
-// not let it in. Work that costs more than all slots runs alone, as ever. A dry run
-// admits all, and takes a lease without slots for one of a single slot.
+// Work refused because of the lease is rejected as Budget with the given cause, and
+// Config.MaxRefused does not admit such work. Work that costs more than all slots runs
+// alone, as without a lease. A dry run admits all work, and treats a lease without slots
+// as a lease of one slot.
 func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 	now := l.lock(l.now())
 	defer l.unlock()
-	l.overruled = l.overruledBy() // until now
+	l.overruled = l.overruledBy() // before the change
 	row := l.lease.row
 	if row == nil || cause != l.lease.cause {
 		row = refusal.NewRow(spillway.Budget, cause)
@@ -43,7 +44,7 @@ func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 	l.grant(now)
 }
 
-// EndLease takes the bound of SetLease away.
+// EndLease removes the bound of SetLease.
 func (l *Limiter) EndLease() {
 	now := l.lock(l.now())
 	defer l.unlock()
@@ -54,14 +55,13 @@ func (l *Limiter) EndLease() {
 	l.grant(now)
 }
 
-// leaseOver reports whether no work may start for want of a lease. The caller holds the
-// lock.
+// leaseOver reports whether the lease lets no work start now. The caller holds the lock.
 func (l *Limiter) leaseOver(now time.Duration) bool {
 	return l.lease.nothing(now) && Mode(l.mode.Load()) == Enforce
 }
 
-// refuseLeased refuses an arrival for want of a lease, and unlocks. There is no advice:
-// when a lease will come nobody here knows.
+// refuseLeased refuses an arrival because of the lease, and unlocks. The rejection has no
+// advice, because the limiter does not know when the next lease comes.
 func (l *Limiter) refuseLeased(now time.Duration, p spillway.Priority) (Permit, error) {
 	l.gate.Refused(now, p, spillway.Budget)
 	rej := l.refusal.From(l.lease.row, 0)
@@ -69,7 +69,7 @@ func (l *Limiter) refuseLeased(now time.Duration, p spillway.Priority) (Permit, 
 	return l.rejected(p, rej)
 }
 
-// rowOf returns the rejections to refuse with.
+// rowOf returns the row of rejections for the decision d.
 func (l *Limiter) rowOf(d gate.Decision) *refusal.Row {
 	if d.Reason == spillway.Budget && l.lease.row != nil && l.gate.Rule() == gate.LeaseRules {
 		return l.lease.row

@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// leased fails unless err is a refusal for want of a lease with that cause.
+// leased fails unless err is a Budget refusal with the given cause.
 func leased(t *testing.T, err error, cause string) {
 	t.Helper()
 	if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.Budget || rej.Cause != cause {
@@ -135,7 +135,7 @@ func FuzzNothingStartsWithoutALease(f *testing.F) {
 						})
 					}()
 				}
-				synctest.Wait() // what was granted has begun
+				synctest.Wait() // granted work has begun
 			}
 			time.Sleep(time.Minute)
 			l.SetLease(8, time.Now().Add(time.Hour), "ours")

@@ -15,12 +15,12 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Work that does not look at its context returns nil also when its caller has left. That was a
-// success.
+// Work that ignores its context returns nil even when its caller has left. Regression: such an
+// end was a Success.
 func TestDoTellsAnswersThatNobodyWaitsFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		err      error
-		ctx      error // nil: it has not ended
+		ctx      error // nil: the context has not ended
 		want     limit.Outcome
 		returned error
 	}{
@@ -51,15 +51,16 @@ func TestDoTellsAnswersThatNobodyWaitsFor(t *testing.T) {
 
 var errOther = errors.New("no such patient")
 
-// Three times as much comes as ten slots can do, callers leave after a second, and handlers go on
-// all the same, as most do that compute. The limit stayed where nobody got an answer in time.
+// The load is three times the capacity of ten slots. Callers leave after a second, but handlers
+// go on, as most computing handlers do. Regression: the limit stayed at a value with which
+// nobody got an answer in time.
 func TestHandlersThatDoNotNoticeThatTheirCallerLeft(t *testing.T) {
 	const (
 		slots  = 10
 		takes  = 250 * time.Millisecond
 		stays  = time.Second
 		runs   = 60 * time.Second
-		counts = 20 * time.Second // from then on
+		counts = 20 * time.Second // from here on
 	)
 	good := 0.0
 	for seed := range uint64(3) {

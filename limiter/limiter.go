@@ -1,10 +1,10 @@
-// Package limiter decides whether work may run now: it is admitted, waits a
+// Package limiter decides whether work may run now: the work is admitted, waits a
 // bounded time, or is rejected with a reason and advice.
 //
 //	err := lim.Do(ctx, func(ctx context.Context) error { return call(ctx) })
 //
-// Do is the usual way: the slot comes back whatever the work does. Where the
-// work cannot be put into one function, take a Permit:
+// Do is the usual way: Do releases the slot whatever the work does. If the work
+// does not fit into one function, acquire a Permit:
 //
 //	permit, err := lim.Acquire(ctx)
 //	if err != nil {
@@ -15,29 +15,31 @@
 //	permit.Done(err) // finished: now it is a sample
 //	return err
 //
-// How much may run at once is found out by a control law (package limit). Callers
-// wait in strict order of priority, first come, first served within one; a caller
-// that would wait in vain is refused at once. How long it would take is predicted from work
-// of its kind: see Request.Kind.
+// A control law (package limit) finds out how much may run at once. Callers wait in
+// strict order of priority, first come, first served within a priority. A caller
+// that would wait in vain is refused at once. The times of work of the same kind
+// predict how long work will take: see Request.Kind.
 //
 // # Calls inside calls
 //
-// Work that holds a permit and asks the same limiter for another one waits for a slot that
-// only its like hold: Do inside Do, a handler behind a middleware that calls its database
-// through the middleware's limiter, or a service that calls another one which calls it
-// back. Under light load that goes well; once outer work has all slots, little or nothing is
-// done. A limiter cannot know: a context that told of the permit would be one more
-// allocation for each admission, and work that runs in several goroutines has no other
-// bound than what each of them asks for. So:
+// Work that holds a permit must not wait for a second permit of the same limiter. Examples
+// are Do inside Do, a handler behind a middleware that calls its database through the
+// middleware's limiter, and a service that calls another service which calls back. Under
+// light load such calls succeed. Once outer work holds all slots, it waits for slots that
+// only outer work can free, and little or nothing is done. A limiter cannot detect nested
+// calls: to carry the permit in a context would cost one more allocation for each admission,
+// and work in several goroutines is bounded only by the permits that each goroutine acquires.
+// So:
 //
 //   - Give each layer a limiter of its own: one in front of the handlers, one in front of each
-//     thing that they call.
-//   - Acquire once for all that one piece of work does, with its Cost, and pass the Permit, or
-//     let inner functions take for granted that their caller has acquired.
-//   - Where services call each other in a circle, let calls from inside have a limiter of
-//     their own, chosen by route, by header or by key (Keyed).
+//     dependency that the handlers call.
+//   - Acquire once for a whole piece of work, with its Cost. Pass the Permit to inner
+//     functions, or let inner functions assume that their caller has acquired.
+//   - Where services call each other in a circle, give the inner calls a limiter of their
+//     own, chosen by route, by header or by key (Keyed).
 //
-// Stats().State names this where nothing moves, or nearly all is lost, while work waits.
+// Stats().State names nested calls as a possible cause when work waits while no work ends or
+// nearly all work is lost.
 package limiter
 
 import (
@@ -54,46 +56,48 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Request says what an acquisition asks for. The zero value asks for what Acquire
-// does: one slot, with the priority and the kind of the context. Fields may be added.
+// Request describes what an acquisition asks for. The zero value takes priority, cost and
+// kind from the context, as Acquire does. Fields may be added.
 type Request struct {
-	// Priority overrides that of the context, unless it is zero, which is
-	// spillway.Normal. Work that is Normal whatever its context says takes a
-	// context that says so: spillway.WithPriority(ctx, spillway.Normal).
+	// Priority overrides the priority of the context, unless Priority is zero, which is
+	// spillway.Normal. To force Normal, pass the context
+	// spillway.WithPriority(ctx, spillway.Normal).
 	Priority spillway.Priority
-	// Cost is how many slots the work takes; zero means what the context says
-	// (spillway.WithCost), or one. Work that costs more than the whole limit runs alone. Where
-	// more important work keeps slots in use, slots are gathered for large work now and then,
-	// for about the time that slow work takes: whoever has the time waits until the large work
-	// has run, all others are admitted. So if most others have too little time, large work of
-	// low priority runs only when nothing else does.
+	// Cost is how many slots the work takes. Zero means the cost of the context
+	// (spillway.WithCost), or one slot. Work that costs more than the whole limit runs alone.
+	// While more important work keeps slots in use, the limiter now and then gathers free
+	// slots for large work, for about as long as slow work takes. Meanwhile arrivals with
+	// enough time wait until the large work has run; all other arrivals are admitted. So if
+	// most arrivals have too little time, large work of low priority runs only when nothing
+	// else runs.
 	Cost int
-	// Kind overrides that of the context, unless it is empty: work is compared with work of
-	// the same kind and priority (see spillway.WithKind). Without either it is of the kind
-	// of its priority and of the order of magnitude of its deadline.
+	// Kind overrides the kind of the context, unless Kind is empty. Work is compared with
+	// work of the same kind and priority (see spillway.WithKind). Work without a kind is
+	// compared with work of the same priority and order of magnitude of the deadline.
 	Kind string
-	// Long is for work that is long by nature: a stream, an export, a watch. It is
-	// admitted like other work, when there is room for its cost, but then holds no
-	// slot, is no sample for the law and enters no prediction: the limit bounds work
-	// that takes short times, and a stream for every slot would leave no room for it.
-	// So nothing here bounds how much long work runs: give it a limiter of its own,
-	// with limit.NewFixed, in which it is not Long. Drain waits for it, Stats counts
-	// it as LongInFlight, and it is not reported as a leak. Work that turns out to be long
-	// while it runs says so with Permit.Long.
+	// Long marks work that is long by nature: a stream, an export, a watch. Long work is
+	// admitted like other work, when there is room for its cost. Then long work holds no
+	// slot, gives the law no sample and enters no prediction: the limit bounds short work,
+	// and streams in all slots would leave no room for short work. So this limiter does
+	// not bound how much long work runs: give long work a limiter of its own, with
+	// limit.NewFixed, in which it is not Long. Drain waits for long work, Stats counts it
+	// as LongInFlight, and long work is not reported as a leak. Call Permit.Long for work
+	// that turns out to be long while it runs.
 	Long bool
-	// DryRun decides about this work and counts the decision, and neither refuses it
-	// nor makes it wait, although the mode is Enforce: to enforce for a part of the
-	// callers first. Once the limiter drains or is closed it is refused like other work.
+	// DryRun makes the limiter decide about the work and count the decision, but admit the
+	// work at once, although the mode is Enforce. Use DryRun to enforce for a part of the
+	// callers first. Once the limiter drains or is closed, the work is refused like other
+	// work.
 	DryRun bool
-	// OverShare says that the caller has more than its fair share of what runs. The
-	// work is admitted when there is room; where it would have to wait or be refused it
-	// is refused at once, as Quota. Config.MaxRefused does not count that.
+	// OverShare says that the caller has more than its fair share of the running work. The
+	// work is admitted when there is room. Work that would have to wait or be refused is
+	// refused at once, as Quota. Config.MaxRefused does not count such refusals.
 	OverShare bool
 }
 
-// Limiter bounds how much runs at once. It is safe for concurrent use and has
-// no goroutine. New makes one: the zero Limiter panics and says so. A Limiter must
-// not be copied.
+// Limiter bounds how much work runs at once. A Limiter is safe for concurrent use and
+// has no goroutine. Create a Limiter with New: the zero Limiter panics with a message.
+// A Limiter must not be copied.
 type Limiter struct {
 	name      string
 	base      time.Time
@@ -102,21 +106,21 @@ type Limiter struct {
 	leakAfter time.Duration
 	onLeak    func(Leak)
 	signals   []Signal
-	quiet     bool        // an admission calls nothing of the user's afterwards
+	quiet     bool        // no leak mark, Observer.Admitted or user-defined law to handle after an admission
 	shut      atomic.Bool // the intake is closed
 
 	mode  atomic.Uint32
-	limit atomic.Int64         // mirrors the gate, for readers without the lock
-	due   atomic.Int64         // when signals and leaks are looked at next
-	ended atomic.Pointer[slot] // work that ended while the lock was held, the latest first
+	limit atomic.Int64         // copy of the gate's limit, for readers without the lock
+	due   atomic.Int64         // time of the next check of signals and leaks
+	ended atomic.Pointer[slot] // ends handed to the lock holder, latest first, linked by nextEnded
 	memos memos
 
-	polling sync.Mutex // held around the user's signals; taken before mu
+	polling sync.Mutex // held while the user's signals run; locked before mu
 	mu      sync.Mutex
-	last    time.Duration // the latest time seen: the gate's never goes back
+	last    time.Duration // latest time seen: the gate's time never goes back
 	law     limit.Law
 	ownLaw  bool     // the law is the limiter's choice, not the operator's
-	careful *careful // the law, if it is of the user's making; set once
+	careful *careful // wrapper of a user-defined law, else nil; set once
 	over    overruling
 	gate    *gate.Gate
 	press   press
@@ -124,18 +128,18 @@ type Limiter struct {
 	refusal *refusal.Table
 	running slots
 	waiters waiters
-	woken   *waiter       // to be told when the lock is free, linked
-	grew    time.Duration // when more slots or waiters were needed than were kept
+	woken   *waiter       // waiters to notify after the unlock, linked by next
+	grew    time.Duration // when last a slot was allocated or a caller queued
 	idle    chan struct{} // closed when the last work ends; nil unless Drain waits
 	leaked  uint64
 
-	log       limit.Log        // of what the limit was
-	overruled string           // by what the law was at the last change; empty: by nothing
-	changes   []limit.Decision // not yet told to the observer
+	log       limit.Log        // last changes of the limit
+	overruled string           // what overruled the law at the last change; empty: nothing
+	changes   []limit.Decision // not yet reported to the observer
 }
 
-// New returns a limiter. New(Config{}) works without a number. The error names
-// every field that is wrong, one on a line.
+// New returns a limiter. New(Config{}) works: no number is required. The error names
+// every wrong field, one per line.
 func New(cfg Config) (*Limiter, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -173,47 +177,47 @@ func New(cfg Config) (*Limiter, error) {
 // Name returns Config.Name.
 func (l *Limiter) Name() string { return l.name }
 
-// now is the limiter's time. One reading of the monotonic clock, cheaper than
-// time.Now.
+// now returns the time since the limiter was made. It reads only the monotonic clock,
+// which is cheaper than time.Now.
 func (l *Limiter) now() time.Duration { return time.Since(l.base) }
 
-// Acquire waits until the work may run, with the priority and the cost that ctx carries. It
-// returns a *spillway.Rejection when the work is refused and ctx.Err() when ctx
-// ends first; then nothing was started and there is nothing to release. The wait
-// is bounded by ctx and by Config.MaxWait. It allocates nothing unless it waits.
-// After Drain or Close, work is refused as Draining or Closed. Whoever holds a permit of
-// l must not wait for another one: see Calls inside calls.
+// Acquire waits until the work may run, with the priority, the cost and the kind that ctx
+// carries. Acquire returns a *spillway.Rejection when the work is refused, and ctx.Err()
+// when ctx ends first. After an error nothing was started and there is nothing to release.
+// The wait is bounded by ctx and by Config.MaxWait. Acquire allocates nothing unless it
+// waits. After Drain or Close, work is refused as Draining or Closed. A caller that holds a
+// permit of l must not wait for another one: see Calls inside calls.
 func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
 	return l.acquire(ctx, Request{}, true)
 }
 
-// AcquireWith is Acquire for work that says itself what it asks for.
+// AcquireWith is Acquire with the priority, cost, kind and options of r.
 func (l *Limiter) AcquireWith(ctx context.Context, r Request) (Permit, error) {
 	return l.acquire(ctx, r, true)
 }
 
-// TryAcquire is Acquire without the wait: when there is no free slot it returns
+// TryAcquire is Acquire without the wait: when no slot is free, TryAcquire returns
 // a *spillway.Rejection at once.
 func (l *Limiter) TryAcquire(ctx context.Context) (Permit, error) {
 	return l.acquire(ctx, Request{}, false)
 }
 
-// TryAcquireWith is TryAcquire for work that says itself what it asks for.
+// TryAcquireWith is TryAcquire with the priority, cost, kind and options of r.
 func (l *Limiter) TryAcquireWith(ctx context.Context, r Request) (Permit, error) {
 	return l.acquire(ctx, r, false)
 }
 
-// Do acquires, runs fn with ctx, and ends the permit with fn's error, or with that of ctx if
-// ctx has ended by then and fn says nothing of it: nobody waits for the answer. The slot
-// comes back when fn returns, panics or calls runtime.Goexit; a panic goes on
-// to the caller and is no sample. Errors of Acquire are returned as they are. Do inside fn
-// on the same limiter jams under load: see Calls inside calls.
+// Do acquires a permit, runs fn with ctx, and ends the permit with fn's error. If ctx has
+// ended by then and fn's error does not show it, Do ends the permit with ctx's error, because
+// nobody waits for the answer. The slot is free again when fn returns, panics or calls
+// runtime.Goexit. A panic propagates to the caller and gives no sample. Do returns errors of
+// Acquire unchanged. Do inside fn on the same limiter jams under load: see Calls inside calls.
 func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error {
 	return l.DoWith(ctx, Request{}, fn)
 }
 
-// DoWith is Do for work that says itself what it asks for. The context of fn is
-// ctx as it is, with the priority that it had.
+// DoWith is Do with the priority, cost, kind and options of r. DoWith passes ctx to fn
+// unchanged: the context keeps its own priority.
 func (l *Limiter) DoWith(ctx context.Context, r Request, fn func(context.Context) error) error {
 	permit, err := l.acquire(ctx, r, true)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// The simplest alternatives stand in the same table: a buffered channel and a
-// counter under a mutex, neither with a clock, a context or a count. x/sync's
-// semaphore is beside them in the lab module; this one imports nothing.
+// The simplest alternatives are in the same table: a buffered channel and a counter
+// under a mutex, neither with a clock, a context or counts. The lab module compares
+// with x/sync's semaphore too; this module imports nothing.
 
 type mutexCounter struct {
 	mu   sync.Mutex
@@ -50,7 +50,7 @@ func BenchmarkClock(b *testing.B) {
 	})
 }
 
-// routes are what kinds of work are called.
+// routes are names of kinds of work.
 var routes = [...]string{"GET /orders/{id}", "POST /orders", "GET /orders/{id}/items", "GET /reports/{month}"}
 
 func BenchmarkAcquireDone(b *testing.B) {
@@ -165,9 +165,9 @@ func (s *mutexSemaphore) release() {
 	s.waiting = s.waiting[1:]
 }
 
-// A thousand callers want a slot each, and give it back at once: of a thousand
-// slots, where only the lock is contended, and of ten, where most must wait or,
-// by a limiter that sees its queue stand, are refused.
+// A thousand callers each acquire a slot and release it at once. With a thousand slots
+// only the lock is contended. With ten slots most callers wait, or a limiter whose queue
+// does not drain refuses them.
 func BenchmarkContended(b *testing.B) {
 	run := func(b *testing.B, one func()) {
 		b.ReportAllocs()
@@ -203,7 +203,7 @@ func contended(b *testing.B, slots int, run func(*testing.B, func())) {
 		s := mutexSemaphore{n: slots}
 		run(b, func() { s.acquire(); s.release() })
 	})
-	if slots >= 1000 { // it cannot wait
+	if slots >= 1000 { // mutexCounter cannot wait
 		b.Run("mutex", func(b *testing.B) {
 			m := mutexCounter{most: slots}
 			run(b, func() { m.acquire(); m.release() })

@@ -52,7 +52,7 @@ func acquire(t testing.TB, l *Limiter) Permit {
 	return p
 }
 
-// atRest checks the ledger once everything has ended.
+// atRest checks the counts once all work has ended.
 func atRest(t testing.TB, l *Limiter) {
 	t.Helper()
 	s := l.Stats()
@@ -224,8 +224,8 @@ func TestAPermitEndsOnceEvenAfterItsSlotWasReused(t *testing.T) {
 	atRest(t, l)
 }
 
-// Two published limiters lose the slot of a handler that panics: after as many
-// panics as slots they refuse for ever.
+// Two published limiters lose the slot of a handler that panics. Once each slot has
+// had a panic, such a limiter refuses for ever.
 func TestPanicsGoexitAndAbortsNeverCostASlot(t *testing.T) {
 	l := fixed(t, 2, -1)
 	bad := []func(context.Context) error{
@@ -253,7 +253,7 @@ func TestPanicsGoexitAndAbortsNeverCostASlot(t *testing.T) {
 	atRest(t, l)
 }
 
-// told is a law that keeps what it was told.
+// told is a law that records its samples and loads.
 type told struct {
 	limit.Law
 	admitted int

@@ -7,19 +7,19 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// An operation takes some ten nanoseconds under the lock. To park for it takes
-// hundreds, and once a thousand callers have parked sync.Mutex hands the lock from
-// one to the next and all of them park. So a caller looks again a few times and
-// lets others run before it parks. The end of work does not wait at all: it is
-// handed to the goroutine that holds the lock, which enters it before anything else
-// is decided, or at the latest when it unlocks.
+// An operation takes some ten nanoseconds under the lock, but parking a goroutine takes
+// hundreds. Once a thousand callers have parked, sync.Mutex hands the lock from one
+// caller to the next and all callers park. So a caller tries the lock a few times and
+// yields to other goroutines before it parks. The end of work never waits: the end is
+// handed to the lock holder. The lock holder settles the end before any other decision,
+// or at the latest when it unlocks.
 const (
 	looks  = 16
 	yields = 16
 )
 
-// lock begins an operation at a time that may have passed while it waited for
-// the lock, and returns the operation's own.
+// lock takes the lock for an operation and returns the operation's time. The returned
+// time is not before now, nor before the time of an earlier operation.
 func (l *Limiter) lock(now time.Duration) time.Duration {
 	if l.gate == nil {
 		panic("limiter: a Limiter is made by New")
@@ -36,7 +36,7 @@ func (l *Limiter) lock(now time.Duration) time.Duration {
 	return l.locked(now)
 }
 
-// locked begins an operation of a caller that has just got the lock.
+// locked begins an operation of a caller that has just taken the lock.
 func (l *Limiter) locked(now time.Duration) time.Duration {
 	if l.ended.Load() != nil {
 		l.settleEnded()
@@ -48,11 +48,11 @@ func (l *Limiter) locked(now time.Duration) time.Duration {
 	return l.last
 }
 
-// unlock ends an operation and tells the observer of its changes, which may panic:
-// a caller with something at stake uses release.
+// unlock ends an operation and reports its changes to the observer. The observer may
+// panic: a caller that must clean up after a panic uses release.
 func (l *Limiter) unlock() { l.tell(l.release()) }
 
-// release ends an operation and returns the changes to tell.
+// release ends an operation and returns the changes to report to the observer.
 func (l *Limiter) release() (changes []limit.Decision) {
 	for {
 		if l.changes != nil {
@@ -64,10 +64,9 @@ func (l *Limiter) release() (changes []limit.Decision) {
 	}
 }
 
-// free gives the lock back and wakes the callers whose wait has ended. It reports
-// whether it took the lock again, for ends that were handed over meanwhile: any
-// later one finds the lock free, or another holder. All that hold the lock end with
-// it.
+// free releases the lock and wakes the callers whose wait has ended. It returns true if
+// it took the lock again to settle ends that were handed over meanwhile: any later end
+// finds the lock free or another holder. Every holder of the lock releases it with free.
 func (l *Limiter) free() (again bool) {
 	woken := l.woken
 	if woken != nil {
@@ -76,7 +75,7 @@ func (l *Limiter) free() (again bool) {
 	l.mu.Unlock()
 	for woken != nil {
 		w := woken
-		woken = w.next // before w is told, and used again
+		woken = w.next // before the message, after which w may be reused
 		w.ready <- struct{}{}
 	}
 	if l.ended.Load() == nil || !l.mu.TryLock() {
@@ -86,9 +85,9 @@ func (l *Limiter) free() (again bool) {
 	return true
 }
 
-// enter ends work at now, and returns the changes to tell. While another goroutine
-// holds the lock it is handed over to that, or entered by the caller after all if that
-// has released the lock meanwhile.
+// enter ends work at now, and returns the changes to report. If another goroutine holds
+// the lock, enter hands the end over to the lock holder. If the lock is free after the
+// handover, enter takes the lock and settles the end itself.
 func (l *Limiter) enter(now time.Duration, s *slot, o limit.Outcome) []limit.Decision {
 	if l.mu.TryLock() {
 		l.settle(l.locked(now), s, o)
@@ -108,11 +107,11 @@ func (l *Limiter) enter(now time.Duration, s *slot, o limit.Outcome) []limit.Dec
 	return l.release()
 }
 
-// settleEnded enters the ends that were handed over, in the order in which they
-// were. The caller holds the lock.
+// settleEnded settles the ends that were handed over, in the order of the handover. The
+// caller holds the lock.
 func (l *Limiter) settleEnded() {
 	if l.memos.live {
-		l.memos.forget() // while callers still see that something was handed over
+		l.memos.forget() // while l.ended still keeps callers from the memos
 	}
 	var first *slot
 	for s := l.ended.Swap(nil); s != nil; {

@@ -36,8 +36,8 @@ func TestDoneDoesNotWaitForTheLockAndIsCountedByItsHolder(t *testing.T) {
 	atRest(t, l)
 }
 
-// Refusals are repeated without the lock; after a slot came back they must not be,
-// although that is not entered yet.
+// Refusals are repeated without the lock. After a slot was released they must not be
+// repeated, although the end is not settled yet.
 func TestNoCallerIsRefusedForASlotThatWasGivenBack(t *testing.T) {
 	l := fixed(t, 1, -1)
 	p := acquire(t, l)
@@ -82,11 +82,11 @@ func TestAnEndHandedOverWakesAWaiterAndEndsADrain(t *testing.T) {
 	})
 }
 
-// Virtual time stands still unless all wait: a wake-up that is lost shows
-// as a wait that took time.
+// Virtual time advances only while all goroutines wait, so a lost wake-up shows as a wait
+// that took time.
 func TestNoWakeUpIsLostWhileAllCompete(t *testing.T) { noWakeUpIsLost(t, 30) }
 
-// noWakeUpIsLost lets each of a hundred callers run so many pieces of work.
+// noWakeUpIsLost lets each of a hundred callers run the given number of pieces of work.
 func noWakeUpIsLost(t *testing.T, each int) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, slots := range []int{1, 3, 100} {
@@ -118,9 +118,8 @@ func noWakeUpIsLost(t *testing.T, each int) {
 	})
 }
 
-// A caller whose wait ends by its context at the moment in which it is granted
-// finds that out by itself. The message that is still on its way to it must not
-// wake the next that waits.
+// A caller whose context ends at the moment of the grant ends its wait by itself. The
+// message of the grant comes late and must not wake the next waiter.
 func TestAMessageThatComesLateWakesNoOtherCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)
@@ -133,7 +132,7 @@ func TestAMessageThatComesLateWakesNoOtherCaller(t *testing.T) {
 		}()
 		synctest.Wait()
 		now := l.lock(l.now())
-		l.settle(now, p.s, limit.Success) // the waiter is granted, and not told yet
+		l.settle(now, p.s, limit.Success) // the waiter is granted but not notified yet
 		p.s.gen.Add(1)
 		late := l.woken
 		l.woken = nil

@@ -23,7 +23,7 @@ func long(t *testing.T, l *Limiter) Permit {
 	return p
 }
 
-// Streams for an hour used to hold a slot each, until none was left.
+// Regression: each stream of an hour held a slot, until no slot was left.
 func TestLongWorkHoldsNoSlotAndTeachesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		law := &told{Law: limit.NewFixed(2)}
@@ -44,7 +44,7 @@ func TestLongWorkHoldsNoSlotAndTeachesNothing(t *testing.T) {
 		for _, p := range streams {
 			p.Done(nil)
 		}
-		// What took an hour is in no prediction: work of 10 ms is not late.
+		// The hour of the streams is in no prediction: work of 10 ms is not late.
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		time.AfterFunc(5*time.Millisecond, func() { a.Done(nil); b.Done(nil) })
@@ -118,8 +118,8 @@ func TestDrainWaitsForLongWork(t *testing.T) {
 	})
 }
 
-// Some of the work is long, in every mode, and some callers leave at the moment in
-// which they are granted: the ledger closes, and no slot is lost or held twice.
+// Some of the work is long, in every mode, and some callers leave at the moment of
+// their grant. The counts balance, and no slot is lost or held twice.
 func TestTheLedgerClosesWithLongWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(3), QueueSize: 5, MaxRefused: 0.5})
@@ -186,7 +186,7 @@ func TestWorkThatRunsBecomesLong(t *testing.T) {
 			t.Errorf("Drain does not wait for it: %+v", d)
 		}
 		p.Done(nil)
-		p.Long() // has ended
+		p.Long() // the permit has ended
 		Permit{}.Long()
 		if last := ends[len(ends)-1]; !last.Long || last.Cost != 2 || last.Took < time.Hour {
 			t.Errorf("told of the end %+v", last)

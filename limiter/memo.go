@@ -12,26 +12,26 @@ import (
 )
 
 // memos repeat a rejection without the lock: until the gate sees anything but a
-// rejection, the same question has the same answer. Under overload nearly all
-// arrivals are such, and they must not slow down the work that was admitted.
-// Decisions are those of the gate, one for one.
+// rejection, an equal arrival gets an equal rejection. Under overload nearly all
+// arrivals are rejected, and rejections must not slow down admitted work. Each
+// repeated decision is the decision that the gate would make.
 type memos struct {
-	live   bool // some memo is valid; under the limiter's lock, like all that is not atomic
-	dirty  bool // some may have been used since they were folded
+	live   bool // some memo is valid; the limiter's lock guards live and all non-atomic fields
+	dirty  bool // some memo may have been used since the last fold
 	of     [gate.Levels][2]memo
-	used   uint64   // which counts were, as bits: by level, then reason
-	_      [64]byte // what all callers read apart from what all callers write
+	used   uint64   // bit set of the counts in use: by level, then reason
+	_      [64]byte // separates fields that all callers read from fields that all callers write
 	count  [gate.Levels * reasons]atomic.Uint64
-	folded [gate.Levels * reasons]uint64 // of count, entered into the gate
+	folded [gate.Levels * reasons]uint64 // part of count that the gate knows
 	keys   askedFor
 }
 
-// askedFor counts the repeated rejections by what was asked for.
+// askedFor counts the repeated rejections by the key of the work.
 type askedFor struct {
-	used      atomic.Uint64                 // which have been above zero, as bits
-	usedTold  atomic.Uint32                 // which of told are above zero
-	count     [places.Derived]atomic.Uint32 // until they are folded, as all here
-	told      [32]atomic.Uint64             // keys of kinds that were told; zero: free
+	used      atomic.Uint64                 // bit set of the entries of count that have been above zero
+	usedTold  atomic.Uint32                 // bit set of the entries of countTold above zero
+	count     [places.Derived]atomic.Uint32 // since the last fold, like countTold
+	told      [32]atomic.Uint64             // keys of work with a named kind; zero: free
 	countTold [32]atomic.Uint32
 }
 
@@ -46,9 +46,9 @@ func (k *askedFor) add(key places.Key) {
 	}
 }
 
-// addTold counts one of a kind that was told. False: there is no room, because there are
-// many names, and it counts as not told. One that comes while all are folded may count
-// for another kind.
+// addTold counts one rejection of work with a named kind. It returns false if many names
+// leave no room; the caller then counts the rejection without its name. A rejection during
+// a fold may be counted for another kind.
 func (k *askedFor) addTold(key places.Key) bool {
 	i := key.Spread() % places.Key(len(k.told))
 	if k.told[i].Load() != uint64(key) && !k.told[i].CompareAndSwap(0, uint64(key)) {
@@ -64,7 +64,7 @@ func (k *askedFor) addTold(key places.Key) bool {
 	return true
 }
 
-// fold enters them into the gate. The caller holds the lock.
+// fold moves the counts to the gate. The caller holds the lock.
 func (k *askedFor) fold(g *gate.Gate) {
 	for left := k.used.Load(); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(left)
@@ -85,11 +85,11 @@ func (k *askedFor) fold(g *gate.Gate) {
 }
 
 // memo is a rejection to repeat. Its fields are written while version is even,
-// and valid while it is odd and does not change.
+// and valid while version is odd and does not change.
 type memo struct {
 	version atomic.Uint32
-	until   atomic.Int64 // and not longer
-	needs   atomic.Int64 // time left, for work with a deadline
+	until   atomic.Int64 // when the memo expires
+	needs   atomic.Int64 // least time left, for work with a deadline
 	advice  atomic.Int64
 	row     atomic.Pointer[refusal.Row]
 }
@@ -103,8 +103,8 @@ func which(mayWait bool) int {
 	return 0
 }
 
-// repeat returns the answer to an arrival of cost one, if it is known, and counts
-// it; nil means: ask the gate.
+// repeat returns and counts the known rejection for an arrival of cost one. Nil means
+// that the gate must decide.
 func (m *memos) repeat(now time.Duration, a *gate.Arrival, mayWait bool) *spillway.Rejection {
 	lv := gate.Level(a.Priority)
 	k := &m.of[lv][which(mayWait)]
@@ -120,7 +120,7 @@ func (m *memos) repeat(now time.Duration, a *gate.Arrival, mayWait bool) *spillw
 	return row.Near(advice, m.count[lv*reasons+int(row.Reason())].Add(1))
 }
 
-// keep remembers a rejection that the gate just gave.
+// keep stores a rejection that the gate just made.
 func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool, advice time.Duration, row *refusal.Row) {
 	until, needs, ok := g.Repeats(a, d, mayWait)
 	if !ok || row.Reason() >= reasons {
@@ -139,8 +139,8 @@ func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool
 	m.live, m.dirty = true, true
 }
 
-// fold enters the rejections that were repeated into the gate. One that is just
-// about to be counted is entered next time.
+// fold adds the repeated rejections to the counts of the gate. A rejection that is being
+// counted at the same time is added by the next fold.
 func (m *memos) fold(g *gate.Gate) {
 	m.dirty = m.live
 	for left := m.used; left != 0; left &= left - 1 {
@@ -154,7 +154,7 @@ func (m *memos) fold(g *gate.Gate) {
 	m.keys.fold(g)
 }
 
-// forget ends all memos.
+// forget invalidates all memos.
 func (m *memos) forget() {
 	for lv := range m.of {
 		for i := range m.of[lv] {

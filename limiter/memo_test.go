@@ -12,9 +12,9 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// life leads a random life against a limiter, and writes down every answer and
-// the ledger after every step. Without repeats every arrival asks the gate; held
-// means that the lock is held whenever work ends.
+// life performs random steps on a limiter, and records every answer and the counts after
+// every step. Without repeats every arrival asks the gate. With held the lock is held
+// whenever work ends.
 func life(t *testing.T, seed uint64, queue, steps int, repeats, held bool) (answers []string) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 4, queue)
@@ -60,7 +60,7 @@ func life(t *testing.T, seed uint64, queue, steps int, repeats, held bool) (answ
 			synctest.Wait()
 			select {
 			case <-done:
-			default: // it waits; make room
+			default: // the caller waits: make room
 				for _, q := range running {
 					q.Done(nil)
 				}
@@ -91,7 +91,7 @@ func life(t *testing.T, seed uint64, queue, steps int, repeats, held bool) (answ
 
 func TestRefusingWithoutTheLockDecidesAsTheGateWould(t *testing.T) { decidesAsTheGate(t, 2, 800) }
 
-// decidesAsTheGate compares lives that are the same but for who decides.
+// decidesAsTheGate compares equal lives with and without repeated rejections.
 func decidesAsTheGate(t *testing.T, seeds uint64, steps int) {
 	for seed := range seeds {
 		for _, queue := range []int{-1, 2, 50} {
@@ -105,7 +105,7 @@ func decidesAsTheGate(t *testing.T, seeds uint64, steps int) {
 	}
 }
 
-// A caller that comes after a slot was given back is never told what held before.
+// A caller that arrives after a slot was released never gets a rejection from before.
 func TestAnAnswerEndsWithTheStateItWasTrueFor(t *testing.T) {
 	l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1})
 	for i := range 1000 {

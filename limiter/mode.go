@@ -27,7 +27,7 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode(%d)", uint8(m))
 }
 
-// ParseMode returns the mode of that name: off, dryrun (or dry-run) or enforce, in
+// ParseMode returns the mode with the name text: off, dryrun (or dry-run) or enforce, in
 // upper or lower case.
 func ParseMode(text string) (Mode, error) {
 	switch strings.ToLower(text) {
@@ -41,7 +41,7 @@ func ParseMode(text string) (Mode, error) {
 	return Enforce, fmt.Errorf("limiter: unknown mode %.20q: use off, dryrun or enforce", text)
 }
 
-// MarshalText returns what String does. A mode that does not exist is an error.
+// MarshalText returns the text of String. An unknown mode is an error.
 func (m Mode) MarshalText() ([]byte, error) {
 	if m > Off {
 		return nil, fmt.Errorf("limiter: unknown mode %d: use Enforce, DryRun or Off", m)
@@ -49,7 +49,7 @@ func (m Mode) MarshalText() ([]byte, error) {
 	return []byte(m.String()), nil
 }
 
-// UnmarshalText is ParseMode. An error leaves the mode as it was.
+// UnmarshalText parses text as [ParseMode] does. An error leaves the mode unchanged.
 func (m *Mode) UnmarshalText(text []byte) error {
 	parsed, err := ParseMode(string(text))
 	if err == nil {

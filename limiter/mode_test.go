@@ -48,7 +48,7 @@ func TestBoundsHoldTheLimitWhateverTheLawSays(t *testing.T) {
 func TestAColdProcessTakesOnWorkInAStraightLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(100), SlowStart: 10 * time.Second})
-		time.Sleep(time.Hour) // before the first arrival nothing is warmed up
+		time.Sleep(time.Hour) // the slow start begins only with the first arrival
 		for i := range 12 {
 			acquire(t, l).Done(nil)
 			if got, want := l.Limit(), min(max(10*i, 1), 100); got != want {
@@ -60,8 +60,8 @@ func TestAColdProcessTakesOnWorkInAStraightLine(t *testing.T) {
 	})
 }
 
-// No caller comes and nothing ends while the limit grows: waiters are served all
-// the same, as soon as there is room.
+// No caller arrives and no work ends while the limit grows. Waiters are served as soon
+// as there is room.
 func TestAWaiterIsServedWhenTimeAloneMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(2), SlowStart: 6400 * time.Millisecond})
@@ -112,7 +112,7 @@ func TestOutsideEnforcementAllWorkPasses(t *testing.T) {
 		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
 			t.Fatalf("enforcing, with 1000 in flight and nothing that ever ended: %v", err)
 		}
-		for _, p := range permits { // the new law never saw them start
+		for _, p := range permits { // the new law did not see the starts
 			p.Done(nil)
 		}
 		for range 100 {

@@ -11,7 +11,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Do inside Do: of 2,000 calls a second 8 were done, and the state was "fixed".
+// Do inside Do. Regression: 8 of 2,000 calls a second were done, and State was "fixed".
 func TestTheStateNamesCallsInsideCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg    Config
@@ -60,7 +60,7 @@ func TestTheStateNamesCallsInsideCalls(t *testing.T) {
 	}
 }
 
-// What stands still without a queue hangs elsewhere.
+// Without waiting callers, nested calls are not the cause.
 func TestTheStateNamesCallsInsideCallsOnlyWhereWorkWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 2, 10)

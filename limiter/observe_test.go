@@ -70,7 +70,7 @@ func TestTheObserverIsToldHowWorkEnded(t *testing.T) {
 		var l *Limiter
 		l = configured(t, Config{Law: limit.NewFixed(1), Observer: &Observer{Ended: func(e End) {
 			ends = append(ends, e)
-			if s := l.Stats(); s.InFlight != 0 { // without the lock, and its slot is free
+			if s := l.Stats(); s.InFlight != 0 { // the observer runs without the lock, once the slot is free
 				t.Errorf("%+v", s)
 			}
 		}}})
@@ -111,8 +111,8 @@ func TestTheObserverIsToldHowLongWorkWaited(t *testing.T) {
 	})
 }
 
-// Ends are counted by the goroutine that holds the lock, but told by the one whose
-// work ended.
+// The lock holder counts an end, but the goroutine whose work ended reports the end to the
+// observer.
 func TestEachEndIsToldOnce(t *testing.T) {
 	var ended, long atomic.Uint64
 	l := configured(t, Config{Law: limit.NewFixed(4), QueueSize: 100, Observer: &Observer{Ended: func(e End) {
@@ -157,7 +157,7 @@ func TestAnObserverOfEndsThatPanicsCostsNoSlot(t *testing.T) {
 	atRest(t, l)
 }
 
-// It is told of the limit by a caller that is admitted, begins to wait or is granted.
+// A caller that is admitted, begins to wait or is granted reports a new limit.
 func TestAnObserverOfTheLimitThatPanicsCostsNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := 0
@@ -191,7 +191,7 @@ func TestAnObserverOfTheLimitThatPanicsCostsNoSlot(t *testing.T) {
 	})
 }
 
-// A caller that waits while a signal presses asks it from time to time.
+// A caller that waits while a signal presses polls the signal from time to time.
 func TestASignalThatPanicsLeavesNoWaiterInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var broken atomic.Bool
@@ -291,7 +291,7 @@ func TestStatsTellTheAgeOfTheOldestWork(t *testing.T) {
 	})
 }
 
-// A leak is reported once. The report used to be lost when the observer panicked.
+// Each leak is reported once. Regression: the report was lost if the observer panicked.
 func TestALeakIsReportedAlthoughTheObserverPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leaks []Leak
@@ -305,7 +305,7 @@ func TestALeakIsReportedAlthoughTheObserverPanics(t *testing.T) {
 		}
 		calmly(func() { loseAPermit(l) })
 		time.Sleep(5 * time.Minute) // the limit has grown meanwhile
-		for range 5 {               // the first are told of leak and limit, and panic
+		for range 5 {               // the first calls report leaks and limit, and panic
 			calmly(func() { loseAPermit(l) })
 		}
 		time.Sleep(3 * time.Minute)

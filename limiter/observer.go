@@ -9,45 +9,47 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Observer is told of decisions as they are made, once each, without the limiter's
-// lock, and on a goroutine that uses the limiter: of admissions and rejections on
-// the caller's own. Calls may overtake one another. They delay the caller: hand
-// anything slow on. A panic goes to the caller and costs no slot. A nil function is
-// not called. For counts and histograms Stats is cheaper. Fields may be added.
+// Observer receives each decision once, when the limiter makes it. The functions are
+// called without the limiter's lock, on a goroutine that uses the limiter: for admissions
+// and rejections on the caller's own. Calls may overtake one another. Calls delay the
+// caller: hand slow work to another goroutine. A panic propagates to the caller and
+// costs no slot. A nil function is not called. For counts and histograms Stats is
+// cheaper. Fields may be added.
 type Observer struct {
-	// Admitted says that work starts, after a wait.
+	// Admitted is called when work starts, with the time that the work waited.
 	Admitted func(p spillway.Priority, waited time.Duration)
-	// Rejected says that work was refused. The rejection is shared: keep it,
-	// and do not change it.
+	// Rejected is called when work is refused. The rejection is shared: you may keep
+	// it, but do not change it.
 	Rejected func(p spillway.Priority, r *spillway.Rejection)
-	// WouldReject says that a dry run has admitted work that would have been refused,
-	// and how: mostly the caller's own, just before Admitted, sometimes work of another
-	// that would have waited until now for nothing. The rejection is shared.
+	// WouldReject is called when enforcement would have refused work that a dry run has
+	// admitted. Mostly it is the caller's own work, just before Admitted. Sometimes it is
+	// earlier work of another caller, which would have waited in vain until now. The
+	// rejection is shared.
 	WouldReject func(p spillway.Priority, r *spillway.Rejection)
-	// Ended says how admitted work ended, on the goroutine that called Done or
-	// Release, once its slot is free again.
+	// Ended is called when admitted work has ended, on the goroutine that called Done or
+	// Release, once the slot of the work is free again.
 	Ended func(End)
-	// LimitChanged says what Limit now returns, and why.
+	// LimitChanged is called when Limit has changed, with the new limit and the reason.
 	LimitChanged func(limit.Decision)
 }
 
-// End is how one piece of work went. Fields may be added.
+// End describes how one piece of work ended. Fields may be added.
 type End struct {
 	Priority spillway.Priority
 	Cost     int
 	Long     bool
-	Outcome  limit.Outcome // what Done was given; limit.Unknown: only released
+	Outcome  limit.Outcome // from the error passed to Done; limit.Unknown: only released
 	Waited   time.Duration // in the queue
-	Took     time.Duration // from its admission to its end
+	Took     time.Duration // from the admission to the end
 }
 
-// endOf describes work that ended at now, before its slot is used again.
+// endOf describes work that ended at now. Call endOf before the slot is reused.
 func endOf(s *slot, now time.Duration, o limit.Outcome) End {
 	return End{s.grant.Priority, s.grant.Cost, s.long.Load(), o, s.waited, max(now-s.grant.Start, 0)}
 }
 
-// admitted hands a permit out and tells the observer; a panic of it, or of the law, does not
-// cost the slot.
+// admitted returns the permit and notifies the observer. If the observer or the law panics,
+// admitted releases the slot.
 func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Duration, changes []limit.Decision) (Permit, error) {
 	returned := false
 	defer func() {
@@ -67,14 +69,14 @@ func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Dur
 	return p, nil
 }
 
-// wouldReject is a refusal that a dry run does not make.
+// wouldReject is a refusal that a dry run does not enforce.
 type wouldReject struct {
 	priority spillway.Priority
 	*spillway.Rejection
 }
 
-// admittedAnyway is admitted for a permit of a dry run, of which the observer may have to
-// be told more. It unlocks.
+// admittedAnyway is admitted for a dry run: it also reports the refusals that are not
+// enforced. It unlocks.
 func (l *Limiter) admittedAnyway(p Permit, priority spillway.Priority, d gate.Decision) (Permit, error) {
 	would := l.wouldReject(priority, d)
 	changes := l.release()
@@ -89,8 +91,8 @@ func (l *Limiter) admittedAnyway(p Permit, priority spillway.Priority, d gate.De
 	return l.admitted(p, priority, 0, changes)
 }
 
-// wouldReject collects what a dry run, at an arrival of that priority, would have
-// refused. The caller holds the lock.
+// wouldReject collects refusals that are not enforced: of earlier work that would have
+// waited in vain, and of the arrival. The caller holds the lock.
 func (l *Limiter) wouldReject(p spillway.Priority, d gate.Decision) (all []wouldReject) {
 	for _, late := range l.gate.Late() {
 		all = append(all, wouldReject{late.Priority, l.refusal.From(refusal.Of(late.Reason), l.gate.WouldRetryAfter(late.Priority))})
@@ -101,7 +103,7 @@ func (l *Limiter) wouldReject(p spillway.Priority, d gate.Decision) (all []would
 	return all
 }
 
-// tellWould tells the observer of all of them, also when it panics at one.
+// tellWould reports all refusals in would to the observer, also if the observer panics.
 func (l *Limiter) tellWould(would []wouldReject) {
 	if len(would) > 0 {
 		defer l.tellWould(would[1:])
@@ -109,7 +111,7 @@ func (l *Limiter) tellWould(would []wouldReject) {
 	}
 }
 
-// rejected tells the observer.
+// rejected reports r to the observer and returns r.
 func (l *Limiter) rejected(priority spillway.Priority, r *spillway.Rejection) (Permit, error) {
 	if l.observer.Rejected != nil {
 		l.observer.Rejected(priority, r)
@@ -117,13 +119,13 @@ func (l *Limiter) rejected(priority spillway.Priority, r *spillway.Rejection) (P
 	return Permit{}, r
 }
 
-// tellEnd tells the observer of an end and the changes that it made.
+// tellEnd reports the end of work, and the changes that the end caused.
 func (l *Limiter) tellEnd(e End, changes []limit.Decision) {
 	defer l.tell(changes)
 	l.observer.Ended(e)
 }
 
-// tell tells the observer of all changes, also when it panics at one.
+// tell reports all changes to the observer, also if the observer panics.
 func (l *Limiter) tell(changes []limit.Decision) {
 	if len(changes) > 0 {
 		defer l.tell(changes[1:])
@@ -131,9 +133,9 @@ func (l *Limiter) tell(changes []limit.Decision) {
 	}
 }
 
-// Observers returns an observer that tells all of list, in that order. Nil members are
-// skipped; it is nil if there are no others. When one panics, the rest is told all the
-// same, and then the panic goes on.
+// Observers returns an observer that calls all observers of list, in order. Nil members are
+// skipped; the result is nil if there are no others. If an observer panics, the remaining
+// observers are still called, and then the panic propagates.
 func Observers(list ...*Observer) (all *Observer) {
 	for _, o := range list {
 		switch {

@@ -72,7 +72,7 @@ func TestOneObserverThatPanicsDoesNotSilenceTheOthers(t *testing.T) {
 	atRest(t, l)
 }
 
-// Whatever panics, all others are told, of everything, and no slot is lost.
+// If an observer panics, all other observers still get every call, and no slot is lost.
 func TestAPanicOfOneObserverKeepsNothingFromTheOthers(t *testing.T) {
 	swallow := func(f func()) {
 		defer func() {
@@ -137,11 +137,11 @@ func TestAllocsOfObservers(t *testing.T) {
 	}
 }
 
-// Each is counted and told once: what would have been refused at once, and what would
-// have lost its place in the queue later.
+// Each refusal is counted and reported once, both of work that would have been refused at
+// once and of work that would have lost its place in the queue later.
 func TestTheObserverIsToldWhatADryRunWouldHaveRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // time that passes in a bubble orders nothing
+		var mu sync.Mutex // passing time does not order goroutines in a bubble
 		told := map[spillway.Reason]uint64{}
 		by := map[spillway.Priority]uint64{}
 		l := configured(t, Config{Law: limit.NewFixed(2), QueueSize: 3, Mode: DryRun, Observer: &Observer{
@@ -164,7 +164,7 @@ func TestTheObserverIsToldWhatADryRunWouldHaveRefused(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 		time.Sleep(time.Minute)
-		acquire(t, l).Done(nil) // what was late until now is told
+		acquire(t, l).Done(nil) // reports the late refusals so far
 		s := l.Stats()
 		mu.Lock()
 		defer mu.Unlock()

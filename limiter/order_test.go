@@ -38,7 +38,7 @@ func TestTheMoreImportantGoFirstWhateverTheOrderOfArrival(t *testing.T) {
 	})
 }
 
-// AcquireWith used to take Normal for an answer and ignore the context.
+// Regression: AcquireWith took the zero priority as Normal and ignored the context.
 func TestARequestThatSaysNoPriorityHasThatOfItsContext(t *testing.T) {
 	l := fixed(t, 1, -1)
 	defer acquire(t, l).Release()
@@ -99,7 +99,7 @@ func TestTheLeastImportantWaiterLosesItsPlaceWhenTheQueueIsFull(t *testing.T) {
 func TestWorkThatCannotMeetItsDeadlineIsRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)
-		for range 30 { // of the kind that has a quarter of a second
+		for range 30 { // the kind of work with a quarter of a second left
 			ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 			p, err := l.Acquire(ctx)
 			if err != nil {
@@ -116,13 +116,13 @@ func TestWorkThatCannotMeetItsDeadlineIsRefusedAtOnce(t *testing.T) {
 		if _, err := l.Acquire(ctx); reason(err) != spillway.DeadlineTooClose || time.Since(start) != 0 {
 			t.Fatalf("after %v: %v", time.Since(start), err)
 		}
-		// While it waits the time may run out as well.
+		// The time may also run out while the caller waits.
 		late, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 		defer cancel()
 		var err error
 		go func() { _, err = l.Acquire(late) }()
 		synctest.Wait()
-		go func() { acquire(t, l).Done(nil) }() // it has the time
+		go func() { acquire(t, l).Done(nil) }() // this caller has enough time
 		synctest.Wait()
 		time.Sleep(230 * time.Millisecond)
 		p.Done(nil)
@@ -193,8 +193,8 @@ func TestRepeatedRefusalsAreAllCounted(t *testing.T) {
 	atRest(t, l)
 }
 
-// Slots that are free are gathered for large work. Nothing but time ends that if what runs
-// hangs, and no caller comes any more.
+// Free slots are gathered for large work. If running work hangs and no caller arrives any
+// more, only time ends the gathering.
 func TestWhoWaitsForGatheredSlotsIsWokenByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 10, 1000)
@@ -208,7 +208,7 @@ func TestWhoWaitsForGatheredSlotsIsWokenByTime(t *testing.T) {
 		longest := time.Duration(0)
 		for range 600 {
 			began := time.Now()
-			acquire(t, l).Done(nil) // one after the other: while it waits nobody else comes
+			acquire(t, l).Done(nil) // one after the other: nobody else arrives during the wait
 			longest = max(longest, time.Since(began))
 		}
 		if longest == 0 || longest > 250*time.Millisecond {
@@ -221,8 +221,8 @@ func TestWhoWaitsForGatheredSlotsIsWokenByTime(t *testing.T) {
 	})
 }
 
-// Waiters that were there before slots were gathered for large work had nobody to wake
-// them when that came to nothing: nine of ten slots stayed free for as long as they waited.
+// Regression: nobody woke the earlier waiters when gathering slots for large work had failed.
+// Nine of ten slots stayed free until the end of their waits.
 func TestGatheringEndsThoughNothingElseHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(10), MaxWait: 10 * time.Minute, QueueSize: 5000})
@@ -250,8 +250,8 @@ func TestGatheringEndsThoughNothingElseHappens(t *testing.T) {
 	})
 }
 
-// A caller that asks for all slots while one hangs made everything of its priority wait
-// behind it: nine in ten were refused, with nine of ten slots free.
+// Regression: a caller that asked for all slots while one slot hung made all work of its
+// priority wait. Nine in ten calls were refused, with nine of ten slots free.
 func TestLargeWorkDoesNotBlockItsPriorityForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(10)})

@@ -6,9 +6,10 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Permit is the right to run one piece of work. It belongs to the caller that
-// acquired it and may be copied; ending it twice, also by a copy or long after
-// its slot was reused, does nothing. The zero Permit is valid and ends nothing.
+// Permit is the right to run one piece of work. A Permit belongs to the caller that
+// acquired it and may be copied. To end a Permit a second time does nothing, also
+// through a copy or long after its slot was reused. The zero Permit is valid and ends
+// nothing.
 type Permit struct {
 	l   *Limiter
 	s   *slot
@@ -17,21 +18,21 @@ type Permit struct {
 
 func (l *Limiter) permit(s *slot) Permit { return Permit{l, s, s.gen.Load()} }
 
-// Done ends the work and tells the limiter how it went. Nil is a latency
-// sample; a deadline or cancellation is a censored one; an error that matches
-// spillway.ErrRejected is a sign of overload below; any other error is no
-// sample.
+// Done ends the work and reports its outcome to the limiter. A nil error gives a
+// latency sample; a deadline or a cancellation gives a censored sample; an error that
+// matches spillway.ErrRejected is a sign of overload in a dependency; any other error
+// gives no sample.
 func (p Permit) Done(err error) { p.end(limit.OutcomeOf(err)) }
 
-// Release ends the work without a sample. After Done it does nothing, so that
-// it can be deferred. Work that is only ever released teaches the law nothing: an
-// adaptive limit stays where it started, and State says so.
+// Release ends the work without a sample. After Done, Release does nothing, so that
+// Release can be deferred. The law learns nothing if permits are only released: an
+// adaptive limit keeps its initial value, and Stats().State says so.
 func (p Permit) Release() { p.end(limit.Unknown) }
 
-// Long makes the work long by nature, as Request.Long does from the start: a request
-// that turns out to be a stream. It gives its slots back and runs on, is no sample,
-// enters no prediction, and Drain waits for it. On work that is long or has ended it
-// does nothing.
+// Long marks running work as long by nature, as Request.Long does from the start, such
+// as a request that turns out to be a stream. The work gives its slots back and
+// continues, gives no sample and enters no prediction, and Drain waits for the work. If
+// the work is already long or has ended, Long does nothing.
 func (p Permit) Long() {
 	if p.s == nil || p.s.gen.Load() != p.gen {
 		return
@@ -39,7 +40,7 @@ func (p Permit) Long() {
 	l := p.l
 	now := l.lock(l.now())
 	defer l.unlock()
-	// Work that ends from here on is entered later, by the holder of the lock.
+	// If the work ends from here on, the lock holder settles the end later.
 	if s := p.s; s.gen.Load() == p.gen && !s.grant.Long {
 		l.tick(now)
 		l.gate.Lengthen(now, s.grant)
@@ -52,7 +53,7 @@ func (p Permit) Long() {
 
 func (p Permit) end(o limit.Outcome) {
 	if p.s == nil || !p.s.gen.CompareAndSwap(p.gen, p.gen+1) {
-		return // ended before, or a copy was faster
+		return // ended before, perhaps through a copy
 	}
 	l, now := p.l, p.l.now()
 	if l.observer.Ended == nil {

@@ -29,7 +29,7 @@ func TestTheContextSaysWhatWorkCosts(t *testing.T) {
 	atRest(t, l)
 }
 
-// A part of the callers is only counted while the others are refused.
+// Refusals are only counted for a part of the callers, and enforced for the others.
 func TestARequestCanBeADryRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []spillway.Reason
@@ -53,7 +53,7 @@ func TestARequestCanBeADryRun(t *testing.T) {
 		var low error
 		go func() { _, low = l.AcquireWith(t.Context(), Request{Priority: spillway.Low}) }()
 		synctest.Wait()
-		d, _ := l.AcquireWith(t.Context(), Request{DryRun: true, Priority: spillway.High}) // would take its place
+		d, _ := l.AcquireWith(t.Context(), Request{DryRun: true, Priority: spillway.High}) // would preempt Low
 		if synctest.Wait(); low != nil {
 			t.Fatalf("a dry run took a place: %v", low)
 		}
@@ -91,7 +91,7 @@ func TestWorkOverItsShareRunsOnlyWhereThereIsRoom(t *testing.T) {
 				t.Fatalf("%v: %+v", mode, s)
 			}
 			var d Permit
-			go func() { d = acquire(t, l) }() // others wait as ever
+			go func() { d = acquire(t, l) }() // other callers wait as before
 			synctest.Wait()
 			b.Done(nil)
 			synctest.Wait()
@@ -103,7 +103,7 @@ func TestWorkOverItsShareRunsOnlyWhereThereIsRoom(t *testing.T) {
 	})
 }
 
-// The answer to others of the same priority is remembered. It is not theirs.
+// Memorized rejections of the same priority are not for callers over their share.
 func TestWorkOverItsShareIsNotToldTheReasonOfOthers(t *testing.T) {
 	l := fixed(t, 1, -1)
 	p := acquire(t, l)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Hundreds of limiters, one for each route and dependency, are nothing, also after they
-// had a lot to do.
+// Hundreds of limiters, one for each route and dependency, cost little, also after a heavy
+// load.
 func TestALimiterAtRestIsSmallAndHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 100
@@ -30,11 +30,11 @@ func TestALimiterAtRestIsSmallAndHasNoGoroutine(t *testing.T) {
 		all := make([]*Limiter, 0, many)
 		var before int64
 		for i := range many + 1 {
-			if i == 1 { // what the first leaves behind is the test's own
+			if i == 1 { // the first limiter's garbage belongs to the test
 				all, before = all[:0], heap()
 			}
 			l := configured(t, Config{})
-			for range 300 { // too much
+			for range 300 { // overload
 				takes := work()
 				go func() { _ = l.Do(t.Context(), takes) }()
 				time.Sleep(time.Millisecond)
@@ -52,7 +52,7 @@ func TestALimiterAtRestIsSmallAndHasNoGoroutine(t *testing.T) {
 		if each > 18<<10 {
 			t.Errorf("%d bytes each, want at most 18 KB", each)
 		}
-		// None is closed: a bubble does not end while one of its goroutines is left.
+		// No limiter is closed: the bubble would not end if a limiter had a goroutine.
 		for _, l := range all {
 			if l.running.nFree > spareSlots || l.waiters.n > spareWaiters {
 				t.Fatalf("%d slots and %d waiters are kept", l.running.nFree, l.waiters.n)

@@ -8,16 +8,16 @@ import (
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
-// Signal is a reason beside latency to let less run: Memory, Scheduler, a Gauge,
-// or one of your own. The worst of a limiter's signals rules, and the rejections
-// it causes name it.
+// Signal is a reason other than latency to lower the limit: Memory, Scheduler, a Gauge,
+// or a user-defined signal. The signal with the highest level rules, and the rejections
+// name their signal.
 type Signal interface {
-	// Name is the Cause of the rejections.
+	// Name returns the Cause of the rejections.
 	Name() string
-	// Level is how near to its bound the signal is. At 1 and above the limit is
-	// pressed down by a fifth each time, below 0.9 it is released by a tenth. It
-	// is asked at most every 100 ms, by a caller of the limiter, which it delays;
-	// never by two at once.
+	// Level returns how near the signal is to its bound. At each level of 1 or more
+	// the limit is pressed down by a fifth; below 0.9 the limit is released by a
+	// tenth. A caller of the limiter calls Level and is delayed, at most every 100 ms;
+	// two callers never call Level at once.
 	Level() float64
 }
 
@@ -26,22 +26,22 @@ const (
 	releaseBelow = 0.9
 )
 
-// Pressure is what the signals do to a limiter.
+// Pressure is the effect of the signals on a limiter.
 type Pressure struct {
-	Signal string  // the worst one now; empty without signals
-	Level  float64 // its level when it was last asked
-	Cap    int     // what the limit is pressed down to; zero: nothing
-	By     string  // the signal that pressed it there
+	Signal string  // name of the highest signal now; empty without signals
+	Level  float64 // level of Signal at the last check
+	Cap    int     // the limit is pressed down to Cap; zero: no pressure
+	By     string  // name of the signal that caused Cap
 }
 
-// press turns levels into a cap.
+// press turns the levels of signals into a cap of the limit.
 type press struct {
 	Pressure
 	reason spillway.Reason
-	signal *refusal.Row // of the user's signal that pressed
+	signal *refusal.Row // rejections of a user-defined signal
 }
 
-// worst asks every signal.
+// worst returns the signal with the highest level, and the level.
 func worst(signals []Signal) (w Signal, level float64) {
 	for _, s := range signals {
 		if v := s.Level(); w == nil || v > level || level != level {
@@ -51,8 +51,8 @@ func worst(signals []Signal) (w Signal, level float64) {
 	return w, level
 }
 
-// update takes the worst level, and the name of its signal; lim is the law's limit and
-// inFlight what runs.
+// update adjusts the cap to the level of s, the highest signal; lim is the limit without
+// signals, and inFlight the number of slots in use.
 func (p *press) update(s Signal, name string, level float64, lim, inFlight int) {
 	p.Signal, p.Level = name, level
 	switch {
@@ -80,7 +80,7 @@ func (p *press) update(s Signal, name string, level float64, lim, inFlight int) 
 	}
 }
 
-// row returns the rejections to refuse with.
+// row returns the row of rejections for the decision d.
 func (p *press) row(d gate.Decision) *refusal.Row {
 	if d.Reason == spillway.Signal && p.signal != nil {
 		return p.signal
@@ -88,11 +88,11 @@ func (p *press) row(d gate.Decision) *refusal.Row {
 	return refusal.Of(d.Reason)
 }
 
-// poll looks at the signals and for leaks, at most every 100 ms. The signals are
-// the user's, so they run without the limiter's lock.
+// poll checks the signals and looks for leaks, at most every 100 ms. Signals may be
+// user code, so they run without the limiter's lock.
 func (l *Limiter) poll(now time.Duration) {
 	if !l.polling.TryLock() {
-		return // another caller does it
+		return // another caller polls
 	}
 	defer l.polling.Unlock()
 	if now < time.Duration(l.due.Load()) {
@@ -107,7 +107,7 @@ func (l *Limiter) poll(now time.Duration) {
 
 	now = l.lock(now)
 	if s != nil {
-		l.overruled = l.overruledBy() // until now
+		l.overruled = l.overruledBy() // before the change
 		free := l.over.bounds(&press{})
 		unpressed, _ := free.Within(l.law.Limit())
 		l.press.update(s, name, level, unpressed, l.gate.InFlight())

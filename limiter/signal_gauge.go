@@ -8,10 +8,10 @@ type gauge struct {
 	limit float64
 }
 
-// Gauge is a signal that presses when read returns limit or more, such as the
-// wait for a connection of a database pool in seconds, or the length of a queue.
-// Rejections carry the reason Signal and the name. See Signal.Level for when
-// read is called; it must not call the limiter.
+// Gauge returns a signal that presses when read returns limit or more. Examples are
+// the wait for a connection of a database pool in seconds, and the length of a queue.
+// Rejections carry the reason Signal and the name. See Signal.Level for when read is
+// called; read must not call the limiter.
 func Gauge(name string, read func() float64, limit float64) Signal {
 	return &gauge{name: name, read: read, limit: limit}
 }
@@ -19,5 +19,5 @@ func Gauge(name string, read func() float64, limit float64) Signal {
 // Name returns the gauge's name.
 func (g *gauge) Name() string { return g.name }
 
-// Level returns the figure over its limit.
+// Level returns the figure divided by its limit.
 func (g *gauge) Level() float64 { return g.read() / g.limit }

@@ -9,7 +9,7 @@ import (
 
 const defaultSchedulerWait = 20 * time.Millisecond
 
-// scheduler watches how long goroutines that could run wait for a processor.
+// scheduler watches how long runnable goroutines wait for a processor.
 type scheduler struct {
 	owned
 	most     float64 // seconds
@@ -17,10 +17,10 @@ type scheduler struct {
 	previous []uint64
 }
 
-// Scheduler is a signal that presses when, since it was last asked, one goroutine
-// in a hundred waited for a processor longer than most, while more still wait for
-// one than there are processors. Zero means 20 ms. Then the processors are what
-// is short, and more at once only makes all of it slower.
+// Scheduler returns a signal that presses when two conditions hold. Since the last
+// check, one goroutine in a hundred waited for a processor longer than most. And more
+// goroutines are runnable now than there are processors. A most of zero means 20 ms. When
+// the signal presses, processors are scarce, and more concurrency only slows down all work.
 func Scheduler(most time.Duration) Signal {
 	if most <= 0 {
 		most = defaultSchedulerWait
@@ -32,7 +32,7 @@ func Scheduler(most time.Duration) Signal {
 		if samples[0].Value.Kind() == metrics.KindFloat64Histogram {
 			h = samples[0].Value.Float64Histogram()
 		}
-		runnable := runtime.GOMAXPROCS(0) + 1 // unknown: the latencies decide alone
+		runnable := runtime.GOMAXPROCS(0) + 1 // if unknown, the latencies alone decide
 		if samples[1].Value.Kind() == metrics.KindUint64 {
 			runnable = int(samples[1].Value.Uint64())
 		}
@@ -43,13 +43,13 @@ func Scheduler(most time.Duration) Signal {
 // Name returns "scheduler".
 func (s *scheduler) Name() string { return "scheduler" }
 
-// Level returns the 99th percentile of the waits over the longest that is fine.
+// Level returns the 99th percentile of the waits divided by the longest acceptable wait.
 func (s *scheduler) Level() float64 {
 	h, runnable := s.read()
 	if h == nil {
 		return 0
 	}
-	first := s.previous == nil // all since the start of the process: no news
+	first := s.previous == nil // the first counts go back to the start of the process
 	fresh := slices.Clone(h.Counts)
 	var total uint64
 	for i := range fresh {
@@ -65,7 +65,7 @@ func (s *scheduler) Level() float64 {
 	var seen uint64
 	for i, n := range fresh {
 		if seen += n; seen*100 >= total*99 {
-			return max(h.Buckets[i], 0) / s.most // the lower bound: at least so long
+			return max(h.Buckets[i], 0) / s.most // lower bound of the bucket
 		}
 	}
 	return 0

@@ -70,7 +70,7 @@ func TestASignalPressesTheLimitDownAndLetsItGoAgain(t *testing.T) {
 	})
 }
 
-// The lower bound is for what the law says. It is no reason to fill a memory that is full.
+// The lower bound applies to the law only: a signal such as full memory goes below it.
 func TestASignalPressesBelowTheLowerBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		level := 2.
@@ -190,7 +190,7 @@ func TestRejectionsNameTheSignalThatRules(t *testing.T) {
 	crowded := Scheduler(0).(*scheduler)
 	h := &metrics.Float64Histogram{Buckets: []float64{0, 1, 2}, Counts: []uint64{0, 0}}
 	crowded.read = func() (*metrics.Float64Histogram, int) { h.Counts[1] += 10; return h, math.MaxInt }
-	_ = crowded.Level() // the past
+	_ = crowded.Level() // skips the past
 	for _, c := range []struct {
 		signals []Signal
 		want    spillway.Reason
@@ -201,8 +201,8 @@ func TestRejectionsNameTheSignalThatRules(t *testing.T) {
 		{[]Signal{pressing(), Gauge("pool", func() float64 { return 9 }, 2)}, spillway.Signal, "pool"},
 	} {
 		l := configured(t, Config{Law: limit.NewFixed(10), QueueSize: -1, Signals: c.signals})
-		acquire(t, l) // asks the signals
-		for range 2 { // from the gate, and repeated
+		acquire(t, l) // polls the signals
+		for range 2 { // a rejection from the gate, then a repeated one
 			_, err := l.Acquire(t.Context())
 			rej, _ := err.(*spillway.Rejection)
 			if rej == nil || rej.Reason != c.want || rej.Cause != c.cause {
@@ -224,9 +224,9 @@ func TestASignalThatIsWrongIsRefused(t *testing.T) {
 	}
 }
 
-// A caller that began to wait before the signal pressed did not look whether the
-// pressure was over: with nobody else about it waited for MaxWait beside free slots,
-// and was refused.
+// Regression: a caller that began to wait before the signal pressed did not check whether
+// the pressure was over. Without other callers it waited for MaxWait beside free slots and
+// was refused.
 func TestACallerThatWaitedBeforeTheSignalPressedIsLetInAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pressed atomic.Bool

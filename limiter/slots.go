@@ -8,30 +8,30 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// slot is one running piece of work. It is reused; gen tells its users apart, and
-// the one that moves it on has ended the work.
+// slot is one running piece of work. Slots are reused; gen distinguishes the successive
+// uses, and the goroutine that increments gen has ended the work.
 type slot struct {
 	gen            atomic.Uint64
 	grant          gate.Grant
-	long           atomic.Bool   // as in grant, which the permit may change while another goroutine ends the work
+	long           atomic.Bool   // copy of grant.Long for an end that races Permit.Long
 	waited         time.Duration // in the queue
-	end            time.Duration // when it ended, if that was handed to the lock holder
+	end            time.Duration // when the work ended, if handed to the lock holder
 	outcome        limit.Outcome
-	nextEnded      *slot     // handed over before, or, once turned round, after
-	site           *callSite // where it was acquired, when leaks are looked for
+	nextEnded      *slot     // the end handed over before, or after once the list is reversed
+	site           *callSite // where the permit was acquired; nil without leak detection
 	reported       bool
 	previous, next *slot
 }
 
-// slots are the running ones, the oldest first, and the free ones. Long work is in
-// neither list: its age means nothing.
+// slots is the list of running slots, oldest first, and the list of free slots. Long work
+// is in neither list: its age means nothing.
 type slots struct {
 	oldest, youngest *slot
 	free             *slot
 	nFree            int
 }
 
-// begin takes a free slot, or a new one.
+// begin takes a free slot, or allocates one.
 func (r *slots) begin(long bool) (s *slot, isNew bool) {
 	s = r.free
 	if isNew = s == nil; isNew {
@@ -77,14 +77,14 @@ func (r *slots) unlink(s *slot) {
 	}
 }
 
-// start gives the latest admission a slot. The caller holds the lock.
+// start assigns a slot to the gate's latest admission. The caller holds the lock.
 func (l *Limiter) start(now time.Duration, a *gate.Arrival, waited time.Duration) *slot {
 	s, isNew := l.running.begin(a.Traits&gate.Long != 0)
 	if isNew {
 		l.grew = now
 	}
 	s.grant = l.gate.Started()
-	s.grant.Priority = a.Priority // whatever number that is
+	s.grant.Priority = a.Priority // also an unnamed priority
 	if s.long.Load() != s.grant.Long {
 		s.long.Store(s.grant.Long)
 	}
@@ -92,7 +92,7 @@ func (l *Limiter) start(now time.Duration, a *gate.Arrival, waited time.Duration
 	return s
 }
 
-// settle ends work. The caller holds the lock.
+// settle ends work and starts waiters. The caller holds the lock.
 func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
 	l.tick(now)
 	l.gate.End(now, s.grant, o)
@@ -100,15 +100,15 @@ func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
 	l.grant(now)
 }
 
-// What a limiter keeps for the next work, when it has none and had no more than
-// that a moment ago.
+// An idle limiter keeps at most spareSlots free slots and spareWaiters free waiters, once
+// it has needed no more for spareFor.
 const (
 	spareFor     = time.Second
 	spareSlots   = 8
 	spareWaiters = 2
 )
 
-// trim gives back what a burst has left. The caller holds the lock.
+// trim frees slots and waiters left from a burst. The caller holds the lock.
 func (l *Limiter) trim() {
 	if l.last-l.grew >= spareFor && l.gate.Idle() {
 		l.trimSpare()

@@ -8,66 +8,66 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Stats is a consistent picture of a limiter. At any time Offered = Admitted +
-// Rejected + Cancelled + Queued; Admitted - Completed is how many pieces of work
-// run, which InFlight counts in slots, and LongInFlight where they hold none.
+// Stats is a consistent snapshot of a limiter. At any time Offered = Admitted +
+// Rejected + Cancelled + Queued. Admitted - Completed is the number of running pieces of
+// work: InFlight counts their slots, and LongInFlight counts the pieces without a slot.
 type Stats struct {
 	Name string
 	Mode Mode
 
-	// Why the limit is what it is: the law's name; in words what it is doing, what
-	// overrules it (a signal, a bound, the slow start, the estimate of a dry run) and
-	// what keeps it from learning; the last changes, by it or by those, oldest first;
-	// and what the signals say.
-	Law       string
+	Law string // name of the law
+	// State says in words what the law is doing, what overrules the law (a signal, a bound,
+	// a lease, the slow start, the estimate of a dry run) and what keeps it from learning.
 	State     string
-	Decisions []limit.Decision
-	Pressure  Pressure
+	Decisions []limit.Decision // last changes of the limit, by the law or by an overruling, oldest first
+	Pressure  Pressure         // effect of the signals
 
 	Limit          int                       // slots
 	InFlight       int                       // slots in use
 	LongInFlight   int                       // pieces of work admitted as Long, which hold no slot
-	OldestInFlight time.Duration             // how long the oldest work has run that is not Long
-	Stalled        bool                      // work runs and for long none has ended: the backend may hang
+	OldestInFlight time.Duration             // age of the oldest running work that is not Long
+	Stalled        bool                      // work runs but none has ended for long: the backend may hang
 	Queued         int                       // callers waiting
-	QueuedBy       map[spillway.Priority]int // of those, where any
+	QueuedBy       map[spillway.Priority]int // callers waiting by priority, without zero counts
 
-	// Demand is the work that arrived in the last seconds over what could be done in
-	// that time within the limit: above one, more comes than can be served. Where slots
-	// are short and nothing is done, as when the backend hangs, a lease is over or a dry run
-	// collapses, Demand is up to 100. Shedding keeps the processors calm; scale by this.
+	// Demand is the work that arrived in the last seconds, divided by the work that could
+	// be done in the same time within the limit. Above one, more work arrives than can be
+	// served. If slots are short and no work gets done, as when the backend hangs, a lease
+	// is over or a dry run collapses, Demand is up to 100. Scale by Demand, because load
+	// shedding keeps processor usage low.
 	Demand float64
 
-	// Lost is the share of the work that ended of late, and ran into its deadline, was
-	// given up by its caller or was refused by what is behind; zero while that is less than
-	// three quarters, and some seconds after the last end. Near one, work is done
-	// for nothing: what is behind is down, or far more runs than it can do.
+	// Lost is the share of recently ended work that ran into its deadline, was cancelled
+	// by its caller or was refused by the backend. Lost is zero while the share is below
+	// three quarters, and some seconds after the last end. Near one, work is done in
+	// vain: the backend is down, or far more work runs than the backend can do.
 	Lost float64
 
 	Offered, Admitted, Completed uint64
-	Rejected                     uint64 // over all reasons
+	Rejected                     uint64 // for all reasons
 	RejectedBy                   map[spillway.Reason]uint64
-	Cancelled                    uint64 // the caller's context ended before it was admitted
+	Cancelled                    uint64 // the caller's context ended before the admission
 
-	// What a dry run has admitted that would have been refused; in a dry run how much
-	// of that to believe, in words, else empty; and whether the answer is: not at all,
-	// because the backend gets less done the more it is asked.
-	WouldReject    uint64
-	WouldRejectBy  map[spillway.Reason]uint64
-	Estimate       string
+	WouldReject   uint64                     // admitted by a dry run, but refused under enforcement
+	WouldRejectBy map[spillway.Reason]uint64 // WouldReject by reason
+
+	// Estimate says in words how far to trust WouldReject; empty outside of a dry run.
+	Estimate string
+	// EstimateUnsafe says not to trust WouldReject at all: the backend gets less done the
+	// more work it receives.
 	EstimateUnsafe bool
 
-	// ByPriority is the ledger of each priority that was used.
+	// ByPriority has the counts of each priority that was used.
 	ByPriority map[spillway.Priority]PriorityStats
 
 	Leaked uint64 // permits reported as never ended; some may have ended late
-	Leaks  []Leak // those that are overdue now, oldest first
+	Leaks  []Leak // permits that are overdue now, oldest first
 
 	QueueWait *histogram.Histogram // of admitted work, nanoseconds
-	Service   *histogram.Histogram // from admission to the end, nanoseconds; not of Long work
+	Service   *histogram.Histogram // from admission to the end, nanoseconds; without Long work
 }
 
-// PriorityStats is the ledger of the work of one priority. At any time Offered =
+// PriorityStats has the counts of one priority. At any time Offered =
 // Admitted + Rejected + Cancelled + Queued, as in Stats. Fields may be added.
 type PriorityStats struct {
 	Offered, Admitted, Completed, Rejected, Cancelled, WouldReject uint64
@@ -76,11 +76,11 @@ type PriorityStats struct {
 	InFlight int // slots in use
 }
 
-// Stats returns the counts so far. The picture is a copy and costs some
-// microseconds; call it at the pace of a metrics scrape, not per request.
+// Stats returns the counts so far. The snapshot is a copy and costs some microseconds:
+// call Stats at the pace of a metrics scrape, not per request.
 func (l *Limiter) Stats() Stats {
 	now := l.lock(l.now())
-	if l.over.moving() && (l.over.began || l.over.rampFor == 0) { // a slow start begins with work
+	if l.over.moving() && (l.over.began || l.over.rampFor == 0) { // a slow start begins with the first arrival
 		l.tick(now)
 		l.grant(now)
 	}

@@ -4,8 +4,7 @@ package limiter
 
 import "testing"
 
-// Whoever decides on refusals, the lock's holder or a repeated answer, decides the same in
-// sixty long lives.
+// In sixty long lives, repeated rejections are the same as decisions of the gate.
 func TestSoakRefusingWithoutTheLockDecidesAsTheGateWould(t *testing.T) { decidesAsTheGate(t, 20, 3000) }
 
 // No wake-up is lost while a hundred callers compete for a hundred thousand turns.

@@ -118,8 +118,8 @@ func TestAcquireRacingDrainNeverLosesAPermit(t *testing.T) {
 
 // TestLiveChangesUnderLoadLoseNothing: after any sequence of modes and bounds,
 // with a signal that comes and goes, callers of every priority that leave, panic
-// and end their goroutine, and Stats in between, work that was counted in is
-// counted out, and every picture closes.
+// and end their goroutine, and Stats in between, all counted work ends and is
+// counted as ended, and every snapshot balances.
 func TestLiveChangesUnderLoadLoseNothing(t *testing.T) {
 	var polls atomic.Int64
 	var admitted, rejected atomic.Uint64
@@ -141,7 +141,7 @@ func TestLiveChangesUnderLoadLoseNothing(t *testing.T) {
 			for i := range 400 {
 				switch {
 				case c == 0 && i%3 == 0:
-					l.SetMode(Mode(i % 4 / 2)) // to Off below, where nothing is counted
+					l.SetMode(Mode(i % 4 / 2)) // Off, which counts nothing, is in the next test
 				case c == 1 && i%3 == 0:
 					_ = l.SetBounds(i%2, i%7+1)
 				case c == 2:
@@ -183,8 +183,8 @@ func TestLiveChangesUnderLoadLoseNothing(t *testing.T) {
 	}
 }
 
-// TestModeChangesUnderLoadLoseNothing: after any sequence of modes, work that
-// was counted in is counted out.
+// TestModeChangesUnderLoadLoseNothing: after any sequence of modes, all counted work
+// ends and is counted as ended.
 func TestModeChangesUnderLoadLoseNothing(t *testing.T) {
 	l := fixed(t, 2, 8)
 	var wg sync.WaitGroup
@@ -203,7 +203,7 @@ func TestModeChangesUnderLoadLoseNothing(t *testing.T) {
 }
 
 // TestNoCountEverFalls: metrics export the counts as counters, and a counter
-// that falls reads as a restart.
+// that falls looks like a restart.
 func TestNoCountEverFalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for round := range 200 {
@@ -225,8 +225,8 @@ func TestNoCountEverFalls(t *testing.T) {
 	})
 }
 
-// TestOffFreesAlsoACallerThatIsJustComing: an arrival that races SetMode is admitted
-// after it, if not before.
+// TestOffFreesAlsoACallerThatIsJustComing: an arrival that races SetMode(Off) is admitted
+// before or after the change.
 func TestOffFreesAlsoACallerThatIsJustComing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for round := range 20_000 {

@@ -9,10 +9,9 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// waiter is one blocked caller. slot is set when it was granted, refused when it
-// was dropped; ready says so as soon as the lock is free. Channels and timers are
-// kept per limiter, never in a package-level pool: a channel belongs to its
-// synctest bubble.
+// waiter is one blocked caller. A grant sets slot, and a drop sets refused; after the
+// unlock, ready then receives a message. Channels and timers are kept per limiter,
+// never in a package-level pool, because a channel belongs to its synctest bubble.
 type waiter struct {
 	gate.Waiter
 	ready   chan struct{}
@@ -20,17 +19,17 @@ type waiter struct {
 	arrival gate.Arrival
 	slot    *slot
 	refused spillway.Reason
-	next    *waiter // in waiters or in Limiter.woken
+	next    *waiter // next in waiters.free or in Limiter.woken
 }
 
-// waiters are the free ones.
+// waiters is the list of free waiters.
 type waiters struct {
 	free *waiter
 	n    int
 }
 
-// first returns the first free waiter, which stays free until take: most work is
-// admitted or refused at once.
+// first returns the first free waiter, and allocates one if there is none. The waiter
+// stays free until take, because most work is admitted or refused at once.
 func (ws *waiters) first() *waiter {
 	if ws.free == nil {
 		ws.free = &waiter{ready: make(chan struct{}, 1)}
@@ -40,23 +39,23 @@ func (ws *waiters) first() *waiter {
 	return ws.free
 }
 
-// take takes the first.
+// take removes the first free waiter from the list, for the arrival a.
 func (ws *waiters) take(a gate.Arrival) {
 	w := ws.free
 	ws.free, w.next, w.arrival = w.next, nil, a
 	ws.n--
 }
 
-// give frees w.
+// give returns w to the list.
 func (ws *waiters) give(w *waiter) {
 	w.slot, w.refused, w.next = nil, 0, ws.free
 	ws.free = w
 	ws.n++
 }
 
-// recheckEvery is how often a waiter of that cost looks whether time alone has made room:
-// zero, except while the limit grows by itself, where a signal presses or may begin to, and
-// for large work, for which slots may be gathered. Otherwise whatever makes room wakes the
+// recheckEvery returns how often a waiter of the given cost checks whether time alone has
+// made room. The result is zero except during a slow start, with signals, and for large
+// work, for which slots may be gathered. Otherwise the operation that makes room wakes the
 // waiter. The caller holds the lock.
 func (l *Limiter) recheckEvery(cost int) time.Duration {
 	switch {
@@ -70,7 +69,8 @@ func (l *Limiter) recheckEvery(cost int) time.Duration {
 	return 0
 }
 
-// recheck makes room if time alone has, and returns when a waiter of that cost looks again.
+// recheck starts the waiters for which time alone has made room. It returns the time until
+// a waiter of the given cost checks again.
 func (l *Limiter) recheck(cost int) time.Duration {
 	now := l.now()
 	if now >= time.Duration(l.due.Load()) {
@@ -83,7 +83,7 @@ func (l *Limiter) recheck(cost int) time.Duration {
 	return l.recheckEvery(cost)
 }
 
-// wait blocks until w is granted or dropped, ctx ends, or it expires.
+// wait blocks until w is granted or dropped, ctx ends, or the time expires has come.
 func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Duration, changes []limit.Decision) (Permit, error) {
 	waits := true
 	defer func() {
@@ -130,12 +130,12 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 	waited := now - w.Since()
 	switch {
 	case ctxErr != nil && l.gate.Leave(now, &w.Waiter), expired && l.gate.Expire(&w.Waiter):
-		notified = true // it left the queue by itself: there will be no message
-		l.grant(now)    // it may have stood in the way of another
+		notified = true // w left the queue by itself: there will be no message
+		l.grant(now)    // w may have blocked another waiter
 		if ctxErr == nil {
 			return l.refuse(w, spillway.WaitTooLong, waited, notified)
 		}
-	case w.slot == nil: // also when ctx ended at the same moment: it was counted so
+	case w.slot == nil: // dropped and counted as refused, also if ctx ended at the same moment
 		return l.refuse(w, w.refused, waited, notified)
 	case ctxErr != nil: // granted at the same moment, and the caller is gone
 		l.revoke(now, w)
@@ -164,17 +164,16 @@ func (l *Limiter) refuse(w *waiter, reason spillway.Reason, waited time.Duration
 	return l.rejected(priority, rej)
 }
 
-// keep frees w for the next caller, unless the message that ended its wait is still
-// to come and would reach that one: then w is left to the collector. The caller
-// holds the lock.
+// keep returns w to the free list if its caller was notified. Otherwise the message
+// that ends the wait is still to come and would reach the next caller, so w is left to
+// the garbage collector. The caller holds the lock.
 func (l *Limiter) keep(w *waiter, notified bool) {
 	if notified {
 		l.waiters.give(w)
 	}
 }
 
-// abandon takes out a waiter that will not look any more, like one whose context
-// has ended.
+// abandon removes a waiter whose wait has panicked, as if its context had ended.
 func (l *Limiter) abandon(w *waiter) {
 	now := l.lock(l.now())
 	defer l.unlock()
@@ -186,7 +185,7 @@ func (l *Limiter) abandon(w *waiter) {
 	}
 }
 
-// revoke takes back what a waiter was granted. The caller holds the lock.
+// revoke takes back the slot that w was granted. The caller holds the lock.
 func (l *Limiter) revoke(now time.Duration, w *waiter) {
 	l.gate.Revoke(now, w.slot.grant)
 	l.running.end(w.slot)

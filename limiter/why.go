@@ -7,7 +7,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// relimit publishes a new limit and enters it into the log. The caller holds the
+// relimit publishes the new limit n and adds the change to the log. The caller holds the
 // lock.
 func (l *Limiter) relimit(n int) {
 	d := limit.Decision{At: l.last, From: int(l.limit.Swap(int64(n))), To: n, Why: l.overruledBy()}
@@ -26,12 +26,12 @@ func (l *Limiter) relimit(n int) {
 	}
 }
 
-// nested is why nothing may move although nothing hangs: a permit is held for as long as
-// another of the same limiter is waited for.
+// nested explains how work may stop although no backend hangs: work holds a permit while
+// it waits for another permit of the same limiter.
 const nested = "work may wait here for itself, by Do inside Do or by services that call each other in a circle: give each layer a limiter of its own"
 
-// state says why the limit is what it is: what keeps the law from learning, what
-// overrules the law, and what the law does. The caller holds the lock.
+// state explains the limit: what keeps the law from learning, what overrules the law, and
+// what the law does. The caller holds the lock.
 func (l *Limiter) state(now time.Duration) string {
 	s := limit.ReporterOf(l.law).State()
 	if by := l.overruledBy(); by != "" {
@@ -45,7 +45,8 @@ func (l *Limiter) state(now time.Duration) string {
 			s = fmt.Sprintf("no sample in the last %d ends, because work is not ended with Done; %s", n, s)
 		}
 	}
-	// From a dry run, or let in over the limit. A cut leaves as much as twice the limit.
+	// More than twice the limit is from a dry run or was admitted over the limit: a cut of
+	// the limit leaves at most twice the limit in use.
 	if n, most := l.gate.InFlight(), l.gate.Limit(); n > 2*most && l.Mode() == Enforce {
 		s = fmt.Sprintf("%d slots are in use and %d are allowed; %s", n, most, s)
 	} else if n > 2*most {

@@ -13,7 +13,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// says fails unless the limiter's state begins with that.
+// says fails unless the limiter's state starts with begin.
 func says(t *testing.T, l *Limiter, begin string) {
 	t.Helper()
 	if s := l.Stats(); !strings.HasPrefix(s.State, begin) {
@@ -21,7 +21,7 @@ func says(t *testing.T, l *Limiter, begin string) {
 	}
 }
 
-// decided fails unless the last change of the limit is that.
+// decided fails unless the last change of the limit has the given values.
 func decided(t *testing.T, l *Limiter, from, to int, why string) {
 	t.Helper()
 	all := l.Stats().Decisions
@@ -55,7 +55,7 @@ func TestStateAndDecisionsNameTheSlowStart(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		says(t, l, "slow start: 9 instead of 10; ")
-		decided(t, l, 1, 9, "slow start") // its steps are one change
+		decided(t, l, 1, 9, "slow start") // the steps of a slow start are one change
 		time.Sleep(time.Second)
 		acquire(t, l).Done(nil)
 		says(t, l, "fixed")
@@ -103,7 +103,7 @@ func TestStateSaysThatNothingEnds(t *testing.T) {
 		acquire(t, l).Done(nil)
 		time.Sleep(time.Hour)
 		p := acquire(t, l)
-		says(t, l, "growing") // nothing was there to end
+		says(t, l, "growing") // no work was running before
 		time.Sleep(30 * time.Second)
 		says(t, l, "nothing has ended for 30s with 1 in flight; growing")
 		p.Done(nil)
@@ -127,7 +127,7 @@ func TestStateSaysThatNoEndIsASample(t *testing.T) {
 	})
 }
 
-// It used to be told the law's state, which had moved on.
+// Regression: the observer got the law's state instead of the reason.
 func TestTheObserverHearsWhyTheLimitChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -193,7 +193,7 @@ func TestALawThatSaysLessThanOneIsTakenForOne(t *testing.T) {
 	}
 }
 
-// Fixed hides that it reports: what is embedded is a Law, which does not.
+// silent hides the Reporter methods of Fixed: it embeds the interface Law.
 type silent struct{ limit.Law }
 
 func TestALawThatDoesNotReportIsNamedByItsType(t *testing.T) {
@@ -203,7 +203,7 @@ func TestALawThatDoesNotReportIsNamedByItsType(t *testing.T) {
 	}
 }
 
-// rising grows by one with every end, and says why.
+// rising grows by one with every end, and reports why.
 type rising struct{ n int }
 
 func (r *rising) Limit() int                       { return r.n }
@@ -213,8 +213,8 @@ func (r *rising) Name() string                     { return "rising" }
 func (r *rising) State() string                    { return "rising" }
 func (r *rising) Why() string                      { return "an end" }
 
-// The law's changes and those that overrule it used to be two logs, joined in
-// Stats. What the law wants while it is overruled is not the limit.
+// Regression: Stats joined two logs, of the law's changes and of overrulings. While the law
+// is overruled, its limit is not the limiter's limit.
 func TestThereIsOneLogOfWhatTheLimitWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Law: &rising{n: 1}})
@@ -241,8 +241,8 @@ func TestThereIsOneLogOfWhatTheLimitWas(t *testing.T) {
 	})
 }
 
-// Enforcement began with much in flight, refused everything, and the state said only
-// that the law was growing.
+// Regression: enforcement began with much work in flight and refused everything, but State
+// said only that the law was growing.
 func TestStateSaysThatMoreRunsThanTheLimitAllows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(2), QueueSize: -1, Mode: DryRun})
@@ -259,6 +259,6 @@ func TestStateSaysThatMoreRunsThanTheLimitAllows(t *testing.T) {
 			t.Error("it was admitted")
 		}
 		running[0].Done(nil)
-		says(t, l, "fixed") // nearly there: a cut does as much
+		says(t, l, "fixed") // twice the limit is in use, as after a cut
 	})
 }

@@ -1,11 +1,11 @@
-// Package retrybudget bounds extra attempts by what succeeds: retries and hedges
-// are paid for with tokens, and only successes earn new ones. While a dependency
-// works there is enough for the occasional second attempt; while it is down
-// nothing is earned, and the extra load ends by itself.
+// Package retrybudget bounds extra attempts by the number of successes. Each retry
+// or hedge takes a token, and only successes earn new tokens. While a dependency
+// works, there are enough tokens for the occasional second attempt. While the
+// dependency is down, nothing is earned, and the extra load ends by itself.
 //
-// Between any two moments with s successes between them, at most Burst + Ratio*s
-// extra attempts are granted. No clock is involved, so that a budget means the
-// same at one request a minute and at a million a second.
+// In any period with s successes, at most Burst + Ratio*s extra attempts are
+// granted. No clock is involved, so that a budget means the same at one request a
+// minute and at a million a second.
 package retrybudget
 
 import (
@@ -15,20 +15,20 @@ import (
 	"sync/atomic"
 )
 
-// Config says how much is earned and how much can be saved. The zero value works.
+// Config sets how many tokens are earned and how many can be saved. The zero value works.
 type Config struct {
 	// Ratio is how many tokens one success earns, above 0 up to 1: 0.1 allows one
-	// extra attempt for ten successes. It is rounded to a millionth, at least one.
-	// Zero means 0.1.
+	// extra attempt for ten successes. Ratio is rounded to millionths, and to at least
+	// one millionth. Zero means 0.1.
 	Ratio float64
-	// Burst is how many tokens can be saved, and how many there are at first, so
-	// that a program that starts may try again. Zero means 10; it cannot be
+	// Burst is how many tokens can be saved. A new budget starts with Burst tokens, so
+	// that a program may retry right after its start. Zero means 10; Burst cannot be
 	// negative.
 	Burst int
 }
 
-// one token, in the unit that is counted. Integers, so that a long run earns
-// exactly what was promised.
+// one is a token in millionths, the unit of all counts. Counts are integers, so that
+// no rounding errors add up over a long run.
 const one = 1_000_000
 
 const (
@@ -37,9 +37,9 @@ const (
 	maxBurst     = 1 << 30
 )
 
-// Budget is a number of tokens. It is safe for concurrent use, takes no lock and
-// allocates nothing. Create it with New: the zero Budget grants nothing, ever. It
-// must not be copied.
+// Budget is a number of tokens. A Budget is safe for concurrent use, takes no lock and
+// allocates nothing. Create a Budget with New: the zero Budget never grants anything. A
+// Budget must not be copied.
 type Budget struct {
 	earn, most int64
 	tokens     atomic.Int64
@@ -59,8 +59,8 @@ func New(cfg Config) (*Budget, error) {
 	return b, nil
 }
 
-// Success earns Ratio of a token, up to Burst. Call it once for each request that
-// succeeded, however many attempts it took.
+// Success adds Ratio tokens, up to a total of Burst. Call Success once for each request
+// that succeeded, however many attempts the request took.
 func (b *Budget) Success() {
 	for {
 		had := b.tokens.Load()
@@ -73,8 +73,8 @@ func (b *Budget) Success() {
 	}
 }
 
-// TryTake takes one token for an extra attempt. False: there is not a whole one,
-// and the attempt should not be made. It never waits.
+// TryTake takes one token for an extra attempt. TryTake returns false if there is less
+// than one token; then do not make the attempt. TryTake never waits.
 func (b *Budget) TryTake() bool {
 	for {
 		had := b.tokens.Load()
@@ -90,5 +90,5 @@ func (b *Budget) TryTake() bool {
 // Ratio returns how many tokens one success earns.
 func (b *Budget) Ratio() float64 { return float64(b.earn) / one }
 
-// Tokens returns how many tokens there are now, with the fraction.
+// Tokens returns how many tokens there are now, including fractions.
 func (b *Budget) Tokens() float64 { return float64(b.tokens.Load()) / one }

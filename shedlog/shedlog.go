@@ -1,13 +1,13 @@
-// Package shedlog logs that a limiter sheds, and no more than that: a line at the
-// onset, one a period while it lasts, and one when it is over. A log with a line for
-// each refused request would be part of the overload.
+// Package shedlog logs load shedding of a limiter in a few lines: one line at the onset,
+// one line a period while shedding lasts, and one line when shedding is over. A log with a
+// line for each refused request would add to the overload.
 //
 //	shed := shedlog.New(shedlog.Config{Logger: logger})
 //	lim, err := limiter.New(limiter.Config{Name: "database", Observer: shed.Observer()})
 //	shed.Watch(lim)
 //
-// Nothing of a request is logged: lines have counts by reason and priority, the limit,
-// and the words of Stats.State.
+// No data of a request is logged. The lines contain counts by reason and priority, the
+// limit, and the text of Stats.State.
 package shedlog
 
 import (
@@ -24,10 +24,10 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Config says where lines go and how many. The zero value works.
+// Config sets the logger and the rate of lines. The zero value works.
 type Config struct {
-	// Logger gets all lines; nil means slog.Default. Shedding is a warning, its end an
-	// information.
+	// Logger gets all lines; nil means slog.Default. Shedding has the level Warn, the end
+	// of shedding the level Info.
 	Logger *slog.Logger
 
 	// Period is the least time between two lines; zero or less means 10 s. Shedding
@@ -37,8 +37,8 @@ type Config struct {
 
 const defaultPeriod = 10 * time.Second
 
-// Log writes the lines of one limiter. It is safe for concurrent use. Between the
-// onset of shedding and its end it has a timer, and otherwise nothing that runs.
+// Log writes the lines of one limiter. A Log is safe for concurrent use. Between the onset
+// and the end of shedding a Log has a timer. Outside of shedding a Log runs nothing.
 type Log struct {
 	logger  *slog.Logger
 	period  time.Duration
@@ -47,13 +47,13 @@ type Log struct {
 	mu     sync.Mutex
 	timer  *time.Timer // nil: not shedding
 	closed bool
-	began  time.Time // of the refusal at the onset
-	wrote  time.Time // the last line
-	now    counts    // since the last line
+	began  time.Time // time of the first refusal
+	wrote  time.Time // time of the last line
+	now    counts    // refused since the last line
 	before uint64    // refused from the onset to the last line
 }
 
-// counts are of refusals.
+// counts are numbers of refusals: in total, by reason and by priority.
 type counts struct {
 	n          uint64
 	byReason   map[spillway.Reason]uint64
@@ -72,16 +72,16 @@ func none() counts {
 	return counts{byReason: map[spillway.Reason]uint64{}, byPriority: map[spillway.Priority]uint64{}}
 }
 
-// Observer returns what limiter.Config.Observer may be; limiter.Observers joins it
-// with others.
+// Observer returns an observer for limiter.Config.Observer. Use limiter.Observers to
+// combine it with other observers.
 func (l *Log) Observer() *limiter.Observer { return &limiter.Observer{Rejected: l.Rejected} }
 
-// Watch adds name, limit and state of a limiter to each line that follows.
+// Watch adds the name, the limit and the state of lim to all later lines.
 func (l *Log) Watch(lim *limiter.Limiter) { l.watched.Store(lim) }
 
-// Rejected counts a refusal, for code that has no observer of its limiter. It never
-// waits for the logger. What is refused because the limiter drains or is closed is no
-// overload and not counted.
+// Rejected counts a refusal, for code without an observer of its limiter. Rejected never
+// waits for the logger. Refusals because the limiter drains or is closed are not overload
+// and are not counted.
 func (l *Log) Rejected(p spillway.Priority, r *spillway.Rejection) {
 	if r.Reason == spillway.Draining || r.Reason == spillway.Closed {
 		return
@@ -101,7 +101,7 @@ func (l *Log) Rejected(p spillway.Priority, r *spillway.Rejection) {
 	}
 }
 
-// line writes what is due and, while shedding lasts, asks for the next line.
+// line writes the line that is due and, while shedding lasts, sets the timer for the next.
 func (l *Log) line() {
 	write, more := l.take(false)
 	write()
@@ -112,15 +112,15 @@ func (l *Log) line() {
 	}
 }
 
-// Close writes the last line if shedding is not over, and stops the timer. What is
-// refused later is not logged.
+// Close writes the last line if shedding is not over, and stops the timer. Later refusals
+// are not logged.
 func (l *Log) Close() {
 	write, _ := l.take(true)
 	write()
 }
 
-// take returns what writes the line that is due, outside of the lock because a
-// refusal must not wait for it, and whether there will be more.
+// take returns a function that writes the line that is due, and whether more lines follow.
+// The caller calls write without the lock, because a refusal must not wait for the logger.
 func (l *Log) take(last bool) (write func(), more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +155,7 @@ func (l *Log) write(level slog.Level, message string, c counts, more []slog.Attr
 	l.logger.LogAttrs(context.Background(), level, message, attrs...)
 }
 
-// group has the counts in order, so that two lines can be compared.
+// group returns the counts sorted by key, so that two lines can be compared.
 func group[K interface {
 	cmp.Ordered
 	String() string

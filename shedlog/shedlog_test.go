@@ -14,7 +14,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// lines collects what is logged, and when.
+// lines collects the logged lines and their times.
 type lines struct {
 	mu   sync.Mutex
 	text []string
@@ -91,7 +91,7 @@ func TestAtMostOneLineAPeriodWhateverComes(t *testing.T) {
 				}
 				log.Close()
 				synctest.Wait()
-				for i := 1; i < len(out.at)-1; i++ { // not the one of Close
+				for i := 1; i < len(out.at)-1; i++ { // without the line of Close
 					if d := out.at[i].Sub(out.at[i-1]); d < time.Second {
 						t.Errorf("%v between two lines", d)
 					}
@@ -126,7 +126,7 @@ func TestEveryRefusalIsInOneLine(t *testing.T) {
 	})
 }
 
-// adder sums what lines say.
+// adder sums the refusals in all lines.
 type adder struct {
 	slog.Handler
 	mu      sync.Mutex
@@ -165,7 +165,7 @@ func TestCloseWritesTheLastLineAndNoMore(t *testing.T) {
 	})
 }
 
-// A service that stops refuses what still comes; that is no overload.
+// Refusals of a service that stops are no overload.
 func TestALimiterThatDrainsDoesNotShed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lines

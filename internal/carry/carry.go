@@ -1,21 +1,21 @@
-// Package carry is what a context says about its work, found in one look: each look
-// walks up a request's contexts, and a limiter needs all of it every time.
+// Package carry stores the priority, the cost and the kind of work in one context value,
+// because each lookup walks up a request's contexts and a limiter needs all three each time.
 package carry
 
 import "context"
 
-// Work is a context that says how important its work is, what it costs and of which kind it is. It is not
-// changed after it was made.
+// Work is a context with the priority, the cost and the kind of its work. A Work is immutable
+// once it is in use.
 type Work struct {
 	context.Context
 	Priority int8
-	Cost     int32  // in slots; zero: not said
-	Kind     string // empty: not said
+	Cost     int32  // in slots; zero: not set
+	Kind     string // empty: not set
 }
 
 type key struct{}
 
-// Value returns the Work itself, or what its parent says.
+// Value returns w itself for the package's key, else the value of the parent.
 func (w *Work) Value(k any) any {
 	if k == (key{}) {
 		return w
@@ -29,7 +29,8 @@ func From(ctx context.Context) *Work {
 	return w
 }
 
-// In returns a copy of that, to be changed and used in place of ctx.
+// In returns a child of ctx with a copy of the innermost Work. The caller changes the copy
+// before use.
 func In(ctx context.Context) *Work {
 	w := &Work{Context: ctx}
 	if outer := From(ctx); outer != nil {

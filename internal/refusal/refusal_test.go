@@ -42,7 +42,7 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 	_ = sink
 }
 
-// A reason that is added later, or is nonsense, used to be beyond the table.
+// Regression: a reason that was added later, or an invalid one, was beyond the table.
 func TestEveryReasonHasARow(t *testing.T) {
 	table := NewTable(1)
 	for _, r := range append(spillway.Reasons(), 0, Reasons-1, Reasons, 255) {
