@@ -7,24 +7,23 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// adviceMost bounds the part of the advice that is not the queue's.
+// adviceMost bounds the part of the advice that stands for refused callers.
 const adviceMost = 30 * time.Second
 
-// A caller that comes back too early costs a refusal, one that comes too late a slot that
-// nothing uses. And a crowd is told at its worst moment, when all that arrives makes work
-// take several times as long as it will take. So half as many again are told to
-// come back as can be served in a time, at the best rate of late.
+// A caller that comes back too early costs a refusal, a caller that comes back too late leaves a
+// slot idle. A crowd gets its advice at the worst moment, when its own load makes work take several
+// times as long as later. So the advice brings back one and a half times as many callers as can be
+// served, at the best recent rate.
 const (
 	overbooked = 1.5
-	bestFades  = 30 * time.Second // in which what is known of the best rate fades
+	bestFades  = 30 * time.Second // time constant with which the best rate fades
 )
 
-// RetryAfter predicts when work of that priority would find room: the work ahead
-// of it over the measured rate of service. Ahead of it are those that wait, and two
-// thirds of those that were refused before it and told to come back. So callers that
-// heed the advice return at most half as fast again as work is served, however many
-// were refused. Zero means that there is nothing to go by, or that the gate will not
-// open again.
+// RetryAfter predicts when work of priority p would find room: the work ahead over the measured
+// rate of service. The work ahead is all waiters of the same or a higher priority, and two thirds
+// of the callers that were refused earlier and told to come back. So callers that follow the advice
+// return at most 1.5 times as fast as work is served, however many were refused. Zero means that
+// nothing has been measured, or that the gate will not open again.
 func (g *Gate) RetryAfter(p spillway.Priority) time.Duration {
 	if !g.service.known() || g.closed == spillway.Closed {
 		return 0
@@ -34,13 +33,12 @@ func (g *Gate) RetryAfter(p spillway.Priority) time.Duration {
 	return time.Duration(min(g.predict(lv, 1)+min(booked, float64(adviceMost)), float64(time.Hour)))
 }
 
-// bestRate is how many slots the work of a level gets and gives back per nanosecond, as
-// far as is known the most of late.
+// bestRate is the best known recent service rate of a level, in slots per nanosecond.
 func (g *Gate) bestRate(lv int) float64 {
 	return max(g.best[lv], g.free(lv)/max(g.service.hold(lv), 1))
 }
 
-// book enters what was refused since the last time, and strikes out what has been
+// book adds the work that was refused since the last call, and subtracts the work that has been
 // served meanwhile, or could have been.
 func (g *Gate) book(passed time.Duration) {
 	if !g.service.known() {

@@ -7,7 +7,7 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Four times the capacity is refused three times as fast as it is served.
+// At four times the capacity, work is refused three times as fast as it is served.
 func TestTheRefusedBookTheTimeTheyNeed(t *testing.T) {
 	c := newCrowd()
 	c.offer(800, 5*time.Second)
@@ -27,8 +27,8 @@ func TestTheRefusedBookTheTimeTheyNeed(t *testing.T) {
 	}
 }
 
-// A crowd arrives, and all that it makes a machine do lets work take four times as long
-// for a while. What it is told goes by how long it took before.
+// The load of a crowd makes work take four times as long for a while. The advice to the crowd
+// follows the service time from before the crowd.
 func TestACrowdIsToldByTheBestRateOfLate(t *testing.T) {
 	for _, slower := range []time.Duration{1, 4} {
 		c := newCrowd()

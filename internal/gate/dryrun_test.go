@@ -14,7 +14,7 @@ func force(g *Gate, now time.Duration, mayWait bool, deadline time.Duration) spi
 	return g.Force(now, Arrival{Cost: 1, Deadline: deadline}, mayWait).Reason
 }
 
-// What runs when a dry run begins takes slots in it, and what was learned until then
+// Work that runs when a dry run begins takes slots in the dry run. Earlier evidence
 // decides from its first arrival on.
 func TestADryRunBeginsWithWhatRunsAndIsKnown(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(2)})
@@ -41,8 +41,8 @@ func TestADryRunIsUnderThePressureOfSignals(t *testing.T) {
 	}
 }
 
-// What a dry run has let wait is refused once its caller would have left, or after
-// MaxWait; an owner that never asks about that costs no memory without end.
+// A dry run refuses queued work once its caller would have left, or after MaxWait. The memory
+// for such refusals is bounded, even if the owner never fetches them.
 func TestADryRunRefusesWhatWouldHaveWaitedForNothing(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Second})
 	force(g, 0, true, Never) // takes the slot
@@ -73,7 +73,7 @@ func TestADryRunRefusesWhatWouldHaveWaitedForNothing(t *testing.T) {
 	}
 }
 
-// Advice is for those who would have been refused: what would be ahead of them.
+// Advice is for callers that would have been refused: it counts the work that would be ahead.
 func TestAdviceOfADryRunIsOfItsOwnQueue(t *testing.T) {
 	g, now, _ := fill(t, 100*time.Millisecond)
 	calm := g.WouldRetryAfter(spillway.Normal)
@@ -112,7 +112,7 @@ type outcomes struct {
 
 func (l *outcomes) Observe(s limit.Sample, _ limit.Load) { l.told = append(l.told, s.Outcome) }
 
-// Over a network a caller leaves a little before the deadline that it told.
+// Over a network a caller leaves a little before the deadline of its request.
 func TestACallerThatLeavesJustBeforeItsDeadlineLeavesForIt(t *testing.T) {
 	const start = 10 * time.Second
 	for _, c := range []struct {
@@ -123,7 +123,7 @@ func TestACallerThatLeavesJustBeforeItsDeadlineLeavesForIt(t *testing.T) {
 		{start + time.Second, start + 960*time.Millisecond, limit.Deadline},
 		{start + time.Second, start + 1100*time.Millisecond, limit.Deadline},
 		{Never, start + time.Hour, limit.Canceled},
-		{start, start + time.Second, limit.Canceled}, // a dry run starts what has no time left
+		{start, start + time.Second, limit.Canceled}, // a dry run starts work with no time left
 	} {
 		law := &outcomes{Fixed: limit.NewFixed(1)}
 		g := New(Config{Law: law})
@@ -135,7 +135,7 @@ func TestACallerThatLeavesJustBeforeItsDeadlineLeavesForIt(t *testing.T) {
 	}
 }
 
-// One caller that is refused for its share is no lack of capacity.
+// A caller that is refused for its share is no sign of a lack of capacity.
 func TestRefusalsForAShareDoNotUseUpWhatMayBeRefused(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1), MaxRefused: 0.3})
 	now := time.Duration(0)

@@ -2,14 +2,15 @@ package gate
 
 import "time"
 
-// vainTurns is how many turns of the floor are left out once one came to nothing.
+// vainTurns is the number of intervals until the next turn of the floor after a turn without a
+// grant.
 const vainTurns = 16
 
-// floor says when it is the turn of the lowest level that waits.
+// floor tracks when the lowest level that waits has its turn.
 type floor struct {
 	passed int           // grants while others waited, since the last turn
-	every  int           // so many of them, then it is its turn
-	at     time.Duration // when its turn came
+	every  int           // passed grants until the next turn
+	at     time.Duration // when the current turn began
 }
 
 func (f *floor) turn() bool { return f.passed >= f.every }
@@ -23,12 +24,12 @@ func (f *floor) pass(now time.Duration) {
 	}
 }
 
-// over ends the turn.
+// over ends the turn. The next turn comes after the given number of intervals.
 func (f *floor) over(turns int) { f.passed, f.every = 0, turns*Floor-1 }
 
-// lowest is the first waiter of the lowest level, if it is its turn. Work that needs more
-// slots than are free has its turn for a bounded time, in which they are gathered: longer
-// work may run, or work that hangs.
+// lowest returns the first waiter of the lowest level during the turn of the floor. For work that
+// needs more slots than are free, slots are gathered for a bounded time: slower work may hold them,
+// or work that hangs.
 func (g *Gate) lowest(now time.Duration) *Waiter {
 	if !g.floor.turn() {
 		return nil
@@ -45,15 +46,15 @@ func (g *Gate) lowest(now time.Duration) *Waiter {
 	return nil
 }
 
-// GatherFor is how long slots are gathered for large work: about what the slowest of what
-// runs takes. Nothing but time ends that, so a waiter that costs more than one slot has Next
-// asked again so often.
+// GatherFor is how long slots are gathered for large work: about as long as the slowest running
+// work takes. Only time ends the gathering. So while a waiter that costs more than one slot waits,
+// the owner of the gate calls Next at this interval.
 func (g *Gate) GatherFor() time.Duration {
 	return time.Duration(max(2*g.service.upper(), float64(burstLeast)))
 }
 
-// gathers reports whether an arrival leaves a free slot to work of lower priority that needs
-// more, because the arrival has the time to wait until that has run.
+// gathers reports whether an arrival leaves a free slot to larger work of lower priority. The
+// arrival must have the time to wait until the larger work has run.
 func (g *Gate) gathers(now time.Duration, lv int, kind uint8, a *Arrival) bool {
 	if g.queued == 0 || g.queued >= g.cfg.QueueSize || a.Traits&OverShare != 0 {
 		return false
@@ -66,9 +67,9 @@ func (g *Gate) gathers(now time.Duration, lv int, kind uint8, a *Arrival) bool {
 	return wait < float64(g.cfg.MaxWait) && wait < float64(left(now, a.Deadline))-g.service.kinds.list[kind].high
 }
 
-// blocks reports whether the first of a queue has had its time: it needs more slots than are
-// free, and has waited longer than others make room. Those behind it pass, until the
-// floor's turn gathers slots for it: longer work may hold them, or work that hangs.
+// blocks reports whether the first waiter of a queue has had its time: it needs more slots than are
+// free, and has waited longer than others make room. The waiters behind it pass, until the floor's
+// turn gathers slots for large work: slower work may hold the slots, or work that hangs.
 func (g *Gate) blocks(now time.Duration, w *Waiter) bool {
 	return w.cost > 1 && now-w.since > 2*g.GatherFor() && !g.fits(w.cost)
 }

@@ -1,18 +1,18 @@
-// Package gate is the limiter's decision core: arrivals and ends go in with
-// their times, decisions come out. It is pure: no clock, no lock, no goroutine.
-// The limiter holds one under a mutex, the simulator drives one in virtual time,
-// and both get the same decisions.
+// Package gate is the decision core of the limiter. Arrivals and ends of work go in with their
+// times, decisions come out. The package is pure: no clock, no lock, no goroutine. The limiter
+// holds a gate under a mutex, the simulator drives a gate in virtual time, and both get the same
+// decisions.
 //
-// Work waits in strict order of priority, first come first served within one.
-// Whether it may wait is decided on arrival, by predicted wait: the work ahead over
-// the slots that higher priorities leave free. That must leave enough of the time the
-// caller has. A burst that the queue can absorb may make work wait for some service
-// times. A queue that does not drain only adds latency; then the wait is bounded by
-// about one service time and the rest is refused at once, unless work is better ended
-// by its deadline than finished.
+// Work waits in strict order of priority, first come, first served within a priority. The gate
+// decides on arrival whether work may wait, by its predicted wait: the work ahead over the slots
+// that higher priorities leave free. The wait must leave enough of the caller's time. In a burst
+// that the queue can absorb, work may wait for several service times. A queue that does not drain
+// only adds latency. The gate then bounds the wait by about one service time and refuses the rest
+// at once, unless work is better ended by its deadline than finished.
 //
-// What is known of how long work takes is known by kind: what its owner tells, or its
-// priority and the order of magnitude of its deadline. Package places bounds their number.
+// Service times are measured per kind of work. The owner names the kind; otherwise the kind follows
+// from the priority and the order of magnitude of the deadline. Package places bounds the number of
+// kinds.
 package gate
 
 import (
@@ -26,46 +26,46 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Verdict is what becomes of an arrival.
+// Verdict is the decision about an arrival.
 type Verdict uint8
 
 const (
 	Admit  Verdict = iota
-	Wait           // queued; Next grants or drops it, or Leave takes it out
+	Wait           // queued, until Next grants or drops it, or Leave takes it out
 	Reject         // Decision.Reason says why
 )
 
 // Decision is the answer to an arrival.
 type Decision struct {
 	Verdict Verdict
-	Reason  spillway.Reason // with Reject; with Admit why a dry run would have refused it, or zero
-	Anyway  bool            // with Reject: not for lack of capacity, so MaxRefused does not count it
-	// Preempted is a waiter of lower priority that lost its place to this
-	// arrival. Its owner must be told; it counts as rejected.
+	Reason  spillway.Reason // with Reject; with Admit: why a dry run would have refused the work, or zero
+	Anyway  bool            // with Reject: not for lack of capacity, so MaxRefused does not count the refusal
+	// Preempted is a waiter of lower priority that lost its place to the arrival. The caller must
+	// notify the waiter's owner. The waiter counts as rejected.
 	Preempted *Waiter
-	probe     bool // with Wait: evidence speaks against it
-	ofKind    bool // with Reject: evidence about the kind of the work alone speaks against it
+	probe     bool // with Wait: a try against the evidence
+	ofKind    bool // with Reject: only evidence about the kind of the work caused the refusal
 }
 
 // Never is the deadline of work without one.
 const Never = time.Duration(math.MaxInt64)
 
-// Arrival is work that wants to run.
+// Arrival is a request to run work.
 type Arrival struct {
 	Cost     int           // slots, at least 1
-	Deadline time.Duration // when its caller leaves, or Never
-	Kind     places.Name   // by KindOf; zero: the gate goes by the priority and the deadline
+	Deadline time.Duration // when the caller leaves, or Never
+	Kind     places.Name   // from KindOf; zero: derived from the priority and the deadline
 	Priority spillway.Priority
 	Traits   Traits
 }
 
-// Traits say what is special about an arrival. They can be combined.
+// Traits are flags for special properties of an arrival.
 type Traits uint8
 
 const (
-	Long      Traits = 1 << iota // passes like other work, and holds no slots while it runs
-	OverShare                    // neither waits nor is let in beyond MaxRefused: refused for Quota
-	DryRun                       // decided and counted, and admitted all the same while the gate is open
+	Long      Traits = 1 << iota // admitted like other work, but holds no slots while it runs
+	OverShare                    // neither waits nor is admitted for MaxRefused: refused for Quota
+	DryRun                       // the decision is only counted; while the gate is open the work is admitted
 )
 
 // held is how many slots the work holds while it runs.
@@ -78,27 +78,27 @@ func (a *Arrival) held() int {
 
 const (
 	levels = places.Levels
-	// Floor keeps the lowest priority from starving: while it waits, one grant of so
-	// many goes to the lowest that waits, 0.4 % of all.
+	// Floor keeps the lowest priority from starving. One grant in Floor goes to the lowest priority
+	// that waits, 0.4 % of all grants.
 	Floor = 256
 )
 
-// priority is that of a level.
+// priority returns the priority of a level.
 func priority(lv int) spillway.Priority { return spillway.Critical - spillway.Priority(lv) }
 
-// level is the queue of a priority, 0 for the most important.
+// level is the index of the queue of a priority, 0 for the most important.
 func level(p spillway.Priority) int {
 	return int(spillway.Critical - min(max(p, spillway.Low), spillway.Critical))
 }
 
-// Config says what a gate does.
+// Config configures a gate.
 type Config struct {
-	Law       limit.Law     // SetLaw sets another
+	Law       limit.Law     // the first law; SetLaw replaces it
 	QueueSize int           // most waiters
 	MaxWait   time.Duration // longest wait
-	// MaxRefused is the share of arrivals that may be refused for lack of
-	// capacity; beyond it work is admitted over the limit. Zero or one: any. What
-	// would be late even if it ran at once is refused all the same.
+	// MaxRefused is the share of arrivals that may be refused for lack of capacity. Beyond that
+	// share the gate admits work over the limit. Zero or one: any share. Work that would be late
+	// even if it ran at once is refused all the same.
 	MaxRefused float64
 }
 
@@ -106,34 +106,34 @@ type Config struct {
 type Gate struct {
 	cfg       Config
 	limits    limits
-	places    places.Table    // of the kinds
-	follows   bool            // a shadow: its owner says the kinds
-	turned    int             // for lack of a slot, since work last started
-	owners    uint8           // the kind that its owner says
+	places    places.Table    // places of the kinds
+	follows   bool            // in a shadow: the owner sets the kind of each arrival
+	turned    int             // refusals for lack of a slot, since work last started
+	owners    uint8           // in a shadow: the kind that the owner has set
 	closed    spillway.Reason // why the intake is closed; zero while open
 	inFlight  int             // slots in use
-	running   int             // pieces of work, the long ones included
-	long      int             // of those, that hold no slots
-	crowdedAt time.Duration   // when work last started with more than may run: beyond MaxRefused, in a dry run
-	busyAt    time.Duration   // since when slots have been in use
+	running   int             // pieces of work that run, long work included
+	long      int             // pieces of long work that run
+	crowdedAt time.Duration   // when work last started over the limit, as in a dry run or for MaxRefused
+	busyAt    time.Duration   // since when any slots have been in use
 	queues    [levels]queue
 	queued    int
 	floor     floor
 	demand    demand
-	spent     float64 // of the patience with a burst; 1: all
+	spent     float64 // part of the patience that is spent; 1: all
 	service   service
 	life      life
-	shadow    *shadow         // of a dry run
-	booked    [levels]float64 // slots of callers that may come back
-	bears     [levels]float64 // how long each of the kinds of a level could wait, and be in time
-	best      [levels]float64 // rate of late, in slots per nanosecond
+	shadow    *shadow         // of a dry run; otherwise nil
+	booked    [levels]float64 // slots of refused callers that may come back
+	bears     [levels]float64 // longest wait that the most pressed kind of a level can bear
+	best      [levels]float64 // best recent service rate, in slots per nanosecond
 	ledger    [levels]account
-	seq       uint64              // of the latest start of work that is not long
+	seq       uint64              // number of the latest start, without long work
 	latest    Grant               // the latest start
-	drained   int                 // pieces of work that ended since more ran than may, and whose slots were not given
-	granted   int                 // taken out of the queue, not yet taken up by their callers
-	unqueued  uint64              // admitted at once
-	waits     histogram.Histogram // of the others
+	drained   int                 // ends since the limit was exceeded whose slots were not granted again
+	granted   int                 // waiters that were granted and whose callers have not answered yet
+	unqueued  uint64              // pieces of work that were admitted at once
+	waits     histogram.Histogram // waits of the work that was queued
 	times     histogram.Histogram
 }
 
@@ -147,8 +147,8 @@ func New(cfg Config) *Gate {
 	return g
 }
 
-// Arrive decides about new work. w is used only if the verdict is Wait; nil
-// means that the work does not wait.
+// Arrive decides about new work. w is used only if the verdict is Wait; a nil w means that the work
+// does not wait.
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	lv := level(a.Priority)
 	g.demandOf(now, lv, g.asks(&a))
@@ -178,7 +178,7 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	return d
 }
 
-// arrived counts new work for its kind, and returns that.
+// arrived counts new work for its kind, and returns the kind.
 func (g *Gate) arrived(now time.Duration, lv int, a *Arrival) uint8 {
 	key := a.Kind.Key(lv, places.Scale(left(now, a.Deadline)))
 	kind, ok := g.places.Again(key, 1)
@@ -195,7 +195,7 @@ func (g *Gate) arrived(now time.Duration, lv int, a *Arrival) uint8 {
 	return kind
 }
 
-// decide refuses what cannot be admitted at all, and bounds how much else is refused.
+// decide refuses work that cannot be admitted at all, and enforces MaxRefused for other refusals.
 func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) Decision {
 	if g.closed != 0 {
 		return Decision{Verdict: Reject, Reason: g.closed}
@@ -210,16 +210,16 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait
 	if d.Verdict == Wait && g.queued >= g.cfg.QueueSize {
 		d = g.replace(lv, a)
 	}
-	// Work that waits while more runs than may would not get a slot before that which is let
-	// in because they must be.
+	// While the limit is exceeded, work that is admitted for MaxRefused would get every slot before
+	// a waiter. So work that would wait is admitted too.
 	if (d.Verdict == Reject && !d.Anyway || d.Verdict == Wait && d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit(a.held()) {
 		return Decision{Verdict: Admit}
 	}
 	return d
 }
 
-// place finds room for work: a slot, or a place in the queue if that leads to one in
-// time. A free slot is given, whatever is known of how long such work takes.
+// place finds a slot for work, or a place in the queue if the queue leads to a slot in time. A free
+// slot is granted however long such work takes.
 func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) Decision {
 	ahead := 0
 	for i := range lv + 1 {
@@ -256,24 +256,23 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait 
 	return Decision{Verdict: Wait, probe: probe}
 }
 
-// fits reports whether cost more slots may be used. Work that costs more than
-// the whole limit runs when nothing else does; otherwise it never could.
+// fits reports whether cost more slots may be used. Work that costs more than the whole limit runs
+// alone; otherwise it could never run.
 func (g *Gate) fits(cost int) bool {
-	return cost <= g.Limit()-g.inFlight || g.inFlight == 0 // the sum might be more than an int can be
+	return cost <= g.Limit()-g.inFlight || g.inFlight == 0 // the sum might overflow an int
 }
 
-// mustAdmit reports whether one more refusal for lack of capacity would exceed the
-// share that may be refused.
+// mustAdmit reports whether one more refusal for lack of capacity would exceed the share that may
+// be refused, and the lease has room for cost.
 func (g *Gate) mustAdmit(cost int) bool {
 	return g.limits.leased(g.inFlight, cost) && g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused
 }
 
-// asks is how many of the slots there are the work takes: all of them if it costs
-// more, because then it runs alone.
+// asks is how many slots the work takes, at most the limit: work that costs more runs alone.
 func (g *Gate) asks(a *Arrival) int { return min(a.held(), g.Limit()) }
 
-// replace finds a place in a full queue: that of the last waiter of the lowest level
-// below lv, if it may be refused.
+// replace frees a place in a full queue: it preempts the last waiter of the lowest level below lv,
+// if the waiter may be refused.
 func (g *Gate) replace(lv int, a *Arrival) Decision {
 	for i := levels - 1; i > lv && !g.mustAdmit(a.held()); i-- {
 		if w := g.queues[i].last; w == nil {
@@ -289,7 +288,7 @@ func (g *Gate) replace(lv int, a *Arrival) Decision {
 	return Decision{Verdict: Reject, Reason: spillway.QueueFull}
 }
 
-// unenforced is what becomes of an arrival for which the decision is only counted.
+// unenforced counts a refusal that is not enforced, and admits the arrival.
 func (g *Gate) unenforced(lv int, d Decision) Decision {
 	if d.Verdict != Reject {
 		return Decision{Verdict: Admit}
@@ -298,7 +297,7 @@ func (g *Gate) unenforced(lv int, d Decision) Decision {
 	return Decision{Verdict: Admit, Reason: d.Reason}
 }
 
-// admit lets work run that did not wait.
+// admit starts work that did not wait.
 func (g *Gate) admit(now time.Duration, lv int, kind uint8, a *Arrival) {
 	g.ledger[lv].admitted++
 	g.unqueued++
@@ -308,7 +307,7 @@ func (g *Gate) admit(now time.Duration, lv int, kind uint8, a *Arrival) {
 	g.start(Grant{Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Kind: kind, Long: a.held() == 0}, lv)
 }
 
-// grant lets a waiter run. It is admitted once its caller has taken that up.
+// grant starts a waiter. The waiter counts as admitted once its caller has accepted the grant.
 func (g *Gate) grant(now time.Duration, w *Waiter) {
 	g.take(w)
 	if w.deadline == Never {
@@ -319,7 +318,7 @@ func (g *Gate) grant(now time.Duration, w *Waiter) {
 	g.start(Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority(w.level), Kind: w.kind, Long: w.held == 0}, w.level)
 }
 
-// start lets work run. Of long work, which holds nothing, the law is not told.
+// start starts work. The law does not see long work, which holds no slots.
 func (g *Gate) start(w Grant, lv int) {
 	g.running++
 	if w.Long {
@@ -329,7 +328,7 @@ func (g *Gate) start(w Grant, lv int) {
 	}
 	w.Seq = g.seq
 	if !w.Long {
-		w.Cost = min(w.Cost, math.MaxInt-g.inFlight) // so many slots can be counted
+		w.Cost = min(w.Cost, math.MaxInt-g.inFlight) // inFlight must not overflow
 	}
 	g.latest = w
 	if w.Long {
@@ -354,45 +353,45 @@ func (g *Gate) start(w Grant, lv int) {
 
 func (g *Gate) load() limit.Load {
 	inFlight := g.inFlight
-	if g.running-g.long == 1 { // alone, whatever it costs
+	if g.running-g.long == 1 { // one piece runs alone, whatever it costs
 		inFlight = min(inFlight, g.Limit())
 	}
 	return limit.Load{InFlight: inFlight, Queued: g.queued, Enforced: g.Limit()}
 }
 
-// Seq is the number of the latest start of work that is not long; a grant's sample
-// carries it.
+// Seq is the number of the latest start, without long work. The sample of a grant carries the
+// number.
 func (g *Gate) Seq() uint64 { return g.seq }
 
-// Started is the work that started last.
+// Started returns the work that started last.
 func (g *Gate) Started() Grant { return g.latest }
 
 // Grant is one piece of work while it runs.
 type Grant struct {
 	Seq      uint64
 	Start    time.Duration
-	Waited   time.Duration // in the queue
-	Deadline time.Duration // of its arrival; zero if it is not known
+	Waited   time.Duration // time in the queue
+	Deadline time.Duration // deadline of the arrival; zero if unknown
 	Cost     int
 	Priority spillway.Priority
-	Kind     uint8 // what the gate takes it for
-	Long     bool  // as in its arrival
+	Kind     uint8 // place of the kind
+	Long     bool  // see Traits
 	overtook bool  // see Gate.overtakes
 }
 
-// leavesAtDeadline reports whether a caller that leaves now does so for its deadline.
-// Over a network it leaves a little before the deadline that it told, which is
-// counted from the arrival of its request; and a dry run ends nothing by itself.
+// leavesAtDeadline reports whether a caller that leaves now leaves because of its deadline. Over a
+// network a caller leaves a little before the deadline of its request, because that deadline is
+// counted from the arrival of the request. A dry run ends no work by itself.
 func (w Grant) leavesAtDeadline(now time.Duration) bool {
 	return w.Deadline > w.Start && w.Deadline != Never && now >= w.Deadline-(w.Deadline-w.Start)/20
 }
 
-// End gives the slots of one piece of work back.
+// End returns the slots of one piece of work.
 func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	lv := level(w.Priority)
 	g.running--
 	g.ledger[lv].completed++
-	if w.Long { // says nothing about work that is not
+	if w.Long { // long work is no evidence about other work
 		g.long--
 		return
 	}
@@ -400,17 +399,17 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 		o = limit.Deadline
 	}
 	slots := g.Limit()
-	among := max(slots, g.inFlight) // while a limit that has fallen is reached
+	among := max(slots, g.inFlight) // a fallen limit may not be reached yet
 	g.giveBack(lv, w.Kind, w.Cost)
 	switch g.drained++; {
 	case g.inFlight < slots:
 		g.drained = 0
 	case w.overtook:
-		g.drained = 2 // its slot is that of the next
+		g.drained = 2 // the slot goes to the next work that overtakes
 	}
 	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: w.Kind}
 	took := now - w.Start
-	if o != limit.Unknown { // it did not finish, as when it panicked: its duration says nothing
+	if o != limit.Unknown { // unfinished work, for example after a panic, has no valid duration
 		g.times.Record(int64(took))
 	}
 	fair := w.Start > g.crowdedAt
@@ -421,19 +420,20 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 		estimate := g.shadowed(s, lv)
 		fair = fair || estimate != took
 		took, among = estimate, slots
-	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 { // else a shorter one, not known
+	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 {
+		// Work that a shorter, unknown deadline ended is left out.
 		g.life.end(float64(took), o, float64(late), g.service.mean)
 	}
 	g.service.end(now, w, float64(took), float64(among), fair, o)
 	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited {
-		s.Outcome = limit.Unknown // most of its time had passed in the queue
+		s.Outcome = limit.Unknown // the work spent most of its time in the queue
 	}
 	g.limits.ended(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
 }
 
-// Next returns the next waiter that may run, granted, or one that is dropped
-// because it cannot finish in time. Call it until it returns nil after whatever
-// may have made room. The owner of a granted waiter answers with Taken or Revoke.
+// Next returns the next waiter that may run, with granted set, or a waiter that is dropped because
+// it cannot finish in time. After any event that may have made room, call Next until it returns
+// nil. The owner of a granted waiter answers with Taken or Revoke.
 func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	w = g.next(now)
 	if w == nil {
@@ -459,8 +459,9 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	return w, true
 }
 
-// late reports whether the turn of a waiter comes too late. While others wait, the slot
-// goes to one that has the time.
+// late reports whether the turn of a waiter comes too late for it to finish in time. A waiter that
+// is alone in the queue is late only after its deadline; otherwise the slot goes to a waiter that
+// has the time.
 func (g *Gate) late(now time.Duration, w *Waiter) bool {
 	if w.deadline == Never || w.deadline > now && g.queued == 1 {
 		return false
@@ -468,12 +469,13 @@ func (g *Gate) late(now time.Duration, w *Waiter) bool {
 	return w.deadline <= now || !w.probe && float64(w.deadline-now) < g.need(now, w.kind, w.deadline)
 }
 
-// overtakes reports whether critical work that has waited for a good part of its time may
-// start although more runs than may: the limit has fallen, and long work holds all of it.
-// It takes every second slot that is given back until then, and those that such work gives back.
+// overtakes reports whether critical work that has waited for a good part of its time may start
+// over the limit, because the limit has fallen and slow work holds all slots. Until the limit is
+// reached, such critical work takes every second slot that is given back, and each slot that it
+// gives back itself.
 func (g *Gate) overtakes(now time.Duration, w *Waiter) bool {
 	if g.Rule() != LawRules || !g.limits.leased(g.inFlight, w.held) {
-		return false // the operator's bounds, a lease and signals are not the law's trials
+		return false // bounds, a lease and signals are no trials of the law
 	}
 	if w.level > 0 || w.cost > 1 || g.drained < 2 || now-w.since < min((w.deadline-w.since)/4, overtakeAfter) {
 		return false
@@ -482,11 +484,10 @@ func (g *Gate) overtakes(now time.Duration, w *Waiter) bool {
 	return true
 }
 
-// overtakeAfter is the longest that critical work waits for a limit that has fallen.
+// overtakeAfter is the longest time that critical work waits for a fallen limit to be reached.
 const overtakeAfter = 500 * time.Millisecond
 
-// NextForced grants the next waiter whatever the limit says: for a gate that
-// has stopped enforcing.
+// NextForced grants the next waiter regardless of the limit, for a gate that has stopped enforcing.
 func (g *Gate) NextForced(now time.Duration) *Waiter {
 	w := g.next(now)
 	if w != nil {
@@ -495,7 +496,7 @@ func (g *Gate) NextForced(now time.Duration) *Waiter {
 	return w
 }
 
-// next is the waiter whose turn it is.
+// next returns the waiter whose turn it is.
 func (g *Gate) next(now time.Duration) *Waiter {
 	if g.queued == 0 {
 		return nil

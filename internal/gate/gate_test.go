@@ -10,13 +10,13 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// twin is the slow, obviously right bookkeeping: slices, and every count taken
-// anew. Whether work waits or is refused for the sake of time it leaves to the
-// gate, and says what the gate was free to decide.
+// twin is slow, obviously correct bookkeeping: slices, and every count computed
+// anew. The gate decides alone whether work waits or is refused for lack of time. The twin
+// checks that the gate was free to decide so.
 type twin struct {
 	limit, room    int
 	closed         spillway.Reason
-	absent         bool // whoever is granted next has left
+	absent         bool // the caller that is granted next has left
 	running        []Grant
 	waiting        [levels][]*Waiter
 	offered, ended int
@@ -24,7 +24,7 @@ type twin struct {
 	admitted       int
 	would          int // refused by a dry run's request
 	rejected       map[spillway.Reason]int
-	passed         map[*Waiter]bool // large work that those behind it pass
+	passed         map[*Waiter]bool // large work that later waiters pass
 }
 
 func (m *twin) used() (n int) {
@@ -36,7 +36,7 @@ func (m *twin) used() (n int) {
 	return n
 }
 
-// short is how many run that are not long.
+// short is how many pieces of work run, without long work.
 func (m *twin) short() (n int) {
 	for _, g := range m.running {
 		if !g.Long {
@@ -55,7 +55,7 @@ func (m *twin) queued() (n int) {
 
 func (m *twin) fits(cost int) bool { return m.short() == 0 || m.used()+cost <= m.limit }
 
-// turn is whose turn it is: the most important, and at that of the floor the least.
+// turn is the waiter whose turn it is: the most important, or at a turn of the floor the least.
 func (m *twin) turn(floor bool) *Waiter {
 	order := m.waiting[:]
 	if floor {
@@ -79,7 +79,7 @@ func (m *twin) turn(floor bool) *Waiter {
 	return large
 }
 
-// look asks the gate which large work has had its time.
+// look asks the gate which large work other waiters may pass.
 func (m *twin) look(g *Gate, now time.Duration) {
 	m.passed = map[*Waiter]bool{}
 	for _, q := range m.waiting {
@@ -99,7 +99,7 @@ func (m *twin) leave(w *Waiter) bool {
 	return false
 }
 
-// victim is who loses its place to work of a level.
+// victim is the waiter that loses its place to work of a level.
 func (m *twin) victim(lv int) *Waiter {
 	for i := levels - 1; i > lv; i-- {
 		if q := m.waiting[i]; len(q) > 0 {
@@ -218,7 +218,7 @@ func FuzzGate(f *testing.F) {
 				m.running = slices.Delete(m.running, k, k+1)
 				m.ended++
 				grantAll(t, g, m, now)
-			case 5, 6: // somebody leaves, or waited too long; also those who are long gone
+			case 5, 6: // a waiter leaves or has waited too long, or is long gone
 				if len(everybody) == 0 {
 					break
 				}
@@ -379,7 +379,7 @@ func FuzzRepeats(f *testing.F) {
 		}
 		asked, kept := New(cfg), New(cfg)
 		var memos [levels][2]memo
-		asks := map[places.Key]uint64{} // what was repeated, by what was asked for
+		asks := map[places.Key]uint64{} // repeated rejections by key
 		settle := func(forget bool) {
 			for lv := range memos {
 				for i := range memos[lv] {
@@ -399,7 +399,7 @@ func FuzzRepeats(f *testing.F) {
 		for i, op := range ops {
 			arg := int(op) / 10
 			now += time.Duration(op%4) * time.Duration(arg) * time.Millisecond
-			if op%10 >= 7 { // an end, and what follows
+			if op%10 >= 7 { // an end, then grants
 				if len(running) == 0 {
 					continue
 				}
@@ -487,8 +487,8 @@ func fill(t *testing.T, took time.Duration) (g *Gate, now time.Duration, running
 	return g, now, Grant{Seq: g.Seq(), Start: now, Cost: 1}
 }
 
-// While more important work never ends, the least important still gets one grant
-// of Floor: at most half a percent, and never nothing.
+// While more important work keeps coming, the least important work still gets one grant
+// in Floor: at most half a percent, and never nothing.
 func TestTheLowestPriorityGetsTheFloorAndNoMore(t *testing.T) {
 	if share := 1.0 / Floor; share > 0.005 {
 		t.Fatalf("a floor of %.2f %%", 100*share)
@@ -589,9 +589,9 @@ func TestNoMoreIsRefusedThanMayBe(t *testing.T) {
 	}
 }
 
-// Arrivals whose deadlines nothing could meet are refused whatever the capacity. They
-// counted as refused for lack of it, so that a stranger who sends many of them made
-// the gate let all others in at once, however few slots there are.
+// Arrivals whose deadlines nothing could meet are refused whatever the capacity. They once
+// counted as refused for lack of capacity. A stranger that sent many of them made
+// the gate admit all other work at once, however few slots there were.
 func TestHopelessArrivalsDoNotUseUpWhatMayBeRefused(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(10), QueueSize: 100, MaxWait: time.Second, MaxRefused: 0.2})
 	now := time.Duration(0)
@@ -622,10 +622,10 @@ type told struct {
 
 func (l *told) Admit(_ time.Duration, load limit.Load) { l.loads = append(l.loads, load) }
 
-// Work that costs more than the limit runs alone. The law was told that so many slots
-// as it costs were enforced, and followed: a limit of 20 became 90 where one piece in
-// two hundred cost 1000. And one arrival of the largest cost was taken for millions of
-// times the capacity, so that others were refused for half a minute.
+// Work that costs more than the limit runs alone. The law once got the cost as the number of
+// enforced slots and followed: a limit of 20 became 90 where one piece in
+// two hundred cost 1000. Also, one arrival of the largest cost counted as millions of
+// times the capacity, and other work was refused for half a minute.
 func TestWorkThatCostsMoreThanTheLimitIsAllOfIt(t *testing.T) {
 	law := &told{Fixed: limit.NewFixed(10)}
 	g := New(Config{Law: law, QueueSize: 100, MaxWait: time.Second})

@@ -10,23 +10,22 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// kinds are the kinds of work that a gate tells apart, by their places. Work that says
-// nothing about itself is of the kind of its priority and of the order of magnitude of its
-// deadline: callers give a report more time than a lookup. Times of one kind are evidence
-// about that kind only.
+// kinds are the kinds of work that a gate distinguishes, indexed by place. The kind of unnamed work
+// is derived from its priority and the order of magnitude of its deadline: callers give a report
+// more time than a lookup. Service times are evidence only about their own kind.
 type kinds struct{ list []kind }
 
-// Key is what the gate can tell of work that arrives: its priority, the order of magnitude
-// of the time that it has, and what its kind is called.
+// Key returns the identity of arriving work: its priority, the order of magnitude of its remaining
+// time, and the name of its kind.
 func Key(now time.Duration, a *Arrival) places.Key {
 	return a.Kind.Key(level(a.Priority), places.Scale(left(now, a.Deadline)))
 }
 
-// KindOf is what Arrival.Kind says for the name of a kind. It may be called at any time, by
+// KindOf returns the value of Arrival.Kind for the name of a kind. It may be called at any time, by
 // any goroutine.
 func (g *Gate) KindOf(name string) places.Name { return g.places.Name(name) }
 
-// kind is the kind of n pieces of work that arrive.
+// kind returns the place of the kind of n arriving pieces of work.
 func (g *Gate) kind(key places.Key, n float64) uint8 {
 	if g.follows {
 		return g.owners
@@ -42,8 +41,8 @@ func (g *Gate) kind(key places.Key, n float64) uint8 {
 	return at
 }
 
-// renew lets kinds that have become frequent take the places of those that have become
-// rare, of which nothing is known from then on.
+// renew gives the places of rare kinds to kinds that have become frequent. The evidence about the
+// replaced kinds is dropped.
 func (g *Gate) renew() {
 	busy := g.service.kinds.busy()
 	if g.shadow != nil {
@@ -62,7 +61,7 @@ func (g *Gate) renew() {
 	}
 }
 
-// busy are the places of the kinds of which some waits or runs, as bits.
+// busy returns the places of the kinds whose work waits or runs, as bits.
 func (k *kinds) busy() (all uint32) {
 	for i := range k.list {
 		if k.list[i].held > 0 {
@@ -72,26 +71,28 @@ func (k *kinds) busy() (all uint32) {
 	return all
 }
 
-// kind is what is known of how long one kind of work takes.
+// kind is the evidence about the service times of one kind of work.
 type kind struct {
 	level int8
-	told  bool  // what it is called
-	held  int32 // how much of it waits or runs
+	told  bool  // the kind has a name
+	held  int32 // pieces of work that wait or run
 	cost
-	low, high float64       // about the 5 % and the 95 % quantile
-	last      time.Duration // when one of it ended
-	has       float64       // about the time that work of the kind has when it arrives, or of a told kind all but little of it; in nanoseconds, 0: no deadline
-	times     scales        // of a told kind
-	fresh     float64       // how much of it arrived since the last window
-	arrived   float64       // how much of the latest work was of the kind
-	stay      stay          // of callers that tell no deadline
-	doubted   uint64        // how many would have been refused on this evidence
+	low, high float64       // estimates of the 5 % and the 95 % quantile
+	last      time.Duration // when work of the kind last ended
+	// has is the approximate time to the deadline on arrival, in nanoseconds; 0: no deadline. Of
+	// the work of a named kind, 19 in 20 pieces have at least that time.
+	has     float64
+	times   scales  // times to the deadline, for a named kind
+	fresh   float64 // arrivals since the last window
+	arrived float64 // share of recent arrivals
+	stay    stay    // stay of callers without a deadline
+	doubted uint64  // arrivals that this evidence spoke against
 }
 
-// scales counts work by the order of magnitude of the time that it has.
+// scales counts work by the order of magnitude of its time to the deadline.
 type scales [places.Scales]uint16
 
-// newKind is a kind of which nothing is known.
+// newKind returns a kind without evidence.
 func newKind(key places.Key) kind {
 	k := kind{level: int8(key.Level()), told: key.Told()}
 	if !k.told {
@@ -100,12 +101,13 @@ func newKind(key places.Key) kind {
 	return k
 }
 
-// add enters n pieces of work.
+// add counts n pieces of work.
 func (s *scales) add(scale int, n uint64) {
 	s[scale] += uint16(min(n, uint64(math.MaxUint16-s[scale])))
 }
 
-// least is about the time that all but one in twenty of the latest have; 0: no deadline.
+// least is the approximate time to the deadline that 19 in 20 of the latest pieces of work have; 0:
+// no deadline.
 func (s *scales) least() float64 {
 	all := 0
 	for _, n := range s {
@@ -124,22 +126,22 @@ func (s *scales) least() float64 {
 }
 
 const (
-	evidenceLasts = 5 * time.Second // or evidenceTimes of the mean, if that is more
+	evidenceLasts = 5 * time.Second // or evidenceTimes means, if longer
 	evidenceTimes = 20
-	hasSpan       = 200         // of the latest work of a told kind, or twice as many, say how much time it has
-	kindsDiffer   = 3           // times as long: other work
-	fairPart      = 0.4         // of the wait that a kind can bear, while a queue stands,
-	fairBurst     = 0.8         // and otherwise
-	untold        = time.Second // is taken for the time that callers have who tell no deadline, until some have left
-	probeEvery    = 16          // of what evidence speaks against, one in so many is let try
+	hasSpan       = 200         // pieces of work behind the time to the deadline of a named kind, or up to twice as many
+	kindsDiffer   = 3           // ratio of mean service times from which kinds count as different
+	fairPart      = 0.4         // in overload: allowed part of the wait that a kind can bear
+	fairBurst     = 0.8         // fairPart after an overload, until patience is whole
+	untold        = time.Second // assumed time of callers without a deadline, until some have left
+	probeEvery    = 16          // one in this many arrivals may wait against the evidence
 )
 
-// recent reports whether the latest times of the kind are evidence for now.
+// recent reports whether the latest times of the kind are still evidence.
 func (k *kind) recent(now time.Duration) bool {
 	return k.n > 0 && float64(now-k.last) < max(float64(evidenceLasts), evidenceTimes*k.mean)
 }
 
-// end enters how long work of the kind took. What is too old is forgotten.
+// end records how long work of the kind took. Outdated evidence is dropped first.
 func (k *kind) end(now time.Duration, took, among float64, fair bool, o limit.Outcome) {
 	if !k.recent(now) {
 		*k = kind{level: k.level, told: k.told, held: k.held, has: k.has, times: k.times, fresh: k.fresh, arrived: k.arrived, stay: k.stay, doubted: k.doubted}
@@ -150,15 +152,14 @@ func (k *kind) end(now time.Duration, took, among float64, fair bool, o limit.Ou
 	k.quantiles(took, o, min(5*weight, 0.25))
 }
 
-// probe reports whether work of a kind may try what evidence speaks against.
+// probe reports whether work of a kind may wait against the evidence.
 func (k *kinds) probe(kind uint8) bool {
 	of := &k.list[kind]
 	of.doubted++
 	return of.doubted%probeEvery == 0
 }
 
-// window enters what has arrived since the last one: how much of the latest work is of
-// each kind.
+// window updates the share of each kind in recent arrivals with the arrivals since the last window.
 func (k *kinds) window() {
 	n := 0.0
 	for i := range k.list {
@@ -178,8 +179,8 @@ func (k *kinds) window() {
 	}
 }
 
-// survey looks what the kinds that are not rare have in common: whether their times differ
-// much, and how long the shortest lived of a level can wait.
+// survey compares the kinds that are not rare. mixed reports whether their service times differ
+// much; bears is how long the most pressed kind of each level can wait.
 func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
 	low, high := math.Inf(1), 0.0
 	for lv := range bears {
@@ -193,16 +194,16 @@ func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
 		if of.recent(now) {
 			low, high = min(low, of.mean), max(high, of.mean)
 		}
-		// Also where nothing of it has come through of late. What takes longer than there is
-		// time, and a quantile that is still that of worse times, do not tell the others to wait
-		// for nothing.
+		// Kinds without recent evidence count too. A kind can always bear half of its time: work
+		// that takes longer than its time, and a stale high quantile, must not keep the other kinds
+		// from waiting.
 		has := cmp.Or(of.has, min(float64(untold), of.stay.most()))
 		bears[of.level] = min(bears[of.level], max(has-of.high, has/2))
 	}
 	return high > kindsDiffer*low, bears
 }
 
-// longest is the highest of the upper quantiles.
+// longest is the highest upper quantile of all kinds.
 func (k *kinds) longest() (high float64) {
 	for i := range k.list {
 		high = max(high, k.list[i].high)

@@ -10,8 +10,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// busyWith is a gate of one slot that knows how long work with such a deadline takes, when
-// its slot has just been taken.
+// busyWith is a gate of one slot with evidence about work with such a deadline. Its slot
+// has just been taken.
 func busyWith(took, deadline time.Duration) (g *Gate, now time.Duration, running Grant) {
 	g = New(Config{Law: limit.NewFixed(1), QueueSize: 100, MaxWait: time.Hour})
 	for range 200 {
@@ -38,7 +38,7 @@ func TestAFreeSlotIsGiven(t *testing.T) {
 	}
 }
 
-// The times of reports once refused lookups, whose deadlines are shorter, for hours.
+// For hours, lookups were once refused by the times of reports, whose deadlines are longer.
 func TestEvidenceIsAboutItsOwnKindAndRecent(t *testing.T) {
 	const took = time.Second
 	g, now, running := busyWith(took, 8*time.Second)
@@ -63,7 +63,7 @@ func TestWhatEvidenceSpeaksAgainstMayTryNowAndThen(t *testing.T) {
 	g, now, _ := busyWith(time.Second, 2*time.Second)
 	waited := 0
 	const tries = 10 * probeEvery
-	for range tries { // it would have to wait for a second, and then takes one: there are 1.4
+	for range tries { // the wait and the work take a second each, but the deadline leaves 1.45 s
 		w := &Waiter{}
 		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1450*time.Millisecond}, w); d.Verdict == Wait {
 			waited++

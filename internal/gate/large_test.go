@@ -9,9 +9,9 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// mix offers normal work of 20 ms in the mean to so many slots, and after two seconds one
-// piece that takes all of them. It returns how long that waited, Never if it did not run in
-// time, the longest wait of the normal work, and how much of that was refused.
+// mix offers normal work with a mean of 20 ms to a gate, and after two seconds one large piece that
+// takes all slots. It returns how long the large piece waited, Never if it did not run in time, the
+// longest wait of the normal work, and how much normal work was refused.
 func mix(slots int, load float64, p spillway.Priority, has time.Duration, mayWait, hung bool) (waited, longest time.Duration, refused int) {
 	const mean = 20 * time.Millisecond
 	g := New(Config{Law: limit.NewFixed(slots), QueueSize: 1000, MaxWait: 10 * time.Second})
@@ -72,8 +72,8 @@ func mix(slots int, load float64, p spillway.Priority, has time.Duration, mayWai
 	return waited, longest, refused
 }
 
-// With 32 slots, of which 40 % are in use in the mean, there is hardly ever a moment in which
-// none is: work of low priority that costs all of them waited until it was refused.
+// With 32 slots and a mean of 40 % in use, there is hardly ever a moment in which no slot is in
+// use. Work of low priority that costs all slots once waited until it was refused.
 func TestLargeWorkOfLowPriorityGetsItsTurn(t *testing.T) {
 	for _, slots := range []int{8, 32, 100} {
 		for _, load := range []float64{0.2, 0.4, 0.7} {
@@ -85,7 +85,7 @@ func TestLargeWorkOfLowPriorityGetsItsTurn(t *testing.T) {
 	}
 }
 
-// Whoever cannot wait has a free slot all the same.
+// An arrival that cannot wait gets a free slot in spite of the gathering.
 func TestLargeWorkOfLowPriorityCostsNobodyAFreeSlot(t *testing.T) {
 	for name, c := range map[string]struct {
 		has     time.Duration
@@ -97,13 +97,13 @@ func TestLargeWorkOfLowPriorityCostsNobodyAFreeSlot(t *testing.T) {
 	}
 }
 
-// Work that hangs leaves no moment in which nothing runs. More important work waited for that
-// until the large work had left, and most of it was refused.
+// Work that hangs leaves no moment in which nothing runs. More important work once waited for such
+// a moment until the large work had left, and most of it was refused.
 func TestSlotsAreGatheredForLargeWorkForABoundedTime(t *testing.T) {
 	for _, c := range []struct {
 		load float64
-		most int // of 12 seconds
-	}{{0.4, 0}, {0.7, 0}, {1.5, 12_000}} { // a third of 29,000 is too much anyway; it was 25,000
+		most int // refusals in 12 seconds
+	}{{0.4, 0}, {0.7, 0}, {1.5, 12_000}} { // at 1.5, a third of 29,000 must be refused; it was 25,000
 		if _, longest, refused := mix(32, c.load, spillway.Low, 2*time.Second, true, true); longest > time.Second || refused > c.most {
 			t.Errorf("at %v: normal work waited up to %v, and %d were refused", c.load, longest, refused)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// While the law, a slow start or a signal held the limit below a lease, MaxRefused let in
-// two thousand over a lease of ten.
+// While the law, a slow start or a signal held the limit below a lease, MaxRefused once admitted
+// two thousand pieces of work over a lease of ten.
 func TestALeaseIsNotExceededForMaxRefused(t *testing.T) {
 	for _, b := range []Bounds{{}, {High: 5}, {Part: 0.5}, {Cap: 4, Pressed: spillway.Memory}} {
 		for _, law := range []int{8, 20} {
@@ -26,8 +26,8 @@ func TestALeaseIsNotExceededForMaxRefused(t *testing.T) {
 	}
 }
 
-// A minute without a lease counted as refusals beyond MaxRefused: once the lease was back,
-// everything was let in for half a minute.
+// The refusals of a minute without a lease once counted for MaxRefused: once the lease was back,
+// all work was admitted for half a minute.
 func TestRefusalsForALeaseDoNotOpenTheGateLater(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(2), MaxRefused: 0.05, MaxWait: time.Second})
 	now := time.Duration(0)
@@ -64,7 +64,7 @@ func TestCriticalWorkDoesNotOvertakeALease(t *testing.T) {
 	}
 }
 
-// Where a law has fallen below what runs, long work held all slots for seconds: critical
+// After a law had fallen below the slots in use, slow work once held all slots for seconds. Critical
 // work that has waited takes every second slot that is given back.
 func TestCriticalWorkOvertakesADrain(t *testing.T) {
 	law := &dial{n: 100}
@@ -92,8 +92,8 @@ func TestCriticalWorkOvertakesADrain(t *testing.T) {
 	}
 }
 
-// The slot of critical work that has overtaken a drain is that of the next of such work. Calls
-// of 5 ms got one start for every two ends of work that takes seconds.
+// Critical work that has overtaken a drain passes its slot on to the next critical work. Calls
+// of 5 ms once got one start for every two ends of work that takes seconds.
 func TestTheSlotOfWorkThatHasOvertakenIsPassedOn(t *testing.T) {
 	law := &dial{n: 100}
 	g := New(Config{Law: law, QueueSize: 1000, MaxWait: 10 * time.Second})
@@ -129,14 +129,14 @@ func TestTheSlotOfWorkThatHasOvertakenIsPassedOn(t *testing.T) {
 	}
 }
 
-// While much more is asked for in all, critical work of which there is little was refused
-// for a wait of 0.3 s, of two seconds that it had: a queue of such work drains.
+// In an overload of normal work, a little critical work was once refused for a wait of
+// 0.3 s, although it had two seconds: a queue of critical work drains.
 func TestOnlyDemandOfItsLevelAndAboveBoundsAWait(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(4), QueueSize: 1000, MaxWait: 10 * time.Second})
 	g.spent = patienceSpent
 	g.service.enter(1e8, 4, 1, true)
 	now := time.Duration(0)
-	for i := range 2000 { // forty slots' worth of normal work, and a tenth as much that is critical
+	for i := range 2000 { // work for forty slots; one piece in forty is critical
 		now += 2500 * time.Microsecond
 		p := spillway.Normal
 		if i%40 == 0 {
@@ -159,8 +159,8 @@ func (d *dial) Limit() int                       { return d.n }
 func (d *dial) Admit(time.Duration, limit.Load)  {}
 func (d *dial) Observe(limit.Sample, limit.Load) {}
 
-// The limit of a law was asked only after a start or an end: with the one slot hung, a new
-// limit was never seen.
+// The limit of a law was once read only after a start or an end. With its one slot hung, a gate
+// never saw a new limit.
 func TestBoundsSeeALimitThatChangedByItself(t *testing.T) {
 	law := &dial{n: 1}
 	g := New(Config{Law: law})

@@ -8,13 +8,13 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// account is the ledger of one level. What was offered follows from the rest.
+// account is the ledger of one level. The number of offers follows from the other counts.
 type account struct {
 	admitted, completed, cancelled uint64
 	rejected, would                [refusal.Reasons]uint64
 
-	granted  int // taken out of the queue, not yet taken up
-	inFlight int // slots
+	granted  int // granted waiters whose callers have not answered yet
+	inFlight int // slots in use
 }
 
 // Counts is the ledger of arrivals. At any time
@@ -30,7 +30,7 @@ type Counts struct {
 // Rejected sums the rejections over all reasons.
 func (c *Counts) Rejected() uint64 { return total(&c.RejectedBy) }
 
-// WouldReject sums what would have been refused over all reasons.
+// WouldReject sums WouldRejectBy over all reasons.
 func (c *Counts) WouldReject() uint64 { return total(&c.WouldRejectBy) }
 
 func total(by *[refusal.Reasons]uint64) (n uint64) {
@@ -66,9 +66,8 @@ func (g *Gate) sum(c *Counts, lv int) {
 	}
 }
 
-// Taken says that a waiter was there to take what Next granted, after a wait of
-// d. Only then is it admitted: until then it counts as queued, and its slots as
-// in use.
+// Taken records that the caller of w has accepted the grant from Next, after a wait of d. Only then
+// is the work admitted. Until then the work counts as queued, and its slots as in use.
 func (g *Gate) Taken(w *Waiter, d time.Duration) {
 	g.answered(w.level)
 	g.ledger[w.level].admitted++
@@ -80,11 +79,11 @@ func (g *Gate) answered(lv int) {
 	g.ledger[lv].granted--
 }
 
-// Abandoned counts an arrival whose caller had left before it asked.
+// Abandoned counts an arrival whose caller had left before the gate was asked.
 func (g *Gate) Abandoned(p spillway.Priority) { g.ledger[level(p)].cancelled++ }
 
-// Revoke takes back a grant that was not Taken, because the caller left while
-// it was being told. To the law it is work that ended without saying how.
+// Revoke takes back a grant that was not Taken, because the caller left before the grant reached
+// it. The law sees an end with the outcome [limit.Unknown].
 func (g *Gate) Revoke(now time.Duration, w Grant) {
 	lv := level(w.Priority)
 	g.answered(lv)
@@ -97,14 +96,14 @@ func (g *Gate) Revoke(now time.Duration, w Grant) {
 	g.untold(now, lv, w)
 }
 
-// Lengthen makes work that runs long: it gives its slots back and runs on. To the
-// law it is work that ended without saying how.
+// Lengthen turns running work into long work: it returns its slots and runs on. The law sees an end
+// with the outcome [limit.Unknown].
 func (g *Gate) Lengthen(now time.Duration, w Grant) {
 	g.long++
 	g.untold(now, level(w.Priority), w)
 }
 
-// untold gives back the slots of work that says nothing about itself.
+// untold returns the slots of work with an unknown outcome.
 func (g *Gate) untold(now time.Duration, lv int, w Grant) {
 	g.giveBack(lv, w.Kind, w.Cost)
 	g.limits.ended(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: w.Kind}, g.load())
@@ -119,20 +118,20 @@ func (g *Gate) giveBack(lv int, kind uint8, slots int) {
 // InFlight is how many slots are in use.
 func (g *Gate) InFlight() int { return g.inFlight }
 
-// InFlightBy is how many of those work of that priority uses.
+// InFlightBy is how many slots work of priority p uses.
 func (g *Gate) InFlightBy(p spillway.Priority) int { return g.ledger[level(p)].inFlight }
 
-// Running is how many pieces of work run, the long ones included, without those
-// whose caller has not answered yet.
+// Running is how many pieces of work run, long work included. Granted work counts once its caller
+// has answered.
 func (g *Gate) Running() int { return g.running - g.granted }
 
 // Long is how many pieces of long work run.
 func (g *Gate) Long() int { return g.long }
 
-// Queued is how many wait, or were granted and have not answered yet.
+// Queued is how many callers wait, or were granted and have not answered yet.
 func (g *Gate) Queued() int { return g.queued + g.granted }
 
-// QueuedBy is how many of those have that priority.
+// QueuedBy is Queued for one priority.
 func (g *Gate) QueuedBy(p spillway.Priority) int {
 	lv := level(p)
 	return g.queues[lv].n + g.ledger[lv].granted

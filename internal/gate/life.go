@@ -6,41 +6,41 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// life is the life table of work: of what reached an age, how much finished
-// before the next. Work that its deadline or its caller ended counts as long as it was
-// seen, as in the actuarial estimate of survival. From it follows what work is worth that
-// may run for some time at most: the chance that it finishes, over the time for
-// which it holds its slots.
+// life is the life table of work: for each age, how much of the work that reached the age finished
+// before the next age. Work that its deadline or its caller ended counts for as long as it ran, as
+// in the actuarial estimate of survival. The table yields the worth of each time that work may be
+// allowed: the chance that work finishes in that time, over the time for which it then holds its
+// slots.
 //
-// With heavy tails little time is worth more than much: it ends the few that would
-// hold their slots for long, and their slots go to several others. So work with a
-// deadline that ends its work had better wait until little time is left.
+// With heavy tails a short time is worth more than a long one. A short time ends the few pieces
+// that would hold their slots for long, and their slots serve several others. So work that its
+// deadline ends should wait until little time is left.
 type life struct {
-	ended, cut    [ages]uint16  // since the last fold: finished, and ended by a deadline or the caller
-	risk, died    [ages]float32 // reached the age, finished in it; lately
-	n             int           // since the last fold
-	usual         float64       // mean age of what the table was made of, in ages; 0: no table
-	sum, ends     int           // of the ages of the latest ends, and how many these are
-	cuts, onTime  float64       // ended by a deadline, and of those at it; lately
+	ended, cut    [ages]uint16  // per age, since the last fold: finished, and ended by a deadline or the caller
+	risk, died    [ages]float32 // per age, of recent work: reached the age, and finished at that age
+	n             int           // ends since the last fold
+	usual         float64       // mean age of the work in the table, as an age index; 0: no table
+	sum, ends     int           // sum of the age indexes of the latest ends, and number of these ends
+	cuts, onTime  float64       // recent work that a deadline ended, and its part that ended promptly
 	enough, least float64       // see judge
-	mixed         bool          // the work is of kinds that differ, and the table is about none of them
+	mixed         bool          // the kinds differ too much for one table
 }
 
 const (
 	agesPerOctave = 4
 	ages          = 20 * agesPerOctave
 	youngest      = 15 * agesPerOctave // 2^15 ns, 33 µs; the oldest is 2^35 ns, 34 s
-	lifeMemory    = 1000               // of an age, in pieces of work that reach it; kept while none does
-	lifeKnown     = 20                 // reached an age before it is judged
-	lifeOther     = agesPerOctave      // the mean age shifts by so much: it is other work
-	lifeEnds      = 200                // behind a mean age: with heavy tails its error is a quarter of an octave
-	worthMuch     = 0.95               // of the best worth: nearly as good
-	worthWaiting  = 0.9                // of the best worth: so bad that others wait for the better
-	mostCut       = 0.2                // of what starts may be left to its deadline; a law learns little from that
+	lifeMemory    = 1000               // pieces of work that an age remembers; an age that none reaches forgets nothing
+	lifeKnown     = 20                 // pieces of work that must reach an age before it is judged
+	lifeOther     = agesPerOctave      // shift of the mean age that means other work
+	lifeEnds      = 200                // ends behind a mean age: with heavy tails its error is a quarter of an octave
+	worthMuch     = 0.95               // part of the best worth that counts as nearly as good
+	worthWaiting  = 0.9                // part of the best worth below which unlimited time is bad enough to let work wait
+	mostCut       = 0.2                // share of started work that deadlines may end; a law learns little from such work
 	cutsKnown     = 4
 )
 
-// age is the index of the age t is in: four to an octave.
+// age returns the index of the age of t nanoseconds. An octave has four ages.
 func age(t float64) int {
 	const one = 1023 * agesPerOctave
 	return min(max(int(math.Float64bits(t)>>50)-one-youngest, 0), ages-1)
@@ -55,9 +55,9 @@ func edge(i int) float64 {
 	return math.Float64frombits(uint64(i+one+youngest) << 50)
 }
 
-// end enters how work ended that held its slots for took. late is by how much it
-// outlived its deadline, if that ended it. What its caller ended counts as long as it
-// was seen; failures say nothing about how long work takes.
+// end records the end of work that held its slots for took. If a deadline ended the work, late is
+// the time from the deadline to the end. Work that its caller ended counts for as long as it ran.
+// Failures say nothing about how long work takes.
 func (l *life) end(took float64, o limit.Outcome, late, mean float64) {
 	i := age(took)
 	switch o {
@@ -83,11 +83,11 @@ func (l *life) end(took float64, o limit.Outcome, late, mean float64) {
 	}
 }
 
-// obeyed reports whether work ends when its deadline passes. If it runs on, little
+// obeyed reports whether work ends when its deadline passes. If work runs on, a start with little
 // time left saves nothing.
 func (l *life) obeyed() bool { return l.cuts >= cutsKnown && l.onTime > 0.8*l.cuts }
 
-// fold enters what ended since the last time into the table.
+// fold adds the ends since the last fold to the table.
 func (l *life) fold() {
 	if l.n == 0 {
 		return
@@ -113,10 +113,10 @@ func (l *life) fold() {
 	l.judge()
 }
 
-// outdated reports whether the latest ends are of other work than the table: their
-// mean age differs by an octave. Work that was cut counts as old as it became, which
-// moves the mean of the same work by less. The table would fade only as its ages are
-// reached again, and those that a bad spell left behind never are.
+// outdated reports whether the latest ends are of other work than the table: the mean ages differ
+// by an octave. Work that was cut counts with the age that it reached, which moves the mean of the
+// same work by less than an octave. By itself the table would fade only at ages that work reaches
+// again; after a bad spell some ages are never reached.
 func (l *life) outdated() bool {
 	l.ends += l.n
 	if l.ends < lifeEnds {
@@ -133,9 +133,9 @@ func (l *life) outdated() bool {
 	return other
 }
 
-// judge finds enough, the most time whose worth is nearly the best, and least, what
-// a start must have, because with less the worth falls or too few finish. Enough is
-// infinite where more time does little harm.
+// judge computes enough and least. enough is the longest time whose worth is nearly the best; it is
+// infinite where more time does little harm. least is the time that a start must have: with less,
+// the worth falls or too few pieces finish.
 func (l *life) judge() {
 	var worth [ages]float64
 	best, held, alive := 0.0, 0.0, 1.0
@@ -166,7 +166,7 @@ func (l *life) judge() {
 	l.enough, l.least = edge(last+1), edge(first+1)
 }
 
-// helps reports whether deadlines free slots worth having.
+// helps reports whether ending work at its deadline frees slots worth having.
 func (l *life) helps() bool {
 	return !l.mixed && l.enough > 0 && !math.IsInf(l.enough, 1) && l.obeyed()
 }

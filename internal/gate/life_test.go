@@ -10,8 +10,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// worthOf is the slow twin: what work is worth that may run for r, from the times
-// themselves, and the share that it cuts.
+// worthOf computes, from the times themselves, the worth of work that may run for r, and the
+// share that r cuts.
 func worthOf(times []float64, r float64) (worth, cut float64) {
 	held, done := 0.0, 0.0
 	for _, t := range times {
@@ -86,7 +86,7 @@ func TestTheLifeTableFindsWhatTheTimesThemselvesSay(t *testing.T) {
 	}
 }
 
-// What was learned of the old is kept while all work is cut young.
+// The table keeps its record of old ages while all work is cut young.
 func TestTheLifeTableKeepsWhatItCannotSee(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	draw := works["lognormal, sigma 1.2"].draw
@@ -124,8 +124,8 @@ func TestAgesAreInOrderAndHoldTheirEdges(t *testing.T) {
 	}
 }
 
-// Work that runs on after its deadline saves nothing by having little time, and
-// work without one never ends early.
+// Work that runs on after its deadline saves no slot time by starting late. Work
+// without a deadline never ends early.
 func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
 	for _, late := range []time.Duration{0, 100 * time.Millisecond} {
 		r := rand.New(rand.NewPCG(5, 6))
@@ -159,8 +159,8 @@ func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
 	}
 }
 
-// Callers that leave after a time of their own used to be left out of the life table,
-// with all the long work among theirs, and to lower the quantiles.
+// Callers that leave after a time of their own, with all their long work, used to be left
+// out of the life table, and lowered the quantiles.
 func TestCallersThatLeaveDoNotMakeWorkShorter(t *testing.T) {
 	alone, among := New(Config{Law: limit.NewFixed(1)}), New(Config{Law: limit.NewFixed(1)})
 	r := rand.New(rand.NewPCG(7, 8))
@@ -197,9 +197,9 @@ func TestCallersThatLeaveDoNotMakeWorkShorter(t *testing.T) {
 	}
 }
 
-// A table of work that took ten times as long used to fade only where its ages were
-// reached again: after a bad spell some work was let wait for seconds, and what could
-// not finish by an age that was no more was dropped.
+// A table of work that took ten times as long used to fade only at ages that work reached again.
+// After a bad spell some work was allowed to wait for seconds, and work was dropped if it could not
+// finish by an outdated age.
 func TestTheLifeTableForgetsOtherWork(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	learn := func(l *life, n int, draw func() float64) {
@@ -224,7 +224,7 @@ func TestTheLifeTableForgetsOtherWork(t *testing.T) {
 	}
 }
 
-// Chance must not make work look like other work, nor work that is cut.
+// Neither chance nor cuts must make work look like other work.
 func TestTheLifeTableKeepsTheSameWork(t *testing.T) {
 	for name, w := range works {
 		r := rand.New(rand.NewPCG(11, 12))
@@ -233,7 +233,7 @@ func TestTheLifeTableKeepsTheSameWork(t *testing.T) {
 		for range 150 {
 			cut := math.Inf(1)
 			if r.IntN(2) == 0 && l.enough > 0 {
-				cut = l.enough // at times a deadline ends all that takes longer
+				cut = l.enough // at times a deadline ends all longer work
 			}
 			for range lifeEnds {
 				if took := w.draw(r) * 1e6; took > cut {

@@ -7,29 +7,31 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// limits is how many slots may be in use: what the law says, within bounds. The law is
-// told of each start and each end, and asked after it; the bounds come from the gate's
-// owner. Nothing else is asked.
+// limits holds how many slots may be in use: the limit of the law, within bounds. The law sees each
+// start and each end, and its limit is read afterwards. The gate's owner sets the bounds. Nothing
+// else has an influence.
 type limits struct {
-	law     limit.Law       // nil in a shadow, whose limits are those of its gate
-	forgets limit.Forgetter // the same, or nil
-	since   uint64          // the starts before this law
+	law     limit.Law       // nil in a shadow, which copies the limits of its gate
+	forgets limit.Forgetter // the law as a Forgetter, or nil
+	since   uint64          // starts before the current law
 	said    int             // the law's own limit
 	bounds  Bounds
 	now     int
-	rule    Rule // why it is that
+	rule    Rule // why now has its value
 }
 
 // Bounds overrule a law.
 type Bounds struct {
-	Low, High int             // of the limit; zero: none; High holds where they contradict each other
-	Leased    int             // a share that others grant; zero: none; no more runs for MaxRefused, and refusals while it rules are for Budget
-	Part      float64         // of what those leave, while a service starts; zero: all of it
-	Cap       int             // of that; zero: none
-	Pressed   spillway.Reason // of refusals while there is a cap
+	Low, High int // bounds of the limit; zero: none; High wins over Low
+	// Leased is a share that others grant; zero: none. No work runs beyond it for MaxRefused.
+	// Refusals while LeaseRules holds are for Budget.
+	Leased  int
+	Part    float64         // part of the limit, applied after Leased while a service starts; zero: all of it
+	Cap     int             // upper bound, applied after Part; zero: none
+	Pressed spillway.Reason // reason of refusals while CapRules holds
 }
 
-// Rule is what makes a limit what it is.
+// Rule names what determines a limit: the law or a bound.
 type Rule uint8
 
 const (
@@ -41,9 +43,9 @@ const (
 	CapRules
 )
 
-// Within is a law's limit within the bounds, and what rules.
+// Within returns the limit n of a law within the bounds, and what determines the result.
 func (b *Bounds) Within(n int) (int, Rule) {
-	rule, low := LawRules, max(b.Low, 1) // whatever the law says
+	rule, low := LawRules, max(b.Low, 1) // at least 1, whatever the law returns
 	if n < low {
 		n, rule = low, LowRules
 	}
@@ -62,15 +64,14 @@ func (b *Bounds) Within(n int) (int, Rule) {
 	return n, rule
 }
 
-// SetBounds overrules the law from now on.
+// SetBounds sets the bounds that overrule the law from now on.
 func (g *Gate) SetBounds(b Bounds) {
 	g.limits.bounds = b
 	g.limits.ask()
 	g.limits.set()
 }
 
-// SetLaw replaces the law. The new one is told of work that starts from now on, and of the
-// end of that.
+// SetLaw replaces the law. The new law sees the starts and ends of work that starts from now on.
 func (g *Gate) SetLaw(law limit.Law) {
 	g.limits.law, g.limits.since = law, g.seq
 	g.limits.forgets, _ = law.(limit.Forgetter)
@@ -80,7 +81,7 @@ func (g *Gate) SetLaw(law limit.Law) {
 
 func (l *limits) set() { l.now, l.rule = l.bounds.Within(l.said) }
 
-// ask takes the law's limit, which may have changed.
+// ask reads the law's limit, which may have changed.
 func (l *limits) ask() {
 	if l.law == nil {
 		return
@@ -91,7 +92,7 @@ func (l *limits) ask() {
 	}
 }
 
-// started tells the law of a start.
+// started reports a start to the law.
 func (l *limits) started(at time.Duration, load limit.Load) {
 	if l.law != nil {
 		l.law.Admit(at, load)
@@ -99,7 +100,7 @@ func (l *limits) started(at time.Duration, load limit.Load) {
 	}
 }
 
-// ended tells the law of an end, if the law was told of the start.
+// ended reports an end to the law, if the law saw the start.
 func (l *limits) ended(s limit.Sample, load limit.Load) {
 	if l.law != nil && s.Seq > l.since {
 		s.Seq -= l.since
@@ -111,11 +112,11 @@ func (l *limits) ended(s limit.Sample, load limit.Load) {
 // Limit is how many slots may be in use now.
 func (g *Gate) Limit() int { return g.limits.now }
 
-// Rule is what makes the limit what it is.
+// Rule returns what determines the limit.
 func (g *Gate) Rule() Rule { return g.limits.rule }
 
-// blame is the reason of a refusal for lack of capacity: what holds the limit below the
-// law's, or reason.
+// blame returns the reason of a refusal for lack of capacity: the bound that holds the limit below
+// the law's, or else the given reason.
 func (g *Gate) blame(reason spillway.Reason) spillway.Reason {
 	l := &g.limits
 	switch {
@@ -127,12 +128,12 @@ func (g *Gate) blame(reason spillway.Reason) spillway.Reason {
 	return reason
 }
 
-// leased reports whether so many slots more are within the share that others grant.
+// leased reports whether cost more slots are within the lease.
 func (l *limits) leased(inFlight, cost int) bool {
 	return l.bounds.Leased == 0 || cost <= l.bounds.Leased-inFlight
 }
 
-// follow makes the limit that of another gate, which tells the law.
+// follow copies the limit of another gate. Only the other gate reports to the law.
 func (g *Gate) follow(of *Gate) {
 	g.limits = of.limits
 	g.limits.law, g.limits.forgets = nil, nil

@@ -8,20 +8,20 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// demand measures arrivals: how much of each level, and how much is refused.
+// demand measures the arrivals of each level and the refusals.
 type demand struct {
 	fast, slow, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s and 10 s
-	few, many        [levels]float64 // the same, over 0.3 s and 1.5 s or as long as ten and forty pieces of work take
-	count            [levels]float64 // since at
-	offered          float64         // since at
-	turned           float64         // refused since at,
-	budget           float64         // and of those, for want of a share that others grant
-	lost             float64         // since at: left the queue, or ended late where more ran than may
+	few, many        [levels]float64 // slots asked for per second, over 0.3 s and 1.5 s or longer: see fewPieces
+	count            [levels]float64 // slots asked for since at
+	offered          float64         // arrivals since at
+	turned           float64         // refusals since at
+	budget           float64         // refusals since at for lack of a share that others grant
+	lost             float64         // since at: callers that left the queue, and work lost while the limit was exceeded
 	back             [levels]float64 // slots of refused work, until booked
-	refused          float64         // share, over 10 s
-	vain             float64         // share of what was refused or lost, over 1.5 s
-	cost             average         // slots that an arrival asks for
-	settles          time.Duration   // before that a rate is a guess
+	refused          float64         // share of arrivals that were refused, without budget; over 10 s
+	vain             float64         // share of arrivals that were refused or lost, over 1.5 s
+	cost             average         // mean number of slots that an arrival asks for
+	settles          time.Duration   // time before which a rate is a guess
 	began, at        time.Duration
 	seen             bool
 }
@@ -32,14 +32,14 @@ const (
 	demandSlow   = 1500 * time.Millisecond
 	demandLong   = 10 * time.Second
 	demandSettle = 500 * time.Millisecond
-	// A rate is over the time that so many pieces of work take, if that is longer: two that come at
-	// once are no trend.
+	// The rates few and many cover at least the time that ten and forty pieces of work take: two
+	// simultaneous arrivals are no trend.
 	fewPieces, manyPieces = 10, 40
-	mostPieces            = time.Hour // the most that this time may be
+	mostPieces            = time.Hour // upper bound of the time that few and many cover
 )
 
-// roll takes the rates anew, every window, and returns the time that has passed since
-// they were last taken. part is what a slot in use costs of what the gate can do.
+// roll updates the rates once per window, and returns the time since the last update, or zero. part
+// is the service time of a piece of work over the number of slots, in nanoseconds.
 func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 	if !d.seen {
 		d.seen, d.began, d.at, d.settles = true, now, now, demandSettle
@@ -59,7 +59,7 @@ func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 		return max(least, time.Duration(min(pieces*part*max(d.cost.mean, 1), float64(mostPieces))))
 	}
 	d.settles = span(demandSettle, fewPieces)
-	all := max(now-d.began, demandWindow) // at first a mean is that of all there was
+	all := max(now-d.began, demandWindow) // at first a mean covers all the time since began
 	weight := func(span time.Duration) float64 { return 1 - math.Exp(-passed.Seconds()/span.Seconds()) }
 	fast, slow, long := weight(demandFast), weight(min(demandSlow, all)), weight(min(demandLong, all))
 	few, many := weight(min(span(demandFast, fewPieces), max(all, demandFast))), weight(min(span(demandSlow, manyPieces), all))
@@ -89,7 +89,7 @@ func (d *demand) refuse(lv, cost int) {
 	d.back[lv] += float64(cost)
 }
 
-// turn enters n refusals.
+// turn counts n refusals.
 func (d *demand) turn(n float64, reason spillway.Reason) {
 	d.turned += n
 	if reason == spillway.Budget {
@@ -97,7 +97,8 @@ func (d *demand) turn(n float64, reason spillway.Reason) {
 	}
 }
 
-// share is the smoothed share of refusals, those for want of a lease left out, the window under way included.
+// share is the smoothed share of refusals, including the current window. Refusals for lack of a
+// lease do not count.
 func (d *demand) share() float64 {
 	if d.offered == 0 {
 		return d.refused
@@ -107,31 +108,32 @@ func (d *demand) share() float64 {
 
 func (d *demand) settled() bool { return d.at-d.began >= d.settles }
 
-// service measures how long work holds its slots, in nanoseconds. All work
-// counts that held one for a reason of its own, failures included.
+// service measures how long work holds its slots, in nanoseconds. Every End of work that holds
+// slots counts, failures included.
 type service struct {
 	cost
-	last   time.Duration // when something ended
-	levels [levels]cost  // of what arrives, each kind counted as often as it arrives
+	last   time.Duration // when work last ended
+	levels [levels]cost  // of arriving work; each kind is weighted by its arrivals
 	kinds  kinds
-	// usual and high are the means of the means and of the 95 % quantiles of the kinds, each
-	// as often as it arrives: what is refused ends seldom, and counts all the same.
+	// usual is the mean of the mean times of the kinds, high is the mean of their 95 % quantiles.
+	// Both weight each kind by its arrivals: a kind that is refused ends seldom, but must count in
+	// full.
 	usual, high average
-	lost        average // share of the ends that were: see Gate.Lost
-	unsaid      int     // ends in a row that were no sample,
-	failed      int     // and of those, failures
+	lost        average // share of the ends that were lost: see Gate.Lost
+	unsaid      int     // consecutive ends that were no sample
+	failed      int     // failures among the ends in unsaid
 }
 
-// cost is what work costs: how long it holds a slot, and its part of what the gate can do,
-// which is that time over the number of slots (or over the slots in use, if more are). For
-// the part only work counts that started within the limit, as soon as there is some: other
-// work takes longer because too much runs.
+// cost is the cost of work: how long it holds a slot, and its part of the capacity. The part is the
+// holding time over the number of slots, or over the slots in use if more. Once there are
+// serviceKnown values, only work that started within the limit counts for the part: other work
+// takes longer because too much runs.
 type cost struct {
 	average
 	part average
 }
 
-// enter enters how long work held a slot, among so many slots.
+// enter adds how long work held one of among slots.
 func (c *cost) enter(took, among, weight float64, fair bool) {
 	c.add(took, weight)
 	if fair || c.part.n < serviceKnown {
@@ -140,16 +142,17 @@ func (c *cost) enter(took, among, weight float64, fair bool) {
 }
 
 const (
-	serviceSpan   = 100.0 // ends behind a mean, at least
+	serviceSpan   = 100.0 // ends behind a mean, at most
 	serviceMemory = time.Second
-	tailMeans     = 8 // the 95 % quantile of most work is less: that of any lognormal is at most 3.9 of the mean
-	serviceKnown  = 5 // ends before a level's own mean is believed
+	tailMeans     = 8 // the 95 % quantile of most work is fewer means; of any lognormal it is at most 3.9 means
+	serviceKnown  = 5 // values before a mean is used
 )
 
 // average is the mean of the latest values.
 type average struct{ mean, n float64 }
 
-// add enters a value. weight is its part of the mean, more while there were few.
+// add enters a value. weight is the share of the value in the mean; it is larger while there are
+// few values.
 func (a *average) add(x, weight float64) {
 	a.n++
 	if a.n < serviceSpan {
@@ -158,7 +161,7 @@ func (a *average) add(x, weight float64) {
 	a.mean += weight * (x - a.mean)
 }
 
-// or is the mean, or that of another while it is not to be believed.
+// or is the mean, or the mean of other while there are too few values.
 func (a *average) or(other average) float64 {
 	if a.n < serviceKnown {
 		return other.mean
@@ -168,7 +171,7 @@ func (a *average) or(other average) float64 {
 
 func (s *service) known() bool { return s.n > 0 }
 
-// end enters work of a kind that held one of so many slots.
+// end records the end of work that held one of among slots.
 func (s *service) end(now time.Duration, w Grant, took, among float64, fair bool, o limit.Outcome) {
 	weight := weightOf(now-s.last, serviceMemory)
 	s.last = now
@@ -186,14 +189,14 @@ func (s *service) end(now time.Duration, w Grant, took, among float64, fair bool
 		s.unsaid, s.failed = s.unsaid+1, s.failed+1
 	case limit.Unknown:
 		s.unsaid++
-	case limit.Canceled: // neither taught anything nor failed
+	case limit.Canceled: // no sample and no failure
 	default:
 		s.unsaid, s.failed = 0, 0
 	}
 }
 
-// window enters what has arrived since the last one, each kind as often as it did, by what
-// it took when any of it last ended: work that is refused must not drop out of the mean.
+// window updates the means with the arrivals since the last window. Each kind counts by its
+// arrivals, with the times of its latest ends: work that is refused must not drop out of the means.
 func (s *service) window() {
 	var all arrivals
 	var by [levels]arrivals
@@ -216,7 +219,7 @@ func (s *service) window() {
 	s.kinds.window()
 }
 
-// arrivals sums what is known of the kinds of so many arrivals.
+// arrivals sums the known costs of n arrivals, by their kinds.
 type arrivals struct{ n, hold, part, high float64 }
 
 func (a *arrivals) add(k *kind) {
@@ -226,27 +229,27 @@ func (a *arrivals) add(k *kind) {
 	a.high += k.fresh * k.high
 }
 
-// weight is that of so many among the latest hundred.
+// weight is the weight of n arrivals among the latest hundred.
 func (a *arrivals) weight() float64 { return 1 - math.Pow(1-1/serviceSpan, a.n) }
 
-// weightOf is the weight of an end that came so long after the last. The last hundred
-// ends count, or those in memory if they were fewer: what took so long before the limit
-// changed must not be believed for long.
+// weightOf is the weight of an end, with passed as the time since the previous end. A mean covers
+// the last hundred ends, or the ends within memory if they are fewer: slow ends from before a
+// change of the limit must not count for long.
 func weightOf(passed, memory time.Duration) float64 {
 	weight := 1 / serviceSpan
-	if passed > memory/serviceSpan { // else it is less
+	if passed > memory/serviceSpan { // otherwise the new weight is smaller
 		weight = max(weight, 1-math.Exp(-passed.Seconds()/memory.Seconds()))
 	}
 	return weight
 }
 
-// quantiles moves them by stochastic approximation, in steps of the mean. Work that a
-// deadline or its caller has ended would have taken longer, it is not known how much:
-// it can only say that the upper one is too low.
+// quantiles moves low and high by stochastic approximation, in steps of the mean. Work that a
+// deadline or its caller has ended would have taken longer, by an unknown time. Such work can only
+// raise high.
 func (k *kind) quantiles(took float64, o limit.Outcome, rate float64) {
 	const tail = 0.05
-	// A quantile many means long is from before the mean fell, or the tail is. Either way
-	// steps of the mean would take too long.
+	// A high of many means is left over from before the mean fell, or the tail is heavy. In both
+	// cases steps of the mean would take too long.
 	step := rate * max(k.mean, k.high-tailMeans*k.mean)
 	finished := o != limit.Deadline && o != limit.Canceled
 	switch {
@@ -258,11 +261,11 @@ func (k *kind) quantiles(took float64, o limit.Outcome, rate float64) {
 	default:
 		k.high = max(k.high-tail*step, took)
 	}
-	// No more than one in twenty takes twenty times the mean (Markov): after a hang that
-	// ends the steps alone would take too long.
+	// At most one in twenty takes more than twenty times the mean (Markov). After the end of a
+	// hang, the steps alone would take too long.
 	k.high = min(k.high, k.mean/tail)
 	switch {
-	case o != limit.Success: // what failed fast says nothing about how fast work can be done
+	case o != limit.Success: // a fast failure says nothing about how fast work can be done
 	case took < k.low:
 		k.low = max(k.low-rate*(1-tail)*k.mean, took/2)
 	default:
@@ -270,7 +273,7 @@ func (k *kind) quantiles(took float64, o limit.Outcome, rate float64) {
 	}
 }
 
-// typical is how long work takes that arrives.
+// typical is the mean service time of arriving work.
 func (s *service) typical() float64 {
 	if s.usual.n == 0 {
 		return s.mean
@@ -278,7 +281,7 @@ func (s *service) typical() float64 {
 	return s.usual.mean
 }
 
-// upper is what nearly all work takes that arrives.
+// upper is the time within which nearly all arriving work ends.
 func (s *service) upper() float64 {
 	if s.high.n == 0 {
 		return s.kinds.longest()
@@ -294,5 +297,5 @@ func (s *service) holdOf(lv int, kind uint8) float64 {
 	return s.kinds.list[kind].or(average{mean: s.hold(lv)})
 }
 
-// partOf is what a piece of work of a level costs of what the gate can do.
+// partOf is the mean part of the capacity of a piece of work of a level: see cost.
 func (s *service) partOf(lv int) float64 { return s.levels[lv].part.or(s.part) }

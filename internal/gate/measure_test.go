@@ -7,8 +7,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// After a hang of ten seconds the upper quantile once came down by a thousandth of
-// itself with each end. For twenty seconds all work that would have had to wait was
+// After a hang of ten seconds the upper quantile once fell by only a thousandth of
+// its value with each end. For twenty seconds all work that had to wait was
 // refused as too late, with slots free.
 func TestAHangIsForgottenWithTheMean(t *testing.T) {
 	s := service{kinds: kinds{list: []kind{{}}}}
@@ -27,9 +27,9 @@ func TestAHangIsForgottenWithTheMean(t *testing.T) {
 	}
 }
 
-// After a bad spell of heavy work the upper quantile once came down by a tenth of a
-// second each second, and until then the queue of a burst was let grow to many times
-// what the work is worth.
+// After a bad spell of heavy work the upper quantile once fell by only a tenth of a
+// second per second. Meanwhile the queue of a burst could grow to many times
+// its proper length.
 func TestAQuantileOfManyMeansIsForgottenWithinTwoSeconds(t *testing.T) {
 	s := service{kinds: kinds{list: []kind{{}}}}
 	now := time.Duration(0)
@@ -48,8 +48,8 @@ func TestAQuantileOfManyMeansIsForgottenWithinTwoSeconds(t *testing.T) {
 	}
 }
 
-// A long tail is not taken for one that is stale: the quantile of times that differ
-// much stays where it is.
+// A long tail does not count as stale: the quantile of widely scattered times
+// stays where it is.
 func TestALongTailKeepsItsQuantile(t *testing.T) {
 	s := service{kinds: kinds{list: []kind{{}}}}
 	now, sum, n := time.Duration(0), 0.0, 0.0

@@ -7,16 +7,16 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// Waiter is one arrival's place in the queue. The caller owns it and may use it
-// again once it has left the queue.
+// Waiter is the place of one arrival in the queue. The caller owns the Waiter and may reuse it once
+// it has left the queue.
 type Waiter struct {
-	Owner any // the caller's own, never looked at
+	Owner any // for the caller; the gate never reads it
 
-	cost, held     int // slots, to start and while it runs
+	cost, held     int // slots to start, and slots held while running
 	level          int
 	kind           uint8
-	probe          bool    // it may try what evidence speaks against
-	work           float64 // slots, times how long such work holds them
+	probe          bool    // waits against the evidence, as a try
+	work           float64 // slots, times how long such work holds them; zero: unknown
 	since          time.Duration
 	deadline       time.Duration
 	next, previous *Waiter
@@ -26,18 +26,18 @@ type Waiter struct {
 // Since is when the waiter arrived.
 func (w *Waiter) Since() time.Duration { return w.since }
 
-// Cost is what the waiter asked for.
+// Cost is the number of slots that the waiter asked for.
 func (w *Waiter) Cost() int { return w.cost }
 
 // Deadline is when the waiter's caller leaves, or Never.
 func (w *Waiter) Deadline() time.Duration { return w.deadline }
 
-// queue is first come first served, and anybody can leave.
+// queue is first come, first served; any waiter can leave.
 type queue struct {
 	first, last *Waiter
 	n           int     // waiters
-	work        float64 // of all of them
-	unknown     float64 // slots of those that came before anything was known of such work
+	work        float64 // work of all waiters
+	unknown     float64 // slots of waiters whose work is unknown
 }
 
 func (q *queue) push(w *Waiter) {
@@ -73,13 +73,12 @@ func (q *queue) remove(w *Waiter) {
 		q.unknown -= float64(w.held)
 	}
 	if q.n == 0 {
-		q.work = 0 // not what rounding has left of it
+		q.work = 0 // clears rounding errors
 	}
 }
 
-// Leave takes a waiter whose caller has left out of the queue. It returns false
-// if the waiter was granted or dropped before; then the caller must take up or
-// Revoke what it was granted.
+// Leave removes a waiter whose caller has left from the queue. It returns false if the waiter was
+// granted or dropped before. The caller must then answer a grant with Taken or Revoke.
 func (g *Gate) Leave(now time.Duration, w *Waiter) bool {
 	if !w.queued {
 		return false
@@ -93,7 +92,7 @@ func (g *Gate) Leave(now time.Duration, w *Waiter) bool {
 	return true
 }
 
-// Expire is Leave for a waiter that waited as long as it was allowed to.
+// Expire is Leave for a waiter that has waited for the longest time allowed.
 func (g *Gate) Expire(w *Waiter) bool {
 	if !w.queued {
 		return false
@@ -115,8 +114,8 @@ func (g *Gate) CloseIntake(reason spillway.Reason) {
 // ClosedFor is why the intake is closed; zero while it is open.
 func (g *Gate) ClosedFor() spillway.Reason { return g.closed }
 
-// Drop takes the next waiter out as rejected, with the reason for which the
-// intake is closed; nil means that nothing waits.
+// Drop removes the next waiter as rejected, with the reason for which the intake is closed. It
+// returns nil if nothing waits.
 func (g *Gate) Drop() *Waiter {
 	w := g.next(g.floor.at)
 	if w != nil {
@@ -126,8 +125,8 @@ func (g *Gate) Drop() *Waiter {
 	return w
 }
 
-// Still is for how long nothing has ended although work has run since oldest; zero
-// while that is nothing unusual.
+// Still is for how long nothing has ended although work has run since oldest; zero while such a
+// time is not unusual.
 func (g *Gate) Still(now, oldest time.Duration) time.Duration {
 	d := now - max(g.service.last, oldest)
 	if d < time.Second || float64(d) < 3*g.service.kinds.longest() {
@@ -136,8 +135,8 @@ func (g *Gate) Still(now, oldest time.Duration) time.Duration {
 	return d
 }
 
-// Lost is the share of the work that ended of late, and ran into its deadline, was given
-// up by its caller or was refused by what is behind; zero while that is not most of it.
+// Lost is the share of recently ended work that ran into its deadline, was given up by its caller
+// or was refused by the backend; zero unless most work was lost.
 func (g *Gate) Lost(now time.Duration) float64 {
 	s := &g.service
 	lasts := max(evidenceLasts, time.Duration(lostMeans*s.mean))
@@ -147,8 +146,8 @@ func (g *Gate) Lost(now time.Duration) float64 {
 	return s.lost.mean
 }
 
-// Unsaid is how many ends in a row, the latest included, taught the law nothing, and
-// whether most of them failed; zero while they are few.
+// Unsaid returns how many consecutive ends, up to the latest, were no sample for the law, and
+// whether most of them failed. n is zero while such ends are few.
 func (g *Gate) Unsaid() (n int, failed bool) {
 	s := &g.service
 	if s.unsaid < serviceSpan {
@@ -157,8 +156,8 @@ func (g *Gate) Unsaid() (n int, failed bool) {
 	return s.unsaid, 2*s.failed > s.unsaid
 }
 
-// Histograms returns copies of the queue waits of all admitted work and of the
-// time it then took, in nanoseconds.
+// Histograms returns copies of the histograms of queue waits of all admitted work and of its
+// service times, in nanoseconds.
 func (g *Gate) Histograms() (queueWait, service *histogram.Histogram) {
 	queueWait = g.waits.Clone()
 	queueWait.RecordN(0, g.unqueued)

@@ -9,36 +9,35 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// shadow is what a dry run would be if it enforced: a gate of its own with the same
-// limit, which decides about the same arrivals. What it would have refused is not in
-// it, although it runs. Work ends in it when it would have, had no more run than may:
-// once a queue stands in the backend, more than the limit runs at all times and all of
-// it takes long, but that is what a limit would prevent.
+// shadow simulates enforcement in a dry run: a second gate with the same limit decides about the
+// same arrivals. Work that the shadow refuses is not in the shadow, although it runs. Work ends in
+// the shadow when it would have ended within the limit. Once a queue stands in the backend, more
+// than the limit always runs and all work is slow, but a limit would prevent that state.
 type shadow struct {
-	watch  *limit.Passive // estimates how long work would take
+	watch  *limit.Passive // estimates how long work would take within the limit
 	gate   *Gate
 	ends   ends
 	shape  shape
-	free   *Waiter // linked by next
-	early  []Grant // runs in it, and nothing is known yet of how long work takes
-	late   []Late  // not yet told
-	forced uint64  // the latest work that was not asked
+	free   *Waiter // unused waiters, linked by next
+	early  []Grant // run in the shadow; their service times are not known yet
+	late   []Late  // not yet returned by Gate.Late
+	forced uint64  // number of the latest start through Force
 }
 
-// Late is work that a dry run would have refused after it had let it wait.
+// Late is work that a dry run would have queued and then refused.
 type Late struct {
 	Priority spillway.Priority
 	Reason   spillway.Reason
 }
 
-// pieces is from how many slots in use on a shadow begins with pieces of more than one:
-// where slots are bytes, billions are in use.
+// pieces is the number of slots in use from which a shadow begins with pieces of more than one
+// slot: where slots are bytes, billions are in use.
 const pieces = 1 << 12
 
-// mostLate bounds what is kept for an owner that does not ask.
+// mostLate bounds the list for an owner that does not call Gate.Late.
 const mostLate = 1024
 
-// shadowBegins starts a shadow with what is known and what runs.
+// shadowBegins starts a shadow with the current evidence and the running work.
 func (g *Gate) shadowBegins(now time.Duration) {
 	s := &shadow{watch: limit.NewPassive(), gate: New(g.cfg)}
 	s.gate.follow(g)
@@ -57,9 +56,9 @@ func (g *Gate) shadowBegins(now time.Duration) {
 	}
 }
 
-// Force admits work whatever the limit says, unless the intake is closed: a dry
-// run counts what it would have refused, and enforces nothing. mayWait is
-// whether the work could have waited.
+// Force admits work regardless of the limit, unless the intake is closed. A dry run counts the
+// refusals of an enforcing gate, and enforces nothing. mayWait is whether the work could have
+// waited.
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	lv := level(a.Priority)
 	g.demandOf(now, lv, g.asks(&a))
@@ -83,7 +82,7 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 	return d
 }
 
-// shadowRefuses lets the shadow decide: why it refuses the work, or zero.
+// shadowRefuses lets the shadow decide, and returns why the shadow refuses the work, or zero.
 func (g *Gate) shadowRefuses(now time.Duration, kind uint8, a Arrival, mayWait bool) spillway.Reason {
 	s := g.shadow
 	s.gate.follow(g)
@@ -112,7 +111,7 @@ func (g *Gate) shadowRefuses(now time.Duration, kind uint8, a Arrival, mayWait b
 	return 0
 }
 
-// advance brings the shadow up to a time: work ends, and other work takes its place.
+// advance brings the shadow up to now: work ends, and waiters start.
 func (g *Gate) advance(now time.Duration) {
 	s := g.shadow
 	if len(s.early) > 0 && g.service.known() {
@@ -129,11 +128,11 @@ func (g *Gate) advance(now time.Duration) {
 	g.shadowGrants(now) // the limit may have risen
 }
 
-// shadowGrants lets the shadow's waiters run that may.
+// shadowGrants starts waiters of the shadow, and refuses waiters whose time is over.
 func (g *Gate) shadowGrants(now time.Duration) {
 	s := g.shadow
 	for i := range s.gate.queues {
-		for w := s.gate.queues[i].first; w != nil; w = s.gate.queues[i].first { // those behind it when it is their turn
+		for w := s.gate.queues[i].first; w != nil; w = s.gate.queues[i].first { // later waiters once they are first
 			if now >= w.deadline {
 				g.shadowDrops(w, spillway.DeadlineTooClose)
 			} else if now-w.since >= g.cfg.MaxWait {
@@ -158,7 +157,7 @@ func (g *Gate) shadowGrants(now time.Duration) {
 	}
 }
 
-// shadowStarts decides when work ends that the shadow's gate has just let run.
+// shadowStarts schedules the end of the work that the shadow has just started.
 func (g *Gate) shadowStarts() {
 	s := g.shadow
 	switch w := s.gate.latest; {
@@ -181,7 +180,7 @@ func (g *Gate) shadowEnds(now time.Duration, w Grant) {
 	s.ends.push(e)
 }
 
-// shadowDrops refuses a waiter of the shadow, whose work runs all the same.
+// shadowDrops refuses a waiter of the shadow. Its work runs all the same.
 func (g *Gate) shadowDrops(w *Waiter, reason spillway.Reason) {
 	s := g.shadow
 	if w.queued {
@@ -194,8 +193,8 @@ func (g *Gate) shadowDrops(w *Waiter, reason spillway.Reason) {
 	w.next, s.free = s.free, w
 }
 
-// Late returns what a dry run would have refused since it was asked last, although it
-// had let it wait; the slice is valid until then.
+// Late returns the work that a dry run would have queued and then refused, since the last call of
+// Late. The slice is valid until the next call of Force.
 func (g *Gate) Late() []Late {
 	if g.shadow == nil || len(g.shadow.late) == 0 {
 		return nil
@@ -205,7 +204,7 @@ func (g *Gate) Late() []Late {
 	return late
 }
 
-// WouldRetryAfter is RetryAfter in a dry run: what would be ahead of the work.
+// WouldRetryAfter is RetryAfter in a dry run, by the work ahead in the shadow.
 func (g *Gate) WouldRetryAfter(p spillway.Priority) time.Duration {
 	if g.shadow == nil {
 		return g.RetryAfter(p)
@@ -213,8 +212,8 @@ func (g *Gate) WouldRetryAfter(p spillway.Priority) time.Duration {
 	return g.shadow.gate.RetryAfter(p)
 }
 
-// Estimate says in words how much of a dry run's decisions to believe, and whether
-// they are unsafe: the backend gets less done the more it is asked.
+// Estimate describes how reliable the decisions of a dry run are. unsafe reports whether they are
+// unsafe: the backend gets less done the more it is asked.
 func (g *Gate) Estimate() (text string, unsafe bool) {
 	if g.shadow == nil {
 		return limit.NewPassive().State(), false
@@ -222,10 +221,10 @@ func (g *Gate) Estimate() (text string, unsafe bool) {
 	return g.shadow.watch.State(), g.shadow.watch.Unsafe()
 }
 
-// shadowed is how long ended work would have taken, had the limit been enforced.
+// shadowed estimates how long ended work would have taken within the limit.
 func (g *Gate) shadowed(s limit.Sample, lv int) time.Duration {
 	took := s.End - s.Start
-	if s.Seq > g.shadow.forced { // enforced again
+	if s.Seq > g.shadow.forced { // the gate enforces again
 		g.shadow = nil
 		return took
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// A queue that stands in the backend is what a limit would prevent: what would have
-// been refused must not keep others from being admitted.
+// A limit would prevent a standing queue in the backend: work that would have
+// been refused must not keep other work from being admitted.
 func TestADryRunLeavesOutWhatItWouldHaveRefused(t *testing.T) {
 	const took, limited = 100 * time.Millisecond, 10
 	g := New(Config{Law: limit.NewFixed(limited), MaxWait: time.Second})
 	now := time.Duration(0)
 	var running []Grant
-	for range 4000 { // twice of what ten slots do; it takes ever longer
+	for range 4000 { // twice the capacity of ten slots; work takes ever longer
 		now += took / limited / 2
 		for len(running) > 0 && running[0].Start+took <= now && len(running)%2 == 0 {
 			g.End(now, running[0], limit.Success)

@@ -6,8 +6,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// shape is how times scatter about their mean: the last that were not spoilt by a
-// queue.
+// shape is the scatter of service times about their mean: the latest times that no queue
+// lengthened.
 type shape struct {
 	of            [64]float64
 	sum           float64
@@ -21,23 +21,23 @@ func (s *shape) add(x float64) {
 	s.of[s.last] = x
 }
 
-// draw returns one after the other, with a mean of 1.
+// draw returns the stored values in turn, scaled to a mean of 1.
 func (s *shape) draw() float64 {
 	if s.n < len(s.of) || s.sum <= 0 {
 		return 1
 	}
-	s.next = (s.next + 29) % len(s.of) // odd, so all have their turn, and neighbours not together
+	s.next = (s.next + 29) % len(s.of) // odd, so all values have their turn, and neighbours not together
 	return s.of[s.next] * float64(s.n) / s.sum
 }
 
-// shadowEnd is when work ends in a shadow, and how.
+// shadowEnd is a scheduled end of work in a shadow.
 type shadowEnd struct {
 	Grant
 	at      time.Duration
 	outcome limit.Outcome
 }
 
-// ends is a heap with the earliest on top.
+// ends is a heap with the earliest end on top.
 type ends []shadowEnd
 
 func (h *ends) push(e shadowEnd) {

@@ -2,20 +2,20 @@ package gate
 
 import "math"
 
-// stay is what is known of how long callers of one kind stay in the queue who tell no deadline. A
-// wait that is longer is a wait for nobody.
+// stay is the evidence about how long callers of one kind without a deadline stay in the queue. A
+// longer wait serves nobody.
 type stay struct {
-	after float64 // about the median of how long those had waited that left, in nanoseconds
-	left  average // of the latest that had waited so long, the share that left
+	after float64 // approximate median wait of the callers that left, in nanoseconds
+	left  average // share of callers that left, among recent callers that left or waited for after
 }
 
 const (
-	stayKnown  = 20   // callers that had waited so long, before they are evidence
-	stayWeight = 0.05 // of one of them
-	mostLeft   = 0.9  // of them: others end what they no longer need, as a hedge does
+	stayKnown  = 20   // callers before the share that left is evidence
+	stayWeight = 0.05 // weight of one caller
+	mostLeft   = 0.9  // share that must leave: some callers end requests that they no longer need, as a hedge does
 )
 
-// leave enters a caller that left when it had waited so long.
+// leave records a caller that left after waiting for waited nanoseconds.
 func (s *stay) leave(waited float64) {
 	switch {
 	case s.after == 0:
@@ -28,16 +28,16 @@ func (s *stay) leave(waited float64) {
 	s.left.add(1, stayWeight)
 }
 
-// stayed enters a caller that has waited so long for its turn.
+// stayed records a caller that waited for waited nanoseconds until its turn.
 func (s *stay) stayed(waited float64) {
 	if s.after > 0 && waited >= s.after {
 		s.left.add(0, stayWeight)
 	}
 }
 
-// most is how long callers stay, in nanoseconds; infinite while most of them stay longer than
-// anybody has left after. It is at least the wait that hurts no caller: a crowd that sends and
-// leaves at once must not take that from the others of its kind.
+// most is how long callers stay, in nanoseconds. It is infinite without enough evidence, and while
+// too few callers leave. It is at least a wait that hurts no caller: a crowd that sends and leaves
+// at once must not take that wait from other callers of its kind.
 func (s *stay) most() float64 {
 	if s.left.n < stayKnown || s.left.mean < mostLeft {
 		return math.Inf(1)

@@ -9,18 +9,18 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Callers that tell no deadline, and leave after a time, are refused at once where they would leave
-// before their turn: a wait beyond that is a wait for nobody. Those that stay wait as before.
+// Callers without a deadline that leave after a time are refused at once if they would leave before
+// their turn: a longer wait serves nobody. Callers that stay wait as before.
 func TestHowLongCallersStayIsLearnt(t *testing.T) {
 	for _, c := range []struct {
 		stay                        time.Duration
-		leastLeft, mostLeft, waited float64 // of those that came in the second half
+		leastLeft, mostLeft, waited float64 // shares of the callers of the second half
 	}{
 		{200 * time.Millisecond, 0, 0.03, 0.3},
 		{time.Hour, 0, 0, 0.4},
 	} {
 		m := newOneSlot(100*time.Millisecond, c.stay)
-		m.run(20, 60*time.Second) // twice what can be done
+		m.run(20, 60*time.Second) // twice the capacity
 		m.came, m.left, m.waited = 0, 0, 0
 		m.run(20, 120*time.Second)
 		left, waited := m.left/m.came, m.waited/m.came
@@ -30,15 +30,15 @@ func TestHowLongCallersStayIsLearnt(t *testing.T) {
 	}
 }
 
-// oneSlot is a gate of one slot, and callers without a deadline that leave after a time.
+// oneSlot is a gate of one slot with callers that have no deadline and leave after a time.
 type oneSlot struct {
 	g                  *Gate
 	r                  *rand.Rand
 	now, takes, stay   time.Duration
-	next               time.Duration // arrival
+	next               time.Duration // next arrival
 	waiting            []*Waiter
 	running            Grant
-	until              time.Duration // it runs; 0: nothing does
+	until              time.Duration // end of the running work; 0: none runs
 	came, waited, left float64
 }
 
@@ -62,7 +62,7 @@ func (m *oneSlot) grant() {
 	}
 }
 
-// run goes on until end with so many arrivals a second.
+// run goes on until end with perSecond arrivals a second.
 func (m *oneSlot) run(perSecond float64, end time.Duration) {
 	for ; m.now < end; m.now += time.Millisecond {
 		if m.until > 0 && m.now >= m.until {
@@ -89,8 +89,8 @@ func (m *oneSlot) run(perSecond float64, end time.Duration) {
 	}
 }
 
-// Some callers leave soon whatever happens, as a hedge does that has lost. That is no reason to
-// refuse the others.
+// Some callers leave soon whatever happens, such as a hedge that has lost. They are no reason to
+// refuse other callers.
 func TestCallersThatLeaveAmongOthersThatStayAreNoEvidence(t *testing.T) {
 	var s stay
 	const ms = 1e6

@@ -8,9 +8,9 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// The sum of two costs was more than an int can be, and below the limit: where an int has 32
-// bits the largest cost that a request can say was enough. Work was admitted over the
-// limit, and fewer than no slots were in use.
+// The sum of two costs once overflowed an int and was below the limit. Where an int has 32
+// bits, the largest cost of a request was enough. Work was admitted over the
+// limit, and the number of slots in use was negative.
 func TestCostsAsLargeAsPossibleAddUp(t *testing.T) {
 	for _, most := range []int{1, 100, math.MaxInt} {
 		g := New(Config{Law: limit.NewFixed(most), QueueSize: 9, MaxWait: time.Minute})
@@ -66,7 +66,7 @@ func TestCostsAsLargeAsPossibleAddUp(t *testing.T) {
 	}
 }
 
-// A share of a budget is not exceeded by a sum that overflows.
+// A sum that overflows does not exceed a lease.
 func TestACostAsLargeAsPossibleStaysWithinALease(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(10), MaxRefused: 0.01})
 	g.SetBounds(Bounds{Leased: 5})
@@ -79,8 +79,8 @@ func TestACostAsLargeAsPossibleStaysWithinALease(t *testing.T) {
 	}
 }
 
-// A dry run that begins while billions of slots are in use took them one by one, and as much
-// memory.
+// A dry run that began while billions of slots were in use once took them one by one, with memory
+// for each.
 func TestADryRunBeginsWithAnyNumberOfSlots(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(math.MaxInt)})
 	g.Arrive(0, Arrival{Cost: math.MaxInt - 10, Deadline: Never}, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// taught is a gate in front of slots, where work of two kinds has come for a while.
+// taught is a gate that has served work of the given kinds for a while.
 func taught(slots int, kinds ...string) (g *Gate, now time.Duration) {
 	g = New(Config{Law: limit.NewFixed(slots), QueueSize: 1000, MaxWait: time.Hour})
 	for i := range 100 * len(kinds) {
@@ -33,8 +33,8 @@ func arrivalOf(g *Gate, now time.Duration, kind string) Arrival {
 	return Arrival{Cost: 1, Kind: g.KindOf(kind), Deadline: now + 10*time.Second}
 }
 
-// Lookups of 5 ms and reports of 2 s have the same deadline. Taken for one kind that takes
-// a second, twenty lookups filled the queue.
+// Lookups of 5 ms and reports of 2 s have the same deadline. As one kind with a mean of
+// a second, twenty lookups once filled the queue.
 func TestASlowToldKindDoesNotMakeAnotherBeRefused(t *testing.T) {
 	const slots, lookups = 4, 200
 	g, now := taught(slots, "lookup", "report")
@@ -48,7 +48,7 @@ func TestASlowToldKindDoesNotMakeAnotherBeRefused(t *testing.T) {
 	}
 }
 
-// While more is asked for than can be done, a start needs the time that nearly all of its kind take.
+// In overload, a start needs the time within which nearly all work of its kind ends.
 func TestAToldKindNeedsTheTimeThatItTakes(t *testing.T) {
 	g, now := taught(1, "lookup", "report")
 	g.spent = 1
@@ -103,7 +103,7 @@ func slicesRepeat(d time.Duration, n int) (all []time.Duration) {
 	return all
 }
 
-// forgetful is a law that holds the gate to what it promises to a limit.Forgetter.
+// forgetful is a law that checks the promises of the gate to a limit.Forgetter.
 type forgetful struct {
 	limit.Law
 	t         *testing.T
@@ -136,7 +136,7 @@ func TestAKindOfWhichSomeRunsOrWaitsIsNotForgotten(t *testing.T) {
 			if step%1000 == 0 && len(waiting) == 0 {
 				dry = seed%2 == 0 && r.IntN(2) == 0
 			}
-			// Some names are frequent, and from time to time they are others.
+			// Some names are frequent, and the frequent names change from time to time.
 			name := fmt.Sprint(step/2000+r.IntN(25), r.IntN(1+25*r.IntN(2)))
 			a := Arrival{Cost: 1, Priority: spillway.Priority(r.IntN(2)), Kind: g.KindOf(name), Deadline: now + time.Duration(r.Int64N(5e9))}
 			if r.IntN(50) == 0 {
@@ -239,7 +239,7 @@ func TestNothingIsKnownOfAKindInThePlaceOfAnother(t *testing.T) {
 
 func TestManyNamesAreNotManyKinds(t *testing.T) {
 	g, now := taught(1, "lookup", "report")
-	for i := range 100_000 { // of a million, package places
+	for i := range 100_000 { // package places tests a million
 		now += 20 * time.Microsecond
 		g.Arrive(now, arrivalOf(g, now, fmt.Sprint(i)), nil)
 		if i%100 == 0 {

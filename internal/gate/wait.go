@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// left is how long work with that deadline may take, its wait included.
+// left is the time until the deadline, for the wait and the work; Never without a deadline.
 func left(now, deadline time.Duration) time.Duration {
 	if deadline == Never {
 		return Never
@@ -12,9 +12,9 @@ func left(now, deadline time.Duration) time.Duration {
 	return deadline - now
 }
 
-// predict is how long work of a level would wait, in nanoseconds: the work ahead of
-// it over the slots that the levels above leave free. Where more runs than may, so
-// much has to end before, and ends sooner.
+// predict is the predicted wait of work of a level, in nanoseconds: the work ahead over the slots
+// that the levels above leave free. While the limit is exceeded, the excess must end first, and
+// work ends faster because more of it runs.
 func (g *Gate) predict(lv, cost int) float64 {
 	work := float64(cost) * g.service.hold(lv)
 	for i := range lv + 1 {
@@ -26,7 +26,7 @@ func (g *Gate) predict(lv, cost int) float64 {
 	return work / g.free(lv)
 }
 
-// free is how many slots the levels above leave to a level, at least the floor's.
+// free is how many slots the levels above leave to a level, at least the share of the floor.
 func (g *Gate) free(lv int) float64 {
 	slots := float64(g.Limit())
 	free := slots
@@ -40,24 +40,24 @@ func (g *Gate) free(lv int) float64 {
 	return max(free, slots/Floor)
 }
 
-// A queue that drains again costs time that its callers have, and serves what
-// would be refused otherwise. One that stands only makes all of them late. Which of
-// the two it is, only time tells. So work may wait a burst, as long as eight pieces
-// of work take one after the other, until demand has exceeded the capacity for five
-// times that: forty pieces of work are enough to know. A deadline says how long its
-// caller would wait; work without one waits half as long, and no second.
+// A queue that drains again uses time that callers have, and serves work that would be refused
+// otherwise. A standing queue only makes all callers late. Only time can tell the two apart. So
+// work may wait for a burst: as long as eight pieces of work take one after the other. The burst
+// ends when demand has exceeded the capacity for five times as long: forty pieces of work are
+// enough to know. A deadline says how long its caller would wait. Work without a deadline waits
+// half as long, and at most a second.
 const (
 	burstServices  = 8
-	burstLong      = 3                      // of those that take longer than nearly all: among short work these make the queue
-	burstLeast     = 100 * time.Millisecond // hurts no caller, and rates are not known sooner
-	burstAnyway    = time.Second            // most without a deadline
+	burstLong      = 3                      // times the 95 % quantile: among short work, slow work makes the queue
+	burstLeast     = 100 * time.Millisecond // such a wait hurts no caller, and rates are not known sooner
+	burstAnyway    = time.Second            // longest burst without a deadline
 	burstPatience  = 5
-	patienceSpent  = 1.25 // at most: a lull has to be longer than noise
-	patienceReturn = 2    // times as fast as it is spent
+	patienceSpent  = 1.25 // most that can be spent: a lull must be longer than noise
+	patienceReturn = 2    // patience returns this many times as fast as it is spent
 )
 
-// burst is how long work that has so much time left may wait while the queue is
-// expected to drain, in nanoseconds. It may be more than what is left.
+// burst is how long work may wait while the queue is expected to drain, in nanoseconds. The result
+// may exceed left.
 func (g *Gate) burst(left time.Duration) float64 {
 	burst := max(burstServices*g.service.typical(), burstLong*g.service.upper())
 	if left == Never {
@@ -75,18 +75,18 @@ func (g *Gate) patient(left time.Duration) bool {
 	return g.spent*g.patience(0) < g.patience(left)
 }
 
-// longest is the most that a queue may make work wait.
+// longest is the longest wait that patience and MaxWait allow, in nanoseconds.
 func (g *Gate) longest(left time.Duration) float64 {
 	return min(g.patience(left), float64(g.cfg.MaxWait))
 }
 
-// demandOf enters an arrival.
+// demandOf counts an arrival in the demand.
 func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 	g.roll(now)
 	g.demand.arrive(lv, cost)
 }
 
-// roll looks every window whether the queue stands.
+// roll updates the measurements and the patience once per window.
 func (g *Gate) roll(now time.Duration) {
 	passed := g.demand.roll(now, g.service.part.mean)
 	if passed == 0 {
@@ -110,7 +110,7 @@ func (g *Gate) roll(now time.Duration) {
 	}
 }
 
-// asked is what the levels down to lv ask for, as a part of what the gate can do.
+// asked is the demand of the levels 0 to lv, as a multiple of the capacity.
 func (g *Gate) asked(rates *[levels]float64, lv int) (part float64) {
 	for i, rate := range rates[:lv+1] {
 		part += rate * g.service.partOf(i) / 1e9
@@ -118,25 +118,25 @@ func (g *Gate) asked(rates *[levels]float64, lv int) (part float64) {
 	return part
 }
 
-// bound is how long work of a level may wait, in nanoseconds: a burst while the
-// queue is expected to drain, about one service time while it is not, and more the
-// less demand exceeds the capacity, because a small excess is soon made up for. The demand
-// is that of the level and those above: what is below is served after it.
-// left matters only where work is better ended by its deadline than finished.
+// bound is how long work of a level may wait, in nanoseconds. While the queue is expected to drain,
+// the bound is a burst. Otherwise it is about one service time, and longer for a small excess of
+// demand, which is soon served. Only the demand of the level and the levels above counts: lower
+// levels are served later. Apart from Never, left matters only where work is better ended by its
+// deadline than finished.
 func (g *Gate) bound(lv int, left time.Duration) float64 {
 	slots, bound := float64(g.Limit()), g.longest(left)
 	over := max(g.asked(&g.demand.many, lv), g.asked(&g.demand.few, lv)) - 1
 	if over > 0 {
-		services := 0.9 + 3/slots // a few slots need a few waiters each to stay busy between arrivals
+		services := 0.9 + 3/slots // with few slots, each slot needs a few waiters to stay busy between arrivals
 		short := max(services*g.service.typical(), 0.8*g.service.upper())
 		short *= max(1, 0.06/(over*over))
 		if g.patient(left) || !g.demand.settled() {
 			short = max(short, g.burst(left))
 		}
-		// Among equals no kind is to get nothing because it has less time than the others.
+		// Within a level, no kind may go unserved because it has less time than the other kinds.
 		bound = min(bound, short, max(fairPart*g.bears[lv], services*g.service.typical()))
 	}
-	if g.spent > 0 { // of late more was asked for than can be done
+	if g.spent > 0 { // demand exceeded the capacity recently
 		bound = min(bound, max(fairBurst*g.bears[lv], g.service.typical()))
 	}
 	if lv > 0 && left < Never && g.life.helps() {
@@ -145,10 +145,9 @@ func (g *Gate) bound(lv int, left time.Duration) float64 {
 	return min(bound, float64(g.cfg.MaxWait))
 }
 
-// need is how much time a start of work of a kind must have left, as far as times of the
-// kind are evidence for now. While nothing is short it is what little of it can do
-// without; while more is asked for than can be done, what nearly all of it takes, or less
-// where work is better ended than finished.
+// need is how much time work of a kind must have left when it starts; 0 without recent evidence.
+// While patience lasts, need is the 5 % quantile of the kind. After that, need is the 95 %
+// quantile, or less where work is better ended than finished.
 func (g *Gate) need(now time.Duration, kind uint8, deadline time.Duration) float64 {
 	k := &g.service.kinds.list[kind]
 	switch {
@@ -162,8 +161,8 @@ func (g *Gate) need(now time.Duration, kind uint8, deadline time.Duration) float
 	return k.high
 }
 
-// floorServes reports whether the floor alone serves the next of a level in
-// time, although higher levels take all the rest.
+// floorServes reports whether the floor alone serves the next work of a level within most, although
+// higher levels take all other grants.
 func (g *Gate) floorServes(lv int, most float64) bool {
 	return lv == levels-1 && g.queues[lv].n == 0 && Floor*g.service.mean/float64(g.Limit()) < most
 }

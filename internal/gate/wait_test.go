@@ -8,14 +8,14 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// crowd drives a gate of ten slots with work of 50 ms, so many a second for so long,
-// and returns the longest wait of what was admitted.
+// crowd drives a gate of ten slots with work of 50 ms. offer returns the longest wait of the
+// granted work.
 type crowd struct {
 	g       *Gate
 	now     time.Duration
-	time    time.Duration // that callers have
+	time    time.Duration // time of a caller
 	running []Grant       // in the order of their ends
-	takes   time.Duration // what runs; 0: 50 ms
+	takes   time.Duration // service time; 0: 50 ms
 }
 
 func newCrowd() *crowd {
@@ -53,8 +53,9 @@ func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// One slot, work of two seconds, half of it in use: calls come in pairs, as they do by chance. A pair was
-// three times the capacity, for as long as a rate was that of 1.5 s. So is a pair of calls of eight slots each.
+// One slot is half in use by calls of two seconds that come in pairs, as may happen by chance.
+// While rates covered 1.5 s, a pair counted as three times the capacity. So did a pair of calls of
+// eight slots each.
 func TestTwoLongCallsAtOnceAreNoOverload(t *testing.T) {
 	for _, cost := range []int{1, 8} {
 		twoAtOnce(t, cost)
@@ -86,14 +87,14 @@ func twoAtOnce(t *testing.T, cost int) {
 }
 
 // The capacity is 200 a second, and the work takes 50 ms. Callers with a second to
-// spare used to stand in the queue for all of it, those without a deadline for as
-// long as MaxWait, and for four seconds before the first was refused.
+// spare used to wait in the queue for a second. Callers without a deadline waited for as
+// long as MaxWait, and for four seconds before the first refusal.
 func TestABurstMayQueueAndAStandingQueueMayNot(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		time   time.Duration // that callers have
-		burst  time.Duration // that they may wait in a burst
-		enough time.Duration // of three times the capacity, to know that it does not end
+		time   time.Duration // time of a caller
+		burst  time.Duration // longest wait in a burst
+		enough time.Duration // time at three times the capacity until it counts as overload
 	}{
 		{"with a second", time.Second, 400 * time.Millisecond, 3 * time.Second},
 		{"with 200 ms", 200 * time.Millisecond, 150 * time.Millisecond, 3 * time.Second},
@@ -103,7 +104,7 @@ func TestABurstMayQueueAndAStandingQueueMayNot(t *testing.T) {
 			k := newCrowd()
 			k.g.cfg.MaxWait, k.time = most, c.time
 			burst := min(c.burst, most)
-			notice := min(150*time.Millisecond, most-burst) // while the load has risen and no rate says so yet
+			notice := min(150*time.Millisecond, most-burst) // the load has risen, but no rate shows it yet
 			k.offer(60, 10*time.Second)
 			for range 2 { // the second one like the first
 				if got := k.offer(600, c.enough/4); got < burst*3/4 || got > burst*5/4+notice {
@@ -127,11 +128,11 @@ func TestAFreshGateDoesNotTakeOverloadForABurst(t *testing.T) {
 	}
 }
 
-// Once nothing had come for some minutes, the demand of a gate that had been overloaded was a hundred.
+// After an overload and some minutes without arrivals, the demand of a gate was once a hundred.
 func TestAnIdleGateHasNoDemand(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1), QueueSize: 4, MaxWait: time.Second})
 	now := time.Duration(0)
-	for range 600 { // ten times what can be done
+	for range 600 { // ten times the capacity
 		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
 		if now += 10 * time.Millisecond; now%(100*time.Millisecond) == 0 && g.running > 0 {
 			g.End(now, g.Started(), limit.Success)

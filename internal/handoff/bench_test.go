@@ -12,7 +12,7 @@ type job struct {
 	_ [5]uintptr
 }
 
-// BenchmarkHandoff is jobs that do nothing, through the queue alone.
+// BenchmarkHandoff measures jobs that do nothing, through the queue alone.
 func BenchmarkHandoff(b *testing.B) {
 	for _, c := range [][2]int{{1, 2}, {1, 100}, {1, 1000}, {1000, 2}, {1000, 100}} {
 		b.Run(fmt.Sprintf("producers=%d/workers=%d", c[0], c[1]), func(b *testing.B) {

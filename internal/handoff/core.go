@@ -8,8 +8,8 @@ import (
 const (
 	// Levels is how many priorities there are; 0 is the most important.
 	Levels = 4
-	// Floor keeps the last level from starving: of so many jobs that are taken, one
-	// is of the least important level that has any.
+	// Floor keeps the last level from starving: one in Floor jobs that are taken is of the least
+	// important level that has jobs.
 	Floor = 256
 )
 
@@ -19,56 +19,56 @@ const (
 type Counts struct {
 	Accepted [Levels]uint64
 	Ended    uint64 // taken, run and ended
-	Void     uint64 // taken, and found not to be wanted any more
-	Removed  uint64 // taken out of the queue by its caller or by Purge
-	Dropped  uint64 // taken out by Drop
-	// Of those that waited for room and were not accepted: left by themselves, left
-	// because they had waited for long enough, refused by Close.
+	Void     uint64 // taken, but no longer wanted
+	Removed  uint64 // removed from the queue by its caller or by Purge
+	Dropped  uint64 // removed from the queue by Drop
+	// Submitters that waited for room and were not accepted: left by themselves, left after they
+	// had waited for long enough, refused by Close.
 	Left, Expired, Refused uint64
 }
 
-// core is the state and its rules, see doc.go. Its caller holds the lock, calls
-// settle in the end unless the core is steady, and sends the signals after the lock was released.
+// core is the state and its rules, see doc.go. The caller holds the lock, calls settle at the end
+// unless the core is steady, and sends the signals after it has released the lock.
 //
-// What a job changes comes first, so that it is in few cache lines.
+// The fields that every job changes come first, so that they are in few cache lines.
 type core[T any] struct {
 	queued  int    // jobs
 	active  int    // workers that are busy
-	limit   int    // most of them
+	limit   int    // most busy workers
 	size    int    // most jobs that may be queued
 	turns   uint64 // jobs taken
 	used    uint8  // a bit for each level that has had a job
 	narrow  uint8  // a bit for each level with less room than the size
 	calling bool   // a worker is called
 	calm    bool   // settle has nothing to do but to call workers and late submitters
-	mark    int    // with so many jobs queued, or fewer, a late submitter is to be called
+	mark    int    // a late submitter is to be called with at most this many jobs queued; -1: none
 	queue   [Levels]ring[T]
 
 	full    uint32      // a bit for each level that was found full and still is
-	rooms   [Levels]int // most jobs ahead of one, for each level; never more than for the level above
-	out     int         // jobs that left another way than through a worker, and are not finished
+	rooms   [Levels]int // most jobs ahead of a new job, by level; never more than for the level above
+	out     int         // jobs that left the queue without a worker, and are not finished
 	parked  []*Worker   // the latest last
 	workers int         // parked, called or busy
 	closed  bool
 
-	waiting  [Levels]list[T] // submitters
+	waiting  [Levels]list[T] // submitters that wait for room
 	nWaiting int
 	late     list[T]
-	low      int  // late submitters are told once the queue holds no more
+	low      int  // late submitters are called once the queue holds at most this many jobs
 	telling  bool // a late submitter is called
 	signals  signals[T]
-	counts   Counts // those that do not follow from queue and turns
+	counts   Counts // counts that do not follow from queue and turns
 }
 
-// steady reports whether the rules hold as they are: nearly always.
+// steady reports whether the rules hold without settle, which is nearly always.
 func (c *core[T]) steady() bool {
 	return c.calm && c.queued > c.mark && (c.queued == 0 || c.calling || c.active >= c.limit)
 }
 
-// signals are what is to be sent when the lock was released.
+// signals are the signals to send after the lock is released.
 type signals[T any] struct {
-	worker *Worker    // called
-	told   *Waiter[T] // submitters, by their next links
+	worker *Worker    // the called worker
+	told   *Waiter[T] // submitters, linked by next
 	exits  []*Worker
 }
 
@@ -97,7 +97,7 @@ func (c *core[T]) settle() {
 	c.calm = c.nWaiting == 0 && c.full == 0 && !c.closed
 }
 
-// admit moves jobs of submitters that wait into the queue while there is room.
+// admit moves jobs of waiting submitters into the queue while there is room.
 func (c *core[T]) admit() {
 	for lv := range c.waiting {
 		for l := &c.waiting[lv]; l.head != nil && c.room(lv); {
@@ -116,7 +116,7 @@ func (c *core[T]) admit() {
 // room reports whether one more job of a level may be queued.
 func (c *core[T]) room(lv int) bool {
 	free := max(c.limit-c.active, 0)
-	// Not c.size+free: the size may be as large as an int can be.
+	// Not c.size+free, which may overflow: the size may be the largest int.
 	return c.queued-free < c.size && (c.narrow&(1<<lv) == 0 || c.ahead(lv)-free < c.rooms[lv])
 }
 
@@ -127,7 +127,7 @@ func (c *core[T]) ahead(lv int) (n int) {
 	return n
 }
 
-// fullLevels has a bit for each level that has no room.
+// fullLevels returns a bit for each level that has no room.
 func (c *core[T]) fullLevels() (full uint32) {
 	for lv := range Levels {
 		if !c.room(lv) {
@@ -137,7 +137,7 @@ func (c *core[T]) fullLevels() (full uint32) {
 	return full
 }
 
-// offer returns the number of a job that is accepted.
+// offer queues a job if there is room. It returns the number of an accepted job.
 func (c *core[T]) offer(v *T, lv int) (Verdict, uint64) {
 	if c.closed {
 		return Closed, 0
@@ -158,7 +158,7 @@ func (c *core[T]) push(w *Waiter[T]) {
 	w.verdict, w.ticket = Accepted, Ticket{w.level, c.queue[w.level].push(&w.value)}
 }
 
-// next is the level whose turn it is. There is a job.
+// next returns the level whose turn it is. At least one job must be queued.
 func (c *core[T]) next() int {
 	c.turns++
 	used := c.used
@@ -195,7 +195,7 @@ func (c *core[T]) wait(w *Waiter[T], v T, lv int) Verdict {
 	return w.verdict
 }
 
-// leave takes a submitter out that waits or is late, and returns which it was.
+// leave removes a submitter that waits or is late, and returns its list.
 func (c *core[T]) leave(w *Waiter[T], expired bool) (was place) {
 	was = w.place
 	switch was {
@@ -213,9 +213,8 @@ func (c *core[T]) leave(w *Waiter[T], expired bool) (was place) {
 	return was
 }
 
-// take ends the job of a busy worker and gives it the next. Without one the worker
-// is parked, or gone if the queue was closed. A worker that is not busy has been
-// called.
+// take ends the job of a busy worker and gives the worker the next job. Without a next job the
+// worker is parked, or gone if the queue is closed. A worker that is not busy has been called.
 func (c *core[T]) take(w *Worker, end End, v *T) (lv int, ok bool) {
 	if w.busy {
 		c.active--
@@ -223,7 +222,7 @@ func (c *core[T]) take(w *Worker, end End, v *T) (lv int, ok bool) {
 			c.counts.Void++
 		}
 		if c.nWaiting > 0 {
-			c.admit() // the first that waits may get this worker
+			c.admit() // the first waiting job may get this worker
 		}
 	} else {
 		c.calling = false
@@ -246,7 +245,7 @@ func (c *core[T]) take(w *Worker, end End, v *T) (lv int, ok bool) {
 	return lv, w.busy
 }
 
-// call takes a parked worker out, or makes one.
+// call returns the worker that parked last, or a new worker.
 func (c *core[T]) call() *Worker {
 	c.calling = true
 	n := len(c.parked) - 1
@@ -260,7 +259,7 @@ func (c *core[T]) call() *Worker {
 	return w
 }
 
-// remove takes a job out that is still queued.
+// remove takes out a job that is still queued.
 func (c *core[T]) remove(t Ticket) bool {
 	if !c.queue[t.level].remove(t.seq) {
 		return false
@@ -271,7 +270,7 @@ func (c *core[T]) remove(t Ticket) bool {
 	return true
 }
 
-// purge takes out what dead says.
+// purge takes out the queued jobs for which dead returns true.
 func (c *core[T]) purge(dead func(*T) bool) (all []T) {
 	for lv := range c.queue {
 		all = append(all, c.queue[lv].purge(dead)...)
@@ -282,7 +281,7 @@ func (c *core[T]) purge(dead func(*T) bool) (all []T) {
 	return all
 }
 
-// drop takes every queued job out.
+// drop takes out every queued job.
 func (c *core[T]) drop() (all []T) {
 	for lv := range c.queue {
 		for c.queue[lv].len() > 0 {
@@ -297,7 +296,7 @@ func (c *core[T]) drop() (all []T) {
 	return all
 }
 
-// close refuses the submitters that wait and lets the parked workers go.
+// close refuses the waiting submitters and ends the parked workers.
 func (c *core[T]) close() {
 	c.closed = true
 	for lv := range c.waiting {
@@ -313,14 +312,14 @@ func (c *core[T]) close() {
 	c.retire(len(c.parked))
 }
 
-// flush tells all late submitters.
+// flush signals all late submitters.
 func (c *core[T]) flush() {
 	for c.late.n > 0 {
 		c.tell(c.late.pop())
 	}
 }
 
-// retire lets the n workers go that were parked first.
+// retire ends the n workers that parked first.
 func (c *core[T]) retire(n int) {
 	for _, w := range c.parked[:n] {
 		w.exit = true
@@ -332,7 +331,7 @@ func (c *core[T]) retire(n int) {
 	c.parked = c.parked[:kept]
 }
 
-// trim gives the memory back that a long queue and many workers left behind.
+// trim frees the memory that a long queue and many workers have left behind.
 func (c *core[T]) trim() {
 	if c.queued > 0 {
 		return
@@ -356,7 +355,7 @@ func (c *core[T]) setRooms(rooms [Levels]int) {
 	}
 }
 
-// ledger is the counts of now.
+// ledger returns the current counts.
 func (c *core[T]) ledger() Counts {
 	all := c.counts
 	all.Ended = c.turns - uint64(c.active) - all.Void

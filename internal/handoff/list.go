@@ -1,6 +1,6 @@
 package handoff
 
-// list is submitters in the order they came; any of them can leave.
+// list holds submitters in order of arrival; any of them can leave.
 type list[T any] struct {
 	head, tail *Waiter[T]
 	n          int
@@ -12,7 +12,7 @@ type place uint8
 const (
 	nowhere place = iota
 	waiting       // for room
-	late          // its job was accepted; it is to be told
+	late          // its job was accepted; its signal is still to be sent
 )
 
 func (l *list[T]) push(w *Waiter[T], at place) {

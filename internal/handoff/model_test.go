@@ -5,20 +5,20 @@ import (
 	"testing"
 )
 
-// The model runs the code of this package, not a description of it: actors take
-// turns at its operations. What happens under the lock is one step, and each signal
-// that follows is another. There is one goroutine; an actor whose channel is empty
+// The model runs the code of this package, not a description of the code: actors take
+// turns at its operations. An operation under the lock is one step, and each
+// signal after it is another step. There is one goroutine; an actor whose channel is empty
 // is not enabled.
 //
-// Every schedule is explored: a state is where the actors are and what the core
-// says of itself; from each state that was not seen before, each enabled actor
+// Every schedule is explored. A state is the positions of the actors and the state of the
+// core. From each new state, each enabled actor
 // takes a step. A state is reached again by running its schedule from the start.
 
 // actor is a submitter, a worker, or something else with a few steps.
 type actor interface {
 	enabled() bool
 	step(*world)
-	at() []byte // where it is
+	at() []byte // position of the actor
 }
 
 // world is one run.
@@ -26,7 +26,7 @@ type world struct {
 	q      Queue[int]
 	actors []actor
 	now    int                    // the actor that takes a step
-	unsent map[int][]signals[int] // by the actor that has to send them before it goes on
+	unsent map[int][]signals[int] // by actor, which must send them before it goes on
 	jobs   []fate
 	out    int             // jobs dropped or removed, and not finished
 	ended  <-chan struct{} // what Drained returned
@@ -45,7 +45,7 @@ func (w *world) step(i int) {
 	w.actors[i].step(w)
 }
 
-// later notes signals one by one.
+// later queues signals for sending one by one.
 func (w *world) later(s signals[int]) {
 	all := w.unsent[w.now]
 	if s.worker != nil {
@@ -135,7 +135,7 @@ func (s *submitter) step(w *world) {
 	case "waits":
 		<-s.w.ready
 		s.pc = "told"
-	case "told": // the signal is one step, what follows another
+	case "told": // the signal and the rest of EndWait are separate steps
 		if s.w.called {
 			w.q.relay(s.w)
 		}
@@ -205,7 +205,7 @@ func (c *canceller) step(w *world) {
 	if w.q.leave(c.of.w, false) {
 		c.of.end(w, c.of.w.verdict)
 	} else {
-		c.of.pc = "left" // and is told
+		c.of.pc = "left" // its signal is on its way
 	}
 }
 
@@ -244,7 +244,7 @@ func (k *worker) step(w *world) {
 	}
 }
 
-// once does something at some time.
+// once runs its functions in order, each once, at any time.
 type once struct {
 	name string
 	do   []func(*world)
@@ -265,7 +265,7 @@ func bit(b bool) byte {
 	return 0
 }
 
-// key is the state of a run: all that decides what may come.
+// key is the state of a run: everything that decides which steps may follow.
 func (w *world) key() string {
 	c := &w.q.core
 	b := []byte{byte(c.limit), bit(c.closed), bit(c.calling), bit(c.telling), byte(c.active), byte(c.out), byte(c.full), byte(w.q.full.Load())}
@@ -395,7 +395,7 @@ func (w *world) check() {
 	}
 }
 
-// shrunk reports whether the limit was lowered, after which more may be queued than
+// shrunk reports whether the limit was lowered. More jobs may then be queued than
 // would be accepted.
 func (w *world) shrunk() bool {
 	for _, a := range w.actors {
@@ -433,10 +433,10 @@ func (w *world) end() {
 	}
 }
 
-// scene makes a world at its start.
+// scene returns a world in its first state.
 type scene func() *world
 
-// newWorld has so many workers at most, a queue of that size and those actors.
+// newWorld returns a world with at most limit workers, a queue of the given size, and the actors.
 func newWorld(size, limit, jobs int, actors ...actor) *world {
 	w := &world{actors: actors, jobs: make([]fate, jobs), unsent: map[int][]signals[int]{}}
 	w.q.Init(size, limit, func(place *Worker) {
@@ -451,7 +451,7 @@ func newWorld(size, limit, jobs int, actors ...actor) *world {
 	return w
 }
 
-// explore runs all schedules of a scene, and returns how many states it has.
+// explore runs all schedules of a scene, and returns the number of its states.
 func explore(t *testing.T, name string, s scene) int {
 	t.Helper()
 	run := func(schedule []byte) *world {
@@ -490,7 +490,7 @@ func explore(t *testing.T, name string, s scene) int {
 	return len(seen)
 }
 
-// drain is Close, and later Drop and Finish.
+// drain calls Close, and later Drop and Finish.
 func drain(drop bool) *once {
 	var n int
 	o := &once{name: "drains", do: []func(*world){func(w *world) { w.ended = w.q.Drained(); w.q.Close() }}}
@@ -519,7 +519,7 @@ func callers() *world {
 		&submitter{jobs: []int{3}, level: 1, waits: true}, drain(true))
 }
 
-// tries has submitters that do not wait, and a worker more or less.
+// tries has submitters that do not wait, and a second worker after a resize.
 func tries(a, b int) *world {
 	return newWorld(1, 1, 4, &submitter{jobs: []int{0, 1}, level: a}, &submitter{jobs: []int{2, 3}, level: b},
 		resize("grows", 2), drain(false))

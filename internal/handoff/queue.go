@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Verdict is what became of an offer.
+// Verdict is the outcome of an offer.
 type Verdict uint8
 
 const (
 	Accepted Verdict = iota // queued
-	Waiting                 // until its submitter is told
+	Waiting                 // for room, until the submitter gets its signal
 	Full
 	Closed
 	Left // the submitter left; its job is not queued
@@ -23,7 +23,7 @@ type End uint8
 
 const (
 	Ran  End = iota
-	Void     // it was not wanted any more
+	Void     // the job was no longer wanted
 )
 
 // Ticket names a job that was accepted. The zero Ticket names none.
@@ -32,19 +32,19 @@ type Ticket struct {
 	seq   uint64
 }
 
-// Worker is one that takes jobs. It belongs to the queue while it is parked.
+// Worker takes jobs. The queue owns a worker while the worker is parked.
 type Worker struct {
-	Turn uint64 // the number of the job it took last, over all workers
+	Turn uint64 // number of its latest job, counted over all workers
 
 	wake  chan struct{}
 	busy  bool
-	gone  bool          // its own decision
-	exit  bool          // told to end, before it was woken
-	since time.Duration // parked: the first Retire that found it so; 0: none yet
+	gone  bool          // found the queue closed and no job to take; must end
+	exit  bool          // must end; set before the worker is woken
+	since time.Duration // time of the first Retire that found the worker parked; 0: none yet
 }
 
-// Sleep blocks a worker that Take gave no job until it is called. False: it is to
-// end.
+// Sleep blocks until the worker is called. A worker calls Sleep when Take returned no job. Sleep
+// returns false if the worker must end.
 func (w *Worker) Sleep() bool {
 	if w.gone {
 		return false
@@ -59,42 +59,41 @@ type Waiter[T any] struct {
 	level      int
 	ticket     Ticket
 	verdict    Verdict
-	patient    bool // may be told late
-	called     bool // as the late one that is called
+	patient    bool // may get its signal late
+	called     bool // is the late submitter that is called
 	ready      chan struct{}
 	place      place
 	next, prev *Waiter[T]
 }
 
-// NewWaiter returns one. Its channel belongs to the synctest bubble it is made in.
+// NewWaiter returns a Waiter. Its channel belongs to the synctest bubble in which it is made.
 func NewWaiter[T any]() *Waiter[T] { return &Waiter[T]{ready: make(chan struct{}, 1)} }
 
-// clear lets go of the job.
+// clear drops the job.
 func (w *Waiter[T]) clear() {
 	var none T
 	w.value = none
 }
 
-// Told receives when the submitter is told what became of its job; then EndWait
-// says what.
+// Told receives when the outcome of the job is known. EndWait then returns the outcome.
 func (w *Waiter[T]) Told() <-chan struct{} { return w.ready }
 
 // Ticket names the job once it is accepted.
 func (w *Waiter[T]) Ticket() Ticket { return w.ticket }
 
-// Queue is the meeting place. It must not be copied.
+// Queue hands jobs to workers. It must not be copied.
 type Queue[T any] struct {
 	start   func(*Worker)    // makes a new worker run
-	send    func(signals[T]) // sendAll, but in tests that send one by one
-	full    atomic.Uint32    // what core.full says
-	_       [128]byte        // refusals read it, and all other operations write what follows
+	send    func(signals[T]) // sendAll; some tests send signals one by one
+	full    atomic.Uint32    // copy of core.full
+	_       [128]byte        // separates full, which refusals read, from fields that all other operations write
 	mu      sync.Mutex
 	core    core[T]
 	drained chan struct{} // closed once the queue is closed and empty
 }
 
-// Init makes the queue work. start is called, without the lock, for each new
-// worker; that is to call Take before long.
+// Init makes the queue ready for use. The queue calls start, without the lock, for each new worker.
+// The worker must call Take soon.
 func (q *Queue[T]) Init(size, limit int, start func(*Worker)) {
 	q.start, q.send = start, q.sendAll
 	q.core.size, q.core.limit, q.core.low = size, limit, math.MaxInt
@@ -137,7 +136,7 @@ func (q *Queue[T]) sendAll(s signals[T]) {
 	for w := s.told; w != nil; {
 		next := w.next
 		w.next = nil
-		w.ready <- struct{}{} // from here on it is the submitter's
+		w.ready <- struct{}{} // from here on the submitter owns w
 		w = next
 	}
 	for _, w := range s.exits {
@@ -154,11 +153,11 @@ func (q *Queue[T]) wake(w *Worker) {
 	q.start(w)
 }
 
-// Full reports whether the level was found full, and has been since, at the cost of a
-// load. False may only mean that no offer has found it so yet.
+// Full reports whether an offer found the level full and the level has stayed full. Full costs a
+// load. False may only mean that no offer has found the level full yet.
 func (q *Queue[T]) Full(lv int) bool { return q.full.Load()&(1<<lv) != 0 }
 
-// Offer hands a job over: it is Accepted, or the queue is Full or Closed.
+// Offer hands a job over. The verdict is Accepted, Full or Closed.
 func (q *Queue[T]) Offer(v *T, lv int) (Verdict, Ticket) {
 	q.mu.Lock()
 	verdict, seq := q.core.offer(v, lv)
@@ -166,9 +165,9 @@ func (q *Queue[T]) Offer(v *T, lv int) (Verdict, Ticket) {
 	return verdict, Ticket{lv, seq}
 }
 
-// Wait is Offer for a submitter that waits for room if there is none. If the verdict
-// is Waiting it listens to Told and then, or when it has waited for long enough,
-// calls EndWait. A patient one may be told late.
+// Wait is Offer for a submitter that waits for room if there is none. Wait does not block. If the
+// verdict is Waiting, the submitter listens to Told. After the signal, or after it has waited for
+// long enough, it calls EndWait. A patient submitter may get its signal late.
 func (q *Queue[T]) Wait(w *Waiter[T], v T, lv int, patient bool) Verdict {
 	q.mu.Lock()
 	w.patient = patient
@@ -180,12 +179,12 @@ func (q *Queue[T]) Wait(w *Waiter[T], v T, lv int, patient bool) Verdict {
 	return verdict
 }
 
-// EndWait ends a wait: Accepted, Closed, or Left if the submitter was not told yet
-// and its job has no place. expired says that it leaves by itself because it has
-// waited for long enough.
+// EndWait ends a wait and returns Accepted, Closed, or Left. Left means that the submitter got no
+// signal and its job was not accepted. told means that the submitter got the signal. expired means
+// that it leaves because it has waited for long enough.
 func (q *Queue[T]) EndWait(w *Waiter[T], told, expired bool) Verdict {
 	if !told && !q.leave(w, expired) {
-		<-w.ready // about to be told
+		<-w.ready // the signal is on its way
 	}
 	if w.called {
 		q.relay(w)
@@ -194,7 +193,7 @@ func (q *Queue[T]) EndWait(w *Waiter[T], told, expired bool) Verdict {
 	return w.verdict
 }
 
-// leave takes out a submitter that has not been told. False: it is about to be.
+// leave removes a submitter without a signal. It returns false if the signal is on its way.
 func (q *Queue[T]) leave(w *Waiter[T], expired bool) bool {
 	q.mu.Lock()
 	was := q.core.leave(w, expired)
@@ -202,7 +201,7 @@ func (q *Queue[T]) leave(w *Waiter[T], expired bool) bool {
 	return was != nowhere
 }
 
-// relay says that a late submitter runs that was called.
+// relay records that the called late submitter runs.
 func (q *Queue[T]) relay(w *Waiter[T]) {
 	q.mu.Lock()
 	w.called = false
@@ -210,8 +209,8 @@ func (q *Queue[T]) relay(w *Waiter[T]) {
 	q.settle()
 }
 
-// Take ends the job of a worker, if it has one, and moves the next to *v. False:
-// there is none; then the worker sleeps.
+// Take ends the job of a worker, if it has one, and moves the next job to *v. ok is false if there
+// is no job; the worker then calls Sleep.
 func (q *Queue[T]) Take(w *Worker, end End, v *T) (lv int, ok bool) {
 	q.mu.Lock()
 	lv, ok = q.core.take(w, end, v)
@@ -219,7 +218,7 @@ func (q *Queue[T]) Take(w *Worker, end End, v *T) (lv int, ok bool) {
 	return lv, ok
 }
 
-// Remove takes a job out that is still queued; then Finish follows.
+// Remove takes out a job that is still queued. After Remove returns true, the caller calls Finish.
 func (q *Queue[T]) Remove(t Ticket) bool {
 	q.mu.Lock()
 	ok := q.core.remove(t)
@@ -227,8 +226,8 @@ func (q *Queue[T]) Remove(t Ticket) bool {
 	return ok
 }
 
-// Purge takes the queued jobs out for which dead returns true, in the time that it takes to ask
-// for each; then Finish follows.
+// Purge takes out and returns the queued jobs for which dead returns true. It calls dead under the
+// lock, once per queued job. The caller then calls Finish.
 func (q *Queue[T]) Purge(dead func(*T) bool) []T {
 	q.mu.Lock()
 	all := q.core.purge(dead)
@@ -236,15 +235,15 @@ func (q *Queue[T]) Purge(dead func(*T) bool) []T {
 	return all
 }
 
-// Close refuses what is offered from now on and the submitters that wait. What is queued stays
-// for the workers, which end when there is none.
+// Close refuses all later offers and the waiting submitters. Queued jobs stay for the workers,
+// which end when no job is left.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	q.core.close()
 	q.settle()
 }
 
-// Drop takes every queued job out of a closed queue; then Finish follows.
+// Drop takes out and returns every job of a closed queue. The caller then calls Finish.
 func (q *Queue[T]) Drop() []T {
 	q.mu.Lock()
 	all := q.core.drop()
@@ -252,7 +251,7 @@ func (q *Queue[T]) Drop() []T {
 	return all
 }
 
-// Finish says that all is done about n jobs that were taken out.
+// Finish records that the owner is finished with n jobs that were taken out.
 func (q *Queue[T]) Finish(n int) {
 	if n == 0 {
 		return
@@ -262,8 +261,8 @@ func (q *Queue[T]) Finish(n int) {
 	q.settle()
 }
 
-// Drained is closed once the queue is closed and no job is queued, active or to be
-// finished.
+// Drained returns a channel that is closed once the queue is closed and no job is queued, active or
+// waiting for Finish.
 func (q *Queue[T]) Drained() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -278,39 +277,39 @@ func (q *Queue[T]) Drained() <-chan struct{} {
 	return q.drained
 }
 
-// Resize sets how many workers may be busy. Too many end after their jobs.
+// Resize sets how many workers may be busy. Excess workers are parked after their jobs.
 func (q *Queue[T]) Resize(limit int) {
 	q.mu.Lock()
 	q.core.limit = limit
 	q.settle()
 }
 
-// SetRooms sets how many jobs may be ahead of one at each level, beside the size
-// of the queue. A less important level never gets more than one above it.
+// SetRooms sets how many jobs may be ahead of a new job at each level, beside the size of the
+// queue. A level never gets more room than a more important level.
 func (q *Queue[T]) SetRooms(rooms [Levels]int) {
 	q.mu.Lock()
 	q.core.setRooms(rooms)
 	q.settle()
 }
 
-// SetLow sets the low mark: patient submitters are told once the queue holds no
-// more jobs. They are told at once where it is the size of the queue or more.
+// SetLow sets the low mark: patient submitters get their signals once the queue holds no more than
+// n jobs. If n is at least the size of the queue, the signals are sent at once.
 func (q *Queue[T]) SetLow(n int) {
 	q.mu.Lock()
 	q.core.low = n
 	q.settle()
 }
 
-// Flush tells all who are late.
+// Flush signals all late submitters.
 func (q *Queue[T]) Flush() {
 	q.mu.Lock()
 	q.core.flush()
 	q.settle()
 }
 
-// Retire lets workers go that have been parked for the time, those first that were
-// parked first, and keeps so many. Those parked since the last call count from now:
-// a worker that parks reads no clock. It returns how many left.
+// Retire ends workers that have been parked for at least after, longest parked first, and keeps at
+// least keep workers. For workers that parked since the last call, the time counts from now: a
+// worker that parks reads no clock. Retire returns how many workers ended.
 func (q *Queue[T]) Retire(now, after time.Duration, keep int) (left int) {
 	q.mu.Lock()
 	c := &q.core
@@ -321,7 +320,7 @@ func (q *Queue[T]) Retire(now, after time.Duration, keep int) (left int) {
 		left++
 	}
 	c.retire(left)
-	if c.queued+c.active == 0 && c.workers <= keep { // give the memory of a long queue back
+	if c.queued+c.active == 0 && c.workers <= keep { // free the memory of a long queue
 		c.trim()
 	}
 	q.settle()

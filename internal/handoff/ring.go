@@ -2,12 +2,12 @@ package handoff
 
 import "sort"
 
-// ring is the queue of one level, first come first served. A job can be taken out
-// from the middle: that leaves a hole, which keeps a slot until the slots run out.
+// ring is the queue of one level, first come, first served. A job taken from the middle leaves a
+// hole. The hole keeps its slot until it is first or the slots run out.
 type ring[T any] struct {
 	head  uint64    // the position of the first slot in use
-	tail  uint64    // the position behind the last
-	seq   uint64    // of the latest job
+	tail  uint64    // position behind the last slot in use
+	seq   uint64    // number of the latest job
 	holes int       // among the slots in use
 	slots []slot[T] // a power of two, or none
 }
@@ -38,7 +38,7 @@ func (r *ring[T]) push(v *T) uint64 {
 	return r.seq
 }
 
-// pop moves the first job to *v. There is one.
+// pop moves the first job to *v. The ring must have a job.
 func (r *ring[T]) pop(v *T) {
 	for r.holes > 0 && r.at(r.head).hole {
 		r.at(r.head).hole = false
@@ -51,7 +51,7 @@ func (r *ring[T]) pop(v *T) {
 	r.head++
 }
 
-// remove takes out the job with that number, if it is there.
+// remove takes out the job with the given number, if the ring has it.
 func (r *ring[T]) remove(seq uint64) bool {
 	pos := r.head + uint64(sort.Search(int(r.tail-r.head), func(i int) bool { return r.at(r.head+uint64(i)).seq >= seq }))
 	if pos == r.tail || r.at(pos).seq != seq || r.at(pos).hole {
@@ -67,7 +67,7 @@ func (r *ring[T]) cut(s *slot[T]) {
 	r.holes++
 }
 
-// purge takes out what dead says.
+// purge takes out the jobs for which dead returns true.
 func (r *ring[T]) purge(dead func(*T) bool) (all []T) {
 	for pos := r.head; pos < r.tail; pos++ {
 		if s := r.at(pos); !s.hole && dead(&s.value) {
@@ -78,7 +78,7 @@ func (r *ring[T]) purge(dead func(*T) bool) (all []T) {
 	return all
 }
 
-// grow makes free slots: of the holes, or more if they are few.
+// grow makes free slots: it drops the holes, and doubles the slots if over half hold jobs.
 func (r *ring[T]) grow() {
 	size := max(len(r.slots), firstSlots)
 	if r.len() > size/2 {
@@ -93,5 +93,5 @@ func (r *ring[T]) grow() {
 	r.head, r.tail, r.holes, r.slots = 0, uint64(len(kept)), 0, kept[:size]
 }
 
-// shrink gives the slots of a ring without jobs back.
+// shrink frees the slots of a ring without jobs.
 func (r *ring[T]) shrink() { r.head, r.tail, r.holes, r.slots = 0, 0, 0, nil }

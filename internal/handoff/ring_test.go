@@ -44,7 +44,7 @@ func FuzzRing(f *testing.F) {
 				if got := r.purge(odd); !slices.Equal(got, want) {
 					t.Fatalf("op %d: purged %v, want %v", i, got, want)
 				}
-			case op > 1: // a job that may be there, may have been, or comes yet
+			case op > 1: // a present, a past or a future job
 				seq := uint64(op)
 				at := slices.IndexFunc(twin, func(j job) bool { return j.seq == seq })
 				if got := r.remove(seq); got != (at >= 0) {
@@ -64,7 +64,7 @@ func FuzzRing(f *testing.F) {
 	})
 }
 
-// Callers that come and leave while one job waits take no memory.
+// Jobs that come and leave while one job waits take no memory.
 func TestHolesAreUsedAgain(t *testing.T) {
 	var r ring[int]
 	v := 1

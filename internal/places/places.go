@@ -1,7 +1,7 @@
-// Package places gives kinds of work their places among the few that a gate or a pool
-// and their law tell apart (limit.Classes). What a kind is called is told by its owner, or
-// derived from the priority of the work and the time that it has. Names may be made up
-// without end; places and memory do not grow with them.
+// Package places assigns kinds of work to the few places that a gate or a pool and its law
+// distinguish (limit.Classes). The owner of work names its kind. Otherwise the kind is derived from
+// the priority of the work and the time until its deadline. The number of names is unbounded;
+// places and memory do not grow with it.
 package places
 
 import (
@@ -12,40 +12,43 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Key says all that is told of a piece of work: a hash of the name of its kind, 0 for
-// none, above its level and its scale.
+// Key identifies the kind of a piece of work: a hash of the name of the kind, 0 for none, above the
+// level and the scale.
 type Key uint64
 
-// Name is the hash of a name; 0: none was told.
+// Name is the hash of the name of a kind; 0: no name.
 type Name uint64
 
 const (
-	Levels = 4  // of priority, 0 the most important
-	Scales = 16 // orders of magnitude of the time that work has, powers of two about a second; the last is that of work without a deadline
+	Levels = 4 // levels of priority, 0 is the most important
+	// Scales is the number of orders of magnitude of the time until the deadline: powers of two
+	// about a second. The last scale is for work without a deadline.
+	Scales = 16
 
-	Derived = Levels * Scales // keys without a name; they are below it
+	Derived = Levels * Scales // number of keys without a name, which are the lowest
 
-	shortest = -4 // 2^-4 s and less are one scale
+	shortest = -4 // exponent of the first scale: 2^-4 s and less
 	never    = time.Duration(math.MaxInt64)
 	toldBit  = 1 << 57
 )
 
-// Key returns the key of work.
+// Key returns the key of work with the name, level and scale.
 func (n Name) Key(level, scale int) Key { return Key(n)*Derived + Key(level*Scales+scale) }
 
-// Told reports whether a name was told.
+// Told reports whether the kind has a name.
 func (k Key) Told() bool { return k >= Derived }
 
 // Level is the level of the work.
 func (k Key) Level() int { return int(k / Scales % Levels) }
 
-// Scale is the order of magnitude of the time that the work has.
+// Scale is the order of magnitude of the time until the deadline of the work.
 func (k Key) Scale() int { return int(k % Scales) }
 
-// Untold is the key of the work without its name.
+// Untold is the key without the name.
 func (k Key) Untold() Key { return k % Derived }
 
-// named is the key of all work of the name and the level, if there is a name.
+// named is the key without the scale, if it has a name: the key of all work of the name and the
+// level.
 func (k Key) named() Key {
 	if k.Told() {
 		k -= k % Scales
@@ -53,26 +56,26 @@ func (k Key) named() Key {
 	return k
 }
 
-// Spread is a number that differs where names do, also in the lowest bits.
+// Spread is a number that differs between names, also in the lowest bits.
 func (k Key) Spread() Key { return k / Derived }
 
-// bits differ where levels, scales or names do.
+// bits returns a value that differs between levels, scales or names.
 func (k Key) bits() Key { return k ^ k.Spread()*Scales ^ k.Spread() }
 
-// Scale is the order of magnitude of the time that work has when it arrives.
+// Scale is the order of magnitude of the time until the deadline.
 func Scale(left time.Duration) int {
 	switch {
 	case left == never:
 		return Scales - 1
-	case left <= 0: // its deadline has passed
+	case left <= 0: // the deadline has passed
 		return 0
 	}
-	const one = 1023 // of a float's exponent
+	const one = 1023 // bias of the exponent of a float64
 	nearest := int(math.Float64bits(float64(left)*(math.Sqrt2/1e9))>>52) - one
 	return min(max(nearest-shortest, 0), Scales-2)
 }
 
-// Time is about how long work of a scale has, in nanoseconds; 0: it has no deadline.
+// Time is the approximate time until the deadline for a scale, in nanoseconds; 0: no deadline.
 func Time(scale int) float64 {
 	if scale == Scales-1 {
 		return 0
@@ -80,37 +83,37 @@ func Time(scale int) float64 {
 	return float64(time.Second) * math.Exp2(float64(scale+shortest))
 }
 
-// Table says which kind has which place. A derived kind keeps its place, and those that
-// come later share the last of their level. A told kind has a place, as long as one is
-// free, from the first of its work on. When none is free it shares the derived kind of its
-// level and scale, until it is clearly more of the latest work than the told kind that is
-// least of it, whose place it then takes. New makes a table.
+// Table maps kinds to places. A derived kind keeps its place. When places run out, new derived
+// kinds share the last derived place of their level. A named kind gets a place with its first work,
+// as long as a place is free. When none is free, the named kind shares the place of the derived
+// kind of its level and scale. As soon as it is clearly more frequent than the least frequent named
+// kind with a place, it takes the place of the latter. New returns a table.
 type Table struct {
 	seed   maphash.Seed
-	last   [32]uint8 // where a kind was found last, by bits of its key: a place, or with inRest an index of rest
+	last   [32]uint8 // cache of lookups, by bits of the key: a place, or an index of rest with inRest
 	places []use
-	free   int8  // places that any kind may take: one is kept for a derived kind of each level
-	next   uint8 // in rest, where a new one looks first
-	rest   []use // told kinds that have no place, some of the latest; empty while places are free
+	free   int8  // free places for any kind; one more is kept for a derived kind of each level
+	next   uint8 // index of rest where the search for an entry to replace begins
+	rest   []use // some recent named kinds without a place; empty while places are free
 }
 
-// use is how much work of a kind there is.
+// use is how frequent a kind is.
 type use struct {
-	key   Key     // without scale, if it is told
-	fresh float64 // that arrived since the last Renew, in a place also of kinds that share it
-	share float64 // of the latest work, until then
+	key   Key     // of a named kind: without scale
+	fresh float64 // arrivals since the last Renew; for a place, of all kinds that share it
+	share float64 // share of recent work, up to the last Renew
 }
 
 const (
-	// Span is of how much of the latest work a share is.
+	// Span is the number of recent pieces of work behind a share.
 	Span = 1000.0
-	// Rare is the share of a kind that the others need not care for.
+	// Rare is the share below which other kinds may ignore a kind.
 	Rare = 0.01
 
 	most        = limit.Classes
 	mostDerived = 12
-	clearly     = 2  // times as much
-	mostRest    = 16 // of one in a hundred the next comes, now and then, before so many that are seen once
+	clearly     = 2  // ratio of shares from which a kind is clearly more frequent
+	mostRest    = 16 // work of a kind of 1 % comes again, now and then, before this many kinds that are seen once
 	inRest      = 0x80
 )
 
@@ -125,8 +128,8 @@ func (t *Table) Name(name string) Name {
 	return Name(maphash.String(t.seed, name)%toldBit | toldBit)
 }
 
-// Find returns the place of work of which n pieces arrived, which is at most one more than
-// there were before.
+// Find counts n arrivals of a kind and returns its place. The place is at most the number of places
+// before the call: a new place is the next one.
 func (t *Table) Find(k Key, n float64) uint8 {
 	at, ok := t.Again(k, n)
 	if !ok {
@@ -136,7 +139,7 @@ func (t *Table) Find(k Key, n float64) uint8 {
 	return at
 }
 
-// Again is Find for a kind that was found lately. Otherwise it returns false, and counts
+// Again is Find for a kind in the lookup cache. For other kinds it returns false and counts
 // nothing.
 func (t *Table) Again(k Key, n float64) (at uint8, ok bool) {
 	k = k.named()
@@ -147,11 +150,11 @@ func (t *Table) Again(k Key, n float64) (at uint8, ok bool) {
 	return at, ok
 }
 
-// found is where it is noted where a kind was found.
+// found returns the entry of a kind in the lookup cache.
 func (t *Table) found(k Key) *uint8 { return &t.last[k.bits()%Key(len(t.last))] }
 
-// search finds the place of a kind that was not found lately. Work of a told kind that has
-// none is counted in rest too.
+// search finds the place of a kind that is not in the lookup cache. A named kind without a place is
+// counted in rest too.
 func (t *Table) search(k Key, n float64) uint8 {
 	if !k.Told() {
 		at := t.derive(k)
@@ -187,7 +190,7 @@ func (t *Table) add(k Key) (at int) {
 	return len(t.places) - 1
 }
 
-// Key returns the key of the kind in a place: of a told one without scale.
+// Key returns the key of the kind in a place. The key of a named kind has no scale.
 func (t *Table) Key(at uint8) Key { return t.places[at].key }
 
 // derive finds a place for a derived kind.
@@ -204,7 +207,7 @@ func (t *Table) derive(k Key) uint8 {
 		}
 	}
 	switch {
-	case last < 0: // its own was kept for it
+	case last < 0: // the place that is kept for the level
 	case t.free > 0 && count < mostDerived:
 		t.free--
 	default:
@@ -222,8 +225,8 @@ func index(of []use, k Key) int {
 	return -1
 }
 
-// wait is the index in rest of a told kind that has no place. A new one goes where the
-// least was seen, and of those that were seen once where that was longest ago.
+// wait returns the index in rest of a named kind without a place. A new kind replaces the kind that
+// was seen least. Among kinds that were seen at most once, it replaces the oldest.
 func (t *Table) wait(k Key) int {
 	if t.rest == nil {
 		t.rest = make([]use, mostRest)
@@ -247,13 +250,13 @@ func (t *Table) wait(k Key) int {
 	return least
 }
 
-// seen is how much of the latest work is of the kind.
+// seen is the number of recent pieces of work of the kind.
 func (u *use) seen() float64 { return u.share*Span + u.fresh }
 
-// Renew enters what has arrived since the last time, and gives the places of told kinds
-// that are least of the latest work to those that are clearly more of it. Places that are
-// busy, as bits, are kept: work that is there is of the kind that had the place when it
-// arrived. Renew returns the places that are now of another kind, as bits.
+// Renew updates the shares with the arrivals since the last call. It gives the places of the least
+// frequent named kinds to kinds in rest that are clearly more frequent. Places in busy, as bits,
+// are kept: work that waits or runs there is of the kind that had the place when the work arrived.
+// Renew returns the places that changed their kind, as bits.
 func (t *Table) Renew(busy uint32) (changed uint32) {
 	n := 0.0
 	for i := range t.places {
@@ -286,7 +289,7 @@ func (t *Table) Renew(busy uint32) (changed uint32) {
 	return changed
 }
 
-// least is the place of the told kind that is least of the latest work, or -1.
+// least returns the place of the least frequent named kind that is not busy, or -1.
 func (t *Table) least(busy uint32) int {
 	at := -1
 	for i := range t.places {

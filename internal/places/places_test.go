@@ -37,18 +37,18 @@ func TestAKeySaysWhatItWasMadeOf(t *testing.T) {
 	}
 }
 
-// twin does what a table does, slowly: it keeps all in maps, and looks at everything.
+// twin is a slow table: it keeps all its state in maps, and looks at every entry.
 type twin struct {
-	place   map[Key]int // of a kind that has one
+	place   map[Key]int // of kinds with a place
 	shares  map[Key]*use
-	waiting [mostRest]Key // kinds without a place of which something is known; 0: none
+	waiting [mostRest]Key // known kinds without a place; 0: none
 	next    int
 	arrived float64
 }
 
 func newTwin() *twin { return &twin{place: map[Key]int{}, shares: map[Key]*use{}} }
 
-// derived are the derived kinds of a level that have a place, and of all levels.
+// derived returns the derived kinds with a place: of one level, and of all levels.
 func (w *twin) derived(level int) (of, all []Key, levels map[int]bool) {
 	levels = map[int]bool{}
 	for k := range w.place {
@@ -164,7 +164,7 @@ func (w *twin) renew(busy uint32) (changed uint32) {
 	return changed
 }
 
-// play plays steps to a table and to its twin, and says where they differ.
+// play applies steps to a table and to its twin, and returns where they differ.
 func play(steps []byte) error {
 	table, slow := New(), newTwin()
 	for i := 0; i+1 < len(steps); i += 2 {
@@ -176,7 +176,7 @@ func play(steps []byte) error {
 				return fmt.Errorf("step %d: of the busy places %b some have changed: %b", i/2, busy, got)
 			}
 		} else {
-			name := "" // or some are frequent, and there are two hundred
+			name := "" // otherwise one of two hundred names, some of which are frequent
 			if b < 200 {
 				name = strconv.Itoa(int(b) * int(b) / 200)
 			}
@@ -218,7 +218,7 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// crowd is a table with kinds that are busy, and how to let more of their work arrive.
+// crowd returns a table with busy kinds, and a function that lets more of their work arrive.
 func crowd(kinds int) (table *Table, busy func(but ...int) (places []uint8)) {
 	made := New()
 	table = &made
@@ -241,7 +241,7 @@ func crowd(kinds int) (table *Table, busy func(but ...int) (places []uint8)) {
 	return table, busy
 }
 
-// madeUp is a name that nobody used before.
+// madeUp returns a name that was not used before.
 func madeUp(i int) Name { return Name(uint64(i)*0x9e3779b97f4a7c15%toldBit | toldBit) }
 
 func TestAMillionNamesPushNoBusyKindOut(t *testing.T) {
@@ -275,11 +275,12 @@ func TestAllocsOfAMillionNames(t *testing.T) {
 	}
 }
 
-// A route of one in fifty takes the place of the least used, among names that come once.
+// Among names that come once, a route with one arrival in fifty takes the place of the least
+// used kind.
 func TestWhatBecomesFrequentTakesThePlaceOfTheLeastUsed(t *testing.T) {
 	table, busy := crowd(limit.Classes - Levels)
 	least := table.Name("GET /busy/7").Key(1, 8)
-	for i := range 100 { // the others go on
+	for i := range 100 { // the other kinds go on
 		busy(7)
 		if changed := table.Renew(0); changed != 0 {
 			t.Fatalf("after %d rounds the places %b have changed, and nobody asked for one", i, changed)
