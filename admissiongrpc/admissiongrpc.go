@@ -6,34 +6,34 @@
 //		grpc.ChainStreamInterceptor(recoveryStream, authenticateStream, admission.StreamServerInterceptor),
 //	)
 //
-// A call that is refused is answered UNAVAILABLE, or RESOURCE_EXHAUSTED when the
-// caller's own quota is used up. Both say when to come back, as RetryInfo in the
-// status and as grpc-retry-pushback-ms in the trailer, which gRPC clients with a
-// retry policy obey; the trailer spillway-reason says why.
+// A refused call is answered UNAVAILABLE, or RESOURCE_EXHAUSTED when the caller's own quota is used
+// up. Both answers carry the time for a retry, as RetryInfo in the status and as
+// grpc-retry-pushback-ms in the trailer, which gRPC clients with a retry policy obey. The trailer
+// spillway-reason carries the reason.
 //
 // # Order
 //
-// Interceptors that recover panics, authenticate and audit come before admission: the
-// slot comes back when a handler panics, and Trusted can read what authentication
-// found. What does work for the call comes after it. To shut down: first the health
-// service says NOT_SERVING, then, once the callers have seen it, the limiter drains,
-// then comes Server.GracefulStop. Drain waits for streams too: give it a deadline,
-// and Server.Stop ends what is left. GracefulStop returns only when every handler has,
-// and so does a Stop that comes while it waits: call each on a goroutine of its own.
+// Interceptors that recover panics, authenticate and audit come before admission: the slot is freed
+// when a handler panics, and Trusted can read the result of authentication. Interceptors that do
+// work for the call come after admission.
+//
+// To shut down, set the health service to NOT_SERVING. Once the callers have seen that status, drain
+// the limiter, then call Server.GracefulStop. Drain waits for streams too: give Drain a deadline,
+// and end the remaining streams with Server.Stop. GracefulStop returns only when every handler has
+// returned, and so does a Stop during GracefulStop: call each on its own goroutine.
 //
 // # Kinds
 //
-// A call is compared with others of its method (spillway.WithKind), unless its context
-// says another kind.
+// The limiter compares a call with other calls of its method (spillway.WithKind), unless the
+// context of the call has another kind.
 //
 // # Streams
 //
-// A stream is admitted when its first message has arrived, as a unary call is, or
-// when its handler sends before that: streams whose client sends nothing hold no
-// slot. It holds its slot until its handler sends a message or asks for the next one.
-// From then on most of its time may be spent waiting for the client, so it is long
-// (limiter.Request.Long): it runs on without a slot and is no sample. Config.Short
-// names streams for which that is wrong.
+// A stream is admitted when its first message has arrived, like a unary call, or when its handler
+// sends a message earlier. Streams whose client sends nothing hold no slot. A stream holds its slot
+// until its handler sends a message or asks for the next one. From then on the stream may mostly
+// wait for its client, so it is long (limiter.Request.Long): it continues without a slot and is no
+// sample. Config.Short reports streams that must keep their slot.
 package admissiongrpc
 
 import (
@@ -49,49 +49,44 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Config says what the interceptors do. The zero value works. The functions are
-// called on the goroutine of the call; fullMethod is "/package.service/method". Fields
-// may be added.
+// Config configures the interceptors. The zero value works. The functions are called on the
+// goroutine of the call; fullMethod is "/package.service/method". Fields may be added.
 type Config struct {
-	// Limiter decides. Nil, without Keyed, means an adaptive one in the mode that the
-	// environment variable SPILLWAY_MODE names: off, dryrun or enforce, which is also
-	// what none means.
+	// Limiter admits calls. If Limiter and Keyed are nil, an adaptive limiter does so, in the mode
+	// of the environment variable SPILLWAY_MODE: off, dryrun or enforce, the default.
 	Limiter *limiter.Limiter
-	// Keyed decides in place of Limiter, with a limiter for each class of methods.
+	// Keyed replaces Limiter, with one limiter for each class of methods.
 	Keyed *limiter.Keyed
-	// Class names the class of a method, for Keyed. Nil means the method itself. A
-	// server with grpc.UnknownServiceHandler needs one, as there callers choose the
-	// names.
+	// Class returns the class of a method, for Keyed. Nil means the method itself. A server with
+	// grpc.UnknownServiceHandler needs Class, because there callers choose the names of methods.
 	Class func(fullMethod string) string
 
-	// Priority says how important a call is. Nil means what its context says. The
-	// metadata of a trusted caller goes before both. The context of the handler
-	// carries what was found.
+	// Priority returns the priority of a call. Nil means the priority of its context. The metadata
+	// of a trusted caller overrides both. The handler's context carries the resulting priority.
 	Priority func(ctx context.Context, fullMethod string) spillway.Priority
-	// Cost is how many slots a call takes. Nil means the cost of its context, or one.
-	// The metadata of a trusted caller goes before both.
+	// Cost returns how many slots a call takes. Nil means the cost of its context, or one. The
+	// metadata of a trusted caller overrides both.
 	Cost func(ctx context.Context, fullMethod string) int
-	// Trusted says whose spillway-priority and spillway-cost are believed: read the
-	// peer of the context, or what authentication put there. Nil means those of no
-	// caller.
+	// Trusted reports whether to honor spillway-priority and spillway-cost of a call: read the peer
+	// in ctx, or the result of authentication there. Nil honors the metadata of no caller.
 	Trusted func(ctx context.Context) bool
 
-	// Deadlines are how long a call of a priority may take, its wait included, unless
-	// its context says less. Streams have none unless they are Short. Zero means none.
-	// A dry run counts with them, and leaves the handler its context as it is.
+	// Deadlines limit the time of a call, including its wait, by priority. An earlier deadline of
+	// the call's context prevails. Streams have no deadline unless they are Short. Zero means none.
+	// In a dry run, the limiter decides with Deadlines, but the handler's context is unchanged.
 	Deadlines map[spillway.Priority]time.Duration
 
-	// Short names streams that are short work all the same, such as the rows of a
-	// query. They hold their slot until they end and are samples, but a client that
-	// reads slowly holds it as long. Nil means none.
+	// Short reports streams that are short work, such as the rows of a query. They hold their slot
+	// until they end and are samples, but a client that reads slowly holds the slot as long. Nil
+	// means none.
 	Short func(fullMethod string) bool
-	// Exempt names methods that are not counted, limited or delayed, beside those of
-	// the service grpc.health.v1.Health, which never are. Nil means no others.
+	// Exempt reports methods that are not counted, limited or delayed. The methods of the service
+	// grpc.health.v1.Health are always exempt. Nil means no others.
 	Exempt func(fullMethod string) bool
 }
 
-// ModeVariable is the environment variable that says the mode of a server without a
-// limiter of its own.
+// ModeVariable is the environment variable with the mode of a server that has neither
+// Config.Limiter nor Config.Keyed.
 const ModeVariable = "SPILLWAY_MODE"
 
 // Interceptor holds the interceptors of a server. It is safe for concurrent use and
@@ -100,8 +95,8 @@ type Interceptor struct {
 	cfg Config
 }
 
-// New returns the interceptors for cfg. The error names every field that is wrong,
-// one on a line, and a SPILLWAY_MODE that is no mode.
+// New returns the interceptors for cfg. The error names every invalid field, one on a line, and an
+// invalid SPILLWAY_MODE.
 func New(cfg Config) (*Interceptor, error) {
 	var wrong []error
 	fault := func(format string, args ...any) {
@@ -136,8 +131,8 @@ func New(cfg Config) (*Interceptor, error) {
 	return &Interceptor{cfg}, nil
 }
 
-// Limiter returns the limiter that decides, for its Stats, SetMode and Drain. It is nil
-// with Keyed.
+// Limiter returns the limiter that admits calls, for its Stats, SetMode and Drain. It is nil with
+// Keyed.
 func (i *Interceptor) Limiter() *limiter.Limiter { return i.cfg.Limiter }
 
 const healthService = "/grpc.health.v1.Health/"

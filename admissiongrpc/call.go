@@ -12,25 +12,25 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// call is what the interceptors know of one.
+// call is the interceptors' state of one call.
 type call struct {
 	of      *Interceptor
 	method  string
 	caller  context.Context // with the caller's own deadline
 	handler context.Context // for the handler
-	wait    context.Context // for the limiter: with the deadline of Config.Deadlines
+	wait    context.Context // for the limiter, with the deadline of Config.Deadlines
 	request limiter.Request
 }
 
-// newCall reads what a call asks for. Only short work gets a deadline. Cancel it at
-// the end.
+// newCall reads the priority, cost and kind of a call. Only short work gets a deadline. Call cancel
+// at the end.
 func (i *Interceptor) newCall(ctx context.Context, fullMethod string, short bool) (c call, cancel context.CancelFunc) {
 	c = call{of: i, method: fullMethod, caller: ctx}
 	p := spillway.PriorityFrom(ctx)
 	if i.cfg.Priority != nil {
 		p = i.cfg.Priority(ctx, fullMethod)
 	}
-	if spillway.KindFrom(ctx) == "" { // else the limiter takes that of the context
+	if spillway.KindFrom(ctx) == "" { // otherwise the limiter takes the kind of the context
 		c.request.Kind = fullMethod
 	}
 	if i.cfg.Cost != nil {
@@ -44,11 +44,11 @@ func (i *Interceptor) newCall(ctx context.Context, fullMethod string, short bool
 		c.request.Cost = cmp.Or(said.cost, c.request.Cost)
 	}
 	if p != spillway.PriorityFrom(ctx) {
-		ctx = spillway.WithPriority(ctx, p) // the limiter reads it too
+		ctx = spillway.WithPriority(ctx, p) // the limiter reads the priority too
 	}
 	c.handler, c.wait, cancel = ctx, ctx, func() {}
 	if d := i.cfg.Deadlines[min(max(p, spillway.Low), spillway.Critical)]; d > 0 && short {
-		c.wait, cancel = context.WithTimeout(ctx, d) // never later than ctx already says
+		c.wait, cancel = context.WithTimeout(ctx, d) // never later than the deadline of ctx
 		if c.enforced() {
 			c.handler = c.wait
 		}
@@ -56,7 +56,7 @@ func (i *Interceptor) newCall(ctx context.Context, fullMethod string, short bool
 	return c, cancel
 }
 
-// limiter returns the one that decides about the call, for a look at once.
+// limiter returns the limiter of the call, for immediate use.
 func (c *call) limiter() (*limiter.Limiter, error) {
 	if c.of.cfg.Keyed != nil {
 		return c.of.cfg.Keyed.Get(c.key())
@@ -71,7 +71,7 @@ func (c *call) key() string {
 	return c.method
 }
 
-// enforced reports whether what is decided about the call is done.
+// enforced reports whether decisions about the call take effect.
 func (c *call) enforced() bool {
 	lim, err := c.limiter()
 	return err != nil || lim.Mode() == limiter.Enforce
@@ -89,13 +89,13 @@ func (c *call) acquire() (permit limiter.Permit, err error) {
 		return permit, nil
 	case errors.Is(err, spillway.ErrRejected):
 	case !c.enforced():
-		return permit, nil // a context that has ended is the handler's business
+		return permit, nil // the handler deals with a context that has ended
 	case errors.Is(err, context.DeadlineExceeded) && c.caller.Err() == nil:
 		err = &spillway.Rejection{Reason: spillway.WaitTooLong} // a deadline of Config.Deadlines
 	}
 	err = Refuse(c.caller, err)
 	if !hasStatus(err) {
-		// A mistake in KeyedConfig.New, whose words are not for callers.
+		// A mistake in KeyedConfig.New: callers must not see its error text.
 		err = status.Error(codes.Internal, "admission is not configured")
 	}
 	return permit, err

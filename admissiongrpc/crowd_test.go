@@ -27,7 +27,7 @@ func TestEverySlotComesBackFromACrowdOfStreams(t *testing.T) {
 		kind := rand.IntN(6)
 		var sends sync.WaitGroup
 		defer sends.Wait()
-		sends.Go(func() { _ = ss.SendMsg(&response{}) }) // at the same time as what follows
+		sends.Go(func() { _ = ss.SendMsg(&response{}) }) // concurrent with the code below
 		switch err := ss.RecvMsg(&request{}); {
 		case err != nil:
 			return err

@@ -35,8 +35,8 @@ func (p *patients) EmptyCall(ctx context.Context, _ *testpb.Empty) (*testpb.Empt
 	return &testpb.Empty{}, nil
 }
 
-// recovery answers a panic. It comes before admission, which gives the slot back and
-// lets the panic go on.
+// recovery answers a panic. It comes before admission, which frees the slot and lets the panic
+// propagate.
 func recovery(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -46,9 +46,9 @@ func recovery(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grp
 	return handler(ctx, req)
 }
 
-// A server with one slot: a panic costs no slot, and a call that finds none is refused.
+// A server with one slot: a panic costs no slot, and a call without a free slot is refused.
 func Example() {
-	// Without numbers, limiter.Config{}, the limit is found out.
+	// With the zero limiter.Config, the limiter finds the limit itself.
 	lim, err := limiter.New(limiter.Config{Name: "patients", Law: limit.NewFixed(1), QueueSize: -1})
 	if err != nil {
 		fmt.Println(err)
@@ -56,7 +56,7 @@ func Example() {
 	}
 	admission, err := admissiongrpc.New(admissiongrpc.Config{
 		Limiter: lim,
-		Trusted: func(ctx context.Context) bool { // such as callers with a certificate of ours
+		Trusted: func(ctx context.Context) bool { // such as callers with a certificate of this service
 			from, ok := peer.FromContext(ctx)
 			return ok && from.Addr.Network() == "bufconn"
 		},
@@ -106,7 +106,7 @@ func Example() {
 	// OK
 }
 
-// A handler that asks a limiter itself answers with Refuse.
+// A handler that uses a limiter itself answers with Refuse.
 func ExampleRefuse() {
 	database, err := limiter.New(limiter.Config{Law: limit.NewFixed(1)})
 	if err != nil {

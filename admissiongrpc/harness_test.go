@@ -108,7 +108,7 @@ func fixed(t testing.TB, n int) *limiter.Limiter {
 	return lim
 }
 
-// hold takes a slot until the function that it returns is called.
+// hold takes a slot until release is called.
 func hold(t testing.TB, lim *limiter.Limiter) (release func()) {
 	t.Helper()
 	permit, err := lim.Acquire(context.Background())

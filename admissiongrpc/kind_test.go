@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// classes is a law that remembers of which class the latest work is.
+// classes is a law that records the class of the latest work.
 type classes struct {
 	limit.Law
 	latest uint8
@@ -53,7 +53,7 @@ func TestTheKindOfACallIsItsMethod(t *testing.T) {
 	}
 }
 
-// received is a stream whose first message is there.
+// received is a stream whose first message has arrived.
 type received struct {
 	grpc.ServerStream
 	ctx context.Context

@@ -20,11 +20,11 @@ const (
 	CostKey = "spillway-cost"
 )
 
-// said is what the metadata of a call says.
+// said is the priority and cost in the metadata of a call.
 type said struct {
 	priority    spillway.Priority
 	hasPriority bool
-	cost        int // 0: nothing
+	cost        int // 0: none
 }
 
 func readMetadata(ctx context.Context) (s said) {
@@ -36,8 +36,8 @@ func readMetadata(ctx context.Context) (s said) {
 	return s
 }
 
-// single returns the value of a key that has one. With several it is not known which
-// of them the trusted caller set and which it passed on.
+// single returns the value of a key that has one value. Of several values, one may be set by the
+// trusted caller and another only passed on.
 func single(values []string) string {
 	if len(values) != 1 {
 		return ""
@@ -45,8 +45,8 @@ func single(values []string) string {
 	return values[0]
 }
 
-// parseCost returns the cost that text says, or 0 if it says none: digits alone, from
-// 1 to what a limiter takes.
+// parseCost returns the cost in text, or 0 if text is no cost: digits alone, from 1 to the
+// limiter's maximum.
 func parseCost(text string) int {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
@@ -55,10 +55,10 @@ func parseCost(text string) int {
 	return int(n)
 }
 
-// UnaryClientInterceptor passes the priority and the cost of the context on to the
-// server, for grpc.WithChainUnaryInterceptor. They are taken from the context alone:
-// outgoing metadata that says otherwise is replaced or removed, so that a proxy that
-// copies metadata passes nothing on that a caller made up.
+// UnaryClientInterceptor passes the priority and the cost of the context on to the server, for
+// grpc.WithChainUnaryInterceptor. Both are taken from the context alone: other values in outgoing
+// metadata are replaced or removed, so that a proxy that copies metadata passes on nothing that a
+// caller made up.
 func UnaryClientInterceptor(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	return invoker(outgoing(ctx), method, req, reply, cc, opts...)
 }
@@ -69,8 +69,8 @@ func StreamClientInterceptor(ctx context.Context, desc *grpc.StreamDesc, cc *grp
 	return streamer(outgoing(ctx), desc, cc, method, opts...)
 }
 
-// outgoing returns ctx with the metadata that it asks for. Normal and a cost of one
-// are what a server assumes, and are not sent.
+// outgoing returns ctx with the metadata for its priority and cost. Normal and a cost of one are a
+// server's defaults, and are not sent.
 func outgoing(ctx context.Context) context.Context {
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy
 	p, cost := spillway.PriorityFrom(ctx), spillway.CostFrom(ctx)

@@ -44,7 +44,7 @@ func TestMetadataIsReadFromTrustedCallersOnly(t *testing.T) {
 			}, &service{unary: func(ctx context.Context) error {
 				got.priority = spillway.PriorityFrom(ctx)
 				got.slots = lim.Limit()
-				for { // what is left of the slots
+				for { // take the remaining slots
 					permit, err := lim.TryAcquire(ctx)
 					if err != nil {
 						return nil
@@ -136,7 +136,7 @@ func FuzzMetadata(f *testing.F) {
 			}
 		}
 
-		// What a client sends, a server reads.
+		// A server reads the metadata that a client sends.
 		ctx := spillway.WithCost(spillway.WithPriority(t.Context(), s.priority), s.cost)
 		sent, _ := metadata.FromOutgoingContext(outgoing(ctx))
 		back := readMetadata(metadata.NewIncomingContext(t.Context(), sent))

@@ -21,13 +21,13 @@ import (
 const (
 	// ReasonKey carries the reason in snake case, such as "queue_full".
 	ReasonKey = "spillway-reason"
-	// PushbackKey carries gRPC's retry pushback: after how many milliseconds the
-	// client may try again, or -1 if it should not.
+	// PushbackKey carries gRPC's retry pushback: the milliseconds after which the client may try
+	// again, or -1 if it should not.
 	PushbackKey = "grpc-retry-pushback-ms"
 )
 
-// refused is the answer to a call that was refused: a status for gRPC, and the
-// *spillway.Rejection for interceptors outside.
+// refused is the answer to a refused call: a status for gRPC, and the *spillway.Rejection for
+// interceptors outside.
 type refused struct {
 	status    *status.Status
 	rejection *spillway.Rejection
@@ -37,12 +37,11 @@ func (r *refused) Error() string              { return r.status.Err().Error() }
 func (r *refused) GRPCStatus() *status.Status { return r.status }
 func (r *refused) Unwrap() error              { return r.rejection }
 
-// Refuse makes gRPC's answer of a limiter's error, for handlers that ask a limiter
-// themselves. For a *spillway.Rejection it sets the trailer of the call and returns an
-// error that has a status and still matches the rejection; for an error of a context
-// the status of it; for nil and for errors that have a status already, err as it is,
-// and so for any other. ctx is that of the handler. The interceptors do this with
-// what a handler returns.
+// Refuse turns a limiter's error into gRPC's answer, for handlers that use a limiter themselves.
+// For a *spillway.Rejection, Refuse sets the trailer of the call and returns an error that has a
+// status and still matches the rejection. For the error of a context, it returns the error's
+// status. It returns err unchanged if err is nil, has a status already, or is any other error. ctx
+// is the handler's context. The interceptors apply Refuse to the errors of handlers.
 func Refuse(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -61,11 +60,11 @@ func Refuse(ctx context.Context, err error) error {
 	if ms, ok := pushback(ctx, rejection); ok {
 		trailer.Set(PushbackKey, strconv.FormatInt(ms, 10))
 	}
-	_ = grpc.SetTrailer(ctx, trailer) // without it the status says enough
+	_ = grpc.SetTrailer(ctx, trailer) // without the trailer the status says enough
 	return &refused{statusOf(rejection), rejection}
 }
 
-// hasStatus reports whether err has a status. Unlike status.FromError it makes none.
+// hasStatus reports whether err has a status. Unlike status.FromError, hasStatus makes no status.
 func hasStatus(err error) bool {
 	_, ok := errors.AsType[interface {
 		error
@@ -74,8 +73,8 @@ func hasStatus(err error) bool {
 	return ok
 }
 
-// statusOf returns the status of a refusal. It names the reason, and not the cause:
-// what signals a server watches is not for its callers.
+// statusOf returns the status of a refusal, with the reason but without the cause: callers must not
+// see which signals a server watches.
 func statusOf(r *spillway.Rejection) *status.Status {
 	code := codes.Unavailable
 	if r.Reason == spillway.Quota {
@@ -92,9 +91,8 @@ func statusOf(r *spillway.Rejection) *status.Status {
 	return detailed
 }
 
-// pushback returns when the client should try again, in milliseconds rounded up, or -1
-// if that is pointless. False: it is left to the client, which may find another
-// server.
+// pushback returns when the client should try again, in milliseconds rounded up, or -1 if a retry
+// is pointless. False: the client decides, and may find another server.
 func pushback(ctx context.Context, r *spillway.Rejection) (ms int64, ok bool) {
 	if r.Reason == spillway.Closed {
 		return -1, true
@@ -118,16 +116,16 @@ const refusedFor = "refused: "
 
 var tooClose = refusedFor + spillway.DeadlineTooClose.String()
 
-// errFailed stands for an answer that is no sample.
+// errFailed is the outcome of an answer that is no sample.
 var errFailed = errors.New("admissiongrpc: the handler failed")
 
-// outcome returns what Permit.Done is told of a call that ended with err.
+// outcome returns the argument of Permit.Done for a call that ended with err.
 //
-// What the handler answers is a sample, also NOT_FOUND and its like. UNAVAILABLE with
-// RetryInfo is a refusal below, and a sign of overload there. When the context has
-// ended, an error came of that. A failure is no sample, and neither is a quota of the
-// caller, which says nothing about the capacity, nor a deadline that was too close for
-// the work below: callers choose theirs.
+// An answer of the handler is a sample, including NOT_FOUND and similar codes. UNAVAILABLE with
+// RetryInfo is a refusal by a service below, and a sign of overload there. When ctx has ended, the
+// error is taken as a result of that end. Other failures are no samples, and neither is a caller's
+// quota, which does not show the capacity. A deadline too close for the service below is no sample
+// either: callers choose their deadlines.
 func outcome(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -107,8 +107,8 @@ func TestAFullLimiterRefuses(t *testing.T) {
 	}
 }
 
-// Interceptors outside see the rejection, and what a handler refuses itself is not
-// answered twice.
+// Interceptors outside see the rejection. A refusal that a handler made itself is not answered
+// twice.
 func TestARefusalIsStillARejection(t *testing.T) {
 	rejection := &spillway.Rejection{Reason: spillway.Quota}
 	err := Refuse(t.Context(), rejection)
@@ -134,7 +134,7 @@ func TestARefusalIsStillARejection(t *testing.T) {
 	}
 }
 
-// A gRPC client with a retry policy obeys what it is told.
+// A gRPC client with a retry policy obeys the pushback.
 func TestAClientThatRetriesObeys(t *testing.T) {
 	const policy = `{"methodConfig":[{"name":[{}],"retryPolicy":{"maxAttempts":3,"initialBackoff":"3600s","maxBackoff":"3600s","backoffMultiplier":1,"retryableStatusCodes":["UNAVAILABLE"]}}]}`
 	for reason, want := range map[spillway.Reason]int64{spillway.QueueFull: 2, spillway.Closed: 1} {

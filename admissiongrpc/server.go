@@ -13,9 +13,9 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// UnaryServerInterceptor admits a call before its handler runs, or refuses it. The
-// slot comes back when the handler returns, panics or calls runtime.Goexit; a panic
-// goes on. It may wait, as Limiter.Acquire does.
+// UnaryServerInterceptor admits a call before its handler runs, or refuses it. The slot is freed
+// when the handler returns, panics or calls runtime.Goexit; a panic propagates.
+// UnaryServerInterceptor may wait, like Limiter.Acquire.
 func (i *Interceptor) UnaryServerInterceptor(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if i.exempt(info.FullMethod) {
 		return handler(ctx, req)
@@ -32,9 +32,8 @@ func (i *Interceptor) UnaryServerInterceptor(ctx context.Context, req any, info 
 	return resp, Refuse(ctx, err)
 }
 
-// StreamServerInterceptor admits a stream when its first message has arrived, or
-// refuses it then; see Streams in the package comment. The slot comes back as in
-// UnaryServerInterceptor.
+// StreamServerInterceptor admits a stream when its first message has arrived, or refuses it then;
+// see Streams in the package comment. The slot is freed as in UnaryServerInterceptor.
 func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if i.exempt(info.FullMethod) {
 		return handler(srv, ss)
@@ -50,20 +49,20 @@ func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, inf
 	err := handler(srv, s)
 	permit, refused := s.leave()
 	permit.Done(outcome(c.handler, err))
-	if refused != nil { // whatever the handler made of it
+	if refused != nil { // whatever error the handler returned
 		return refused
 	}
 	return Refuse(ss.Context(), err)
 }
 
-// stream is the stream of a handler. One goroutine may send and another receive.
+// stream is the ServerStream of a handler. One goroutine may send and another receive.
 type stream struct {
 	grpc.ServerStream
 	call  call
 	short bool
 
-	asked    sync.Once   // the limiter
-	admitted atomic.Bool // set once asked
+	asked    sync.Once   // guards the call to the limiter
+	admitted atomic.Bool // set after the limiter has admitted the stream
 	long     atomic.Bool
 
 	mu      sync.Mutex
@@ -74,8 +73,8 @@ type stream struct {
 
 func (s *stream) Context() context.Context { return s.call.handler }
 
-// RecvMsg admits the stream once the first message is there, and from the second on
-// makes it long before it waits.
+// RecvMsg admits the stream once its first message has arrived. From the second message on, RecvMsg
+// makes the stream long before it waits.
 func (s *stream) RecvMsg(m any) error {
 	if s.admitted.Load() {
 		s.lengthen()
@@ -91,8 +90,8 @@ func (s *stream) RecvMsg(m any) error {
 	return err
 }
 
-// SendMsg makes the stream long before it sends, which may wait for the client to
-// read. A stream that sends first is admitted then.
+// SendMsg makes the stream long before it sends, because sending may wait for the client to read.
+// If the handler sends first, SendMsg admits the stream.
 func (s *stream) SendMsg(m any) error {
 	if !s.admitted.Load() {
 		if err := s.admit(); err != nil {
@@ -103,15 +102,15 @@ func (s *stream) SendMsg(m any) error {
 	return s.ServerStream.SendMsg(m)
 }
 
-// errHalf is the answer to a stream whose handler has recovered a panic of its admission.
+// errHalf is the answer to a stream whose handler recovered a panic during admission.
 var errHalf = status.Error(codes.Internal, "admission has panicked")
 
-// admit asks the limiter, once, and returns the answer to a stream that was refused. A
-// panic of the limiter's observer, or its law, admits nobody.
+// admit asks the limiter, once, and returns the answer to a refused stream. If the limiter's
+// observer or law panics, the stream is not admitted.
 func (s *stream) admit() error {
 	s.asked.Do(func() {
 		permit, err := limiter.Permit{}, errHalf
-		defer func() { // also if it panics; until then nobody sees an answer
+		defer func() { // also after a panic; until then nobody sees an answer
 			s.answered(permit, err)
 			s.admitted.Store(err == nil)
 		}()
@@ -125,22 +124,21 @@ func (s *stream) admit() error {
 func (s *stream) answered(permit limiter.Permit, refused error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left { // asked by a goroutine that outlived the handler
+	if s.left { // the asking goroutine outlived the handler
 		permit.Release()
 	}
 	s.permit, s.refused = permit, refused
 }
 
-// lengthen makes the stream long. The permit is safe to read: admitted was set after
-// it.
+// lengthen makes the stream long. Reading permit is safe, because admitted was set after permit.
 func (s *stream) lengthen() {
 	if !s.short && s.long.CompareAndSwap(false, true) {
 		s.permit.Long()
 	}
 }
 
-// leave returns the permit of a handler that has ended, and the answer if it was
-// refused. A goroutine that outlives the handler may still ask.
+// leave returns the permit of a handler that has ended, and the answer if the stream was refused. A
+// goroutine that outlives the handler may still call admit.
 func (s *stream) leave() (limiter.Permit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,15 +19,15 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// wreck panics, aborts or ends its goroutine, by turns. A goroutine that ends answers
-// nothing: the caller leaves.
+// wreck panics, aborts or ends its goroutine, in turn. A goroutine that ends sends no answer, so
+// the caller leaves.
 func wreck(n int, leave context.CancelFunc) {
 	switch n % 3 {
 	case 0:
 		panic("wrecked")
 	case 1:
 		var none *limiter.Limiter
-		none.Limit() // a panic of the runtime
+		none.Limit() // a runtime panic
 	case 2:
 		leave()
 		runtime.Goexit()
@@ -49,7 +49,7 @@ func TestSlotsComeBackFromHandlersThatDoNotReturn(t *testing.T) {
 			if err := ss.RecvMsg(&testpb.StreamingOutputCallRequest{}); err != nil {
 				return err
 			}
-			if n%2 == 0 { // half of them when they are long
+			if n%2 == 0 { // half of the streams end after becoming long
 				if err := ss.SendMsg(&testpb.StreamingOutputCallResponse{}); err != nil {
 					return err
 				}
@@ -155,7 +155,7 @@ func TestDeadlinesOnlyShrink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = in.CloseAndRecv() // the handler answers nothing
+	_, _ = in.CloseAndRecv() // the handler sends no answer
 	if !has {
 		t.Error("a short stream has no deadline")
 	}
@@ -169,8 +169,8 @@ func TestDeadlinesOnlyShrink(t *testing.T) {
 	}
 }
 
-// A call that waits until the server's own deadline was refused; its caller's deadline
-// has not passed.
+// A call that waits until the server's own deadline is refused, because its caller's deadline has
+// not passed.
 func TestAWaitToTheServersDeadlineIsARefusal(t *testing.T) {
 	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1)})
 	if err != nil {
@@ -246,7 +246,7 @@ func TestADryRunRefusesNothing(t *testing.T) {
 		t.Errorf("%d admitted", s.Admitted)
 	}
 
-	// Nor does it shorten a deadline, or refuse what has no time left.
+	// Neither mode shortens a deadline or refuses a call without time left.
 	tight := Config{Limiter: lim, Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: 1}}
 	for _, mode := range []limiter.Mode{limiter.DryRun, limiter.Off} {
 		lim.SetMode(mode)

@@ -23,7 +23,7 @@ type (
 	response = testpb.StreamingOutputCallResponse
 )
 
-// inFlight fails unless so many calls hold a slot and so many run without one.
+// inFlight fails unless the given numbers of calls hold a slot and run without one.
 func inFlight(t *testing.T, lim *limiter.Limiter, slots, long int) {
 	t.Helper()
 	if s := lim.Stats(); s.InFlight != slots || s.LongInFlight != long {
@@ -31,8 +31,8 @@ func inFlight(t *testing.T, lim *limiter.Limiter, slots, long int) {
 	}
 }
 
-// steps lets a test look at a handler between its calls of the stream: the handler
-// says where it is and waits.
+// steps lets a test look at a handler between its calls of the stream: the handler signals and
+// waits.
 type steps struct{ at, on chan struct{} }
 
 func newSteps() steps { return steps{make(chan struct{}), make(chan struct{})} }
@@ -63,7 +63,7 @@ func TestAStreamHoldsItsSlotForItsFirstMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	step.wait()
-	inFlight(t, lim, 0, 0) // a client that sends nothing holds nothing
+	inFlight(t, lim, 0, 0) // a client that sends nothing holds no slot
 	step.proceed()
 	if err := ss.Send(&request{}); err != nil {
 		t.Fatal(err)
@@ -156,8 +156,8 @@ func TestAShortStreamHoldsItsSlotToTheEnd(t *testing.T) {
 	}
 }
 
-// A stream is refused with its first message, and whatever the handler then returns
-// is not the answer.
+// A stream is refused at its first message, and the error of the handler does not replace the
+// refusal.
 func TestARefusedStreamIsTold(t *testing.T) {
 	lim := fixed(t, 1)
 	defer hold(t, lim)()
@@ -177,7 +177,7 @@ func TestARefusedStreamIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := ss.Send(&request{}); err != nil && err != io.EOF { // EOF: it was refused before
+			if err := ss.Send(&request{}); err != nil && err != io.EOF { // EOF: the stream was already refused
 				t.Fatal(err)
 			}
 			_, err = ss.Recv()
@@ -209,7 +209,7 @@ func TestAStreamWithoutMessagesIsAdmittedAtItsEnd(t *testing.T) {
 	}
 }
 
-// quiet is a stream below, without a connection.
+// quiet is the ServerStream below, without a connection.
 type quiet struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -221,7 +221,7 @@ func (q quiet) SendMsg(any) error            { return nil }
 func (q quiet) SetTrailer(md metadata.MD)    {}
 func (q quiet) SendHeader(metadata.MD) error { return nil }
 
-// Goroutines that outlive the handler cannot take a slot away for good.
+// Goroutines that outlive the handler cannot keep a slot.
 func TestAStreamUsedAfterItsHandlerLosesNoSlot(t *testing.T) {
 	lim := fixed(t, 4)
 	i, err := New(Config{Limiter: lim})
@@ -243,7 +243,7 @@ func TestAStreamUsedAfterItsHandlerLosesNoSlot(t *testing.T) {
 	inFlight(t, lim, 0, 0)
 }
 
-// A handler that recovers went on as if it had been admitted, without a slot.
+// A handler that recovered a panic of admission once continued without a slot, as if admitted.
 func TestAnAdmissionThatPanicsAdmitsNobody(t *testing.T) {
 	lim, err := limiter.New(limiter.Config{Observer: &limiter.Observer{Admitted: func(spillway.Priority, time.Duration) { panic("bug") }}})
 	if err != nil {

@@ -20,14 +20,13 @@ import (
 	"github.com/spillway-go/spillway/shedlog"
 )
 
-// Protect returns h behind an adaptive limiter of its own, in the mode that the
-// environment variable SPILLWAY_MODE says: enforce, which is the default, dryrun or
-// off. Another value is reported to slog's default logger and means enforce: a misspelt
-// mode must not switch the protection off. Health probes are exempt.
-// Refusals, and what a dry run would have refused, are reported to the same logger, in
-// at most one line in ten seconds.
+// Protect returns h behind its own adaptive limiter, in the mode of the environment variable
+// SPILLWAY_MODE: enforce, the default, dryrun or off. Protect logs any other value to slog's
+// default logger and then enforces: a misspelt mode must not switch the protection off. Health
+// probes are exempt. Refusals, and requests that a dry run would have refused, are logged to the
+// same logger, in at most one line per ten seconds.
 //
-// The limiter cannot be drained or watched from outside; for that give New one.
+// The limiter cannot be drained or watched from outside. To do so, pass a limiter to New.
 func Protect(h http.Handler) http.Handler {
 	mode, err := ModeFromEnv()
 	if err != nil {
@@ -43,9 +42,10 @@ func Protect(h http.Handler) http.Handler {
 	panic(err) // neither configuration can be wrong
 }
 
-// New returns a middleware. Every handler that it wraps shares its limiter. The
-// error names all that is wrong with cfg, one on a line. The middleware panics for a nil
-// handler, as do the other functions here that take one: not each request does.
+// New returns a middleware. All handlers that the middleware wraps share its limiter. The error
+// names everything that is wrong with cfg, one fault on a line. The middleware panics for a nil
+// handler when it wraps the handler, not at each request. The other functions of this package that
+// take a handler do the same.
 func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -98,14 +98,14 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	}, nil
 }
 
-// present panics for a handler that is not there, while the program starts.
+// present panics for a nil handler, while the program starts.
 func present(h http.Handler) {
 	if h == nil {
 		panic("admissionhttp: the handler is nil")
 	}
 }
 
-// ownLimiter returns an adaptive limiter that also logs what a dry run would refuse.
+// ownLimiter returns an adaptive limiter that also logs requests that a dry run would refuse.
 func ownLimiter(mode limiter.Mode, logger *slog.Logger, every time.Duration) (*limiter.Limiter, error) {
 	cfg := limiter.Config{Name: "http", Mode: mode}
 	if logger == nil {
@@ -127,20 +127,20 @@ type guard struct {
 	trusted   func(*http.Request) bool
 	cost      func(*http.Request) int
 	kind      func(*http.Request) string
-	header    string // of the deadline; empty: none
+	header    string // name of the deadline header; empty: none
 	usual     usual
-	limited   bool // some of these are not zero
+	limited   bool // usual has a deadline
 	exempt    func(*http.Request) bool
 	long      func(*http.Request) bool
 	hold      bool
 	outcome   func(int, http.Header) error
 	caller    func(*http.Request) string
-	shares    *fair.Shares // nil: none
+	shares    *fair.Shares // nil: no FairShares
 	percent   uint64
 	seed      uint64
 	refusal   func(http.ResponseWriter, *http.Request, Refusal)
 	logger    *slog.Logger
-	shed      *shedlog.Log // nil: none
+	shed      *shedlog.Log // nil: no log
 	logEvery  time.Duration
 	recording *Recording
 	hash      maphash.Seed
@@ -149,7 +149,7 @@ type guard struct {
 	broken   atomic.Int64 // when an error of Keyed was last logged
 }
 
-// serve admits r and runs next, to which the router is asked the way, or refuses r.
+// serve admits r and runs next, or refuses r. to finds the route that r will have in next.
 func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *http.Request) {
 	if g.exempt(r) {
 		next.ServeHTTP(w, r)
@@ -167,7 +167,7 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 	req.Kind = g.kindOf(ctx, to, r)
 	req.DryRun = g.percent < 100 && fair.Hash(g.seed, g.caller(r))%100 >= g.percent
 
-	stream := r.Method == http.MethodConnect && r.ProtoMajor > 1 // of HTTP/1 a tunnel is hijacked
+	stream := r.Method == http.MethodConnect && r.ProtoMajor > 1 // an HTTP/1 tunnel is hijacked
 	if g.long != nil {
 		stream = g.long(r)
 	}
@@ -210,7 +210,7 @@ func (g *guard) acquire(ctx context.Context, r *http.Request, class string, req 
 	return p, t, err
 }
 
-// acquireShare counts the request for its caller, as long as it waits or runs.
+// acquireShare counts the request in its caller's share while the request waits or runs.
 func (g *guard) acquireShare(ctx context.Context, r *http.Request, req limiter.Request) (p limiter.Permit, t ticket, err error) {
 	caller := maphash.String(g.hash, g.caller(r))
 	t.key, req.OverShare = g.shares.Enter(time.Since(g.shedding.base), caller, g.lim.Limit())
@@ -226,7 +226,7 @@ func (g *guard) acquireShare(ctx context.Context, r *http.Request, req limiter.R
 	return p, t, err
 }
 
-// enforces reports whether what is decided about a request is done.
+// enforces reports whether decisions about the request take effect.
 func (g *guard) enforces(class string, req limiter.Request) bool {
 	if req.DryRun {
 		return false
@@ -241,7 +241,7 @@ func (g *guard) enforces(class string, req limiter.Request) bool {
 	return lim.Mode() == limiter.Enforce
 }
 
-// prioritized returns the context of r with the priority that the request has.
+// prioritized returns the context of r with the priority of the request.
 func (g *guard) prioritized(r *http.Request) context.Context {
 	ctx := r.Context()
 	if g.trusted == nil && g.priority == nil {
@@ -264,10 +264,10 @@ func (g *guard) prioritized(r *http.Request) context.Context {
 	return ctx
 }
 
-// longestName is how much of a name is used as it is.
+// longestName is the longest name, in bytes, that is used unchanged.
 const longestName = 128
 
-// bounded returns a name that costs no more than others to keep.
+// bounded returns name, or a hash of name if name is long.
 func (g *guard) bounded(name string) string {
 	if len(name) > longestName {
 		return fmt.Sprintf("#%016x", fair.Hash(0, name))
@@ -275,8 +275,8 @@ func (g *guard) bounded(name string) string {
 	return name
 }
 
-// address is the IP address of the connection. Of IPv6 it is the network, 64 bits of
-// the 128: one subscriber has all addresses in it.
+// address returns the IP address of the connection. For IPv6 it returns the /64 network, because
+// one subscriber has all addresses in it.
 func address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -293,13 +293,13 @@ func address(r *http.Request) string {
 	return host
 }
 
-// ticket is one caller's piece of work, counted.
+// ticket is one request counted in its caller's share.
 type ticket struct {
 	key     uint64
 	counted bool
 }
 
-// leave ends it, once.
+// leave removes t from its caller's share, once.
 func (g *guard) leave(t *ticket) {
 	if t.counted {
 		t.counted = false

@@ -11,7 +11,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// sink is a ResponseWriter that is used again and again.
+// sink is a reusable ResponseWriter.
 type sink struct {
 	header http.Header
 	status int
@@ -24,7 +24,7 @@ func (s *sink) Flush()                      {}
 
 var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
-// cases are what a request costs, net of the handler: compare with bare.
+// cases returns handlers to measure the cost of a request: compare with bare.
 func cases(t testing.TB) map[string]http.Handler {
 	full := one(t)
 	if _, err := full.Acquire(t.Context()); err != nil {

@@ -10,28 +10,29 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// work is an admitted request, and the ResponseWriter of its handler: it sees the
-// status, and whether the answer becomes a stream. It is made for each request and
-// never reused: a handler may keep it.
+// work is an admitted request, and the ResponseWriter of its handler. work sees the status, and
+// whether the answer becomes a stream. Each request has a new work, never reused: a handler may
+// keep it.
 type work struct {
 	http.ResponseWriter
 	guard  *guard
 	permit limiter.Permit
 	ticket ticket
 	status int
-	stream bool        // the first flush shows that it is one
-	long   bool        // it has shown so
-	proven func() bool // lifts the deadline of what claims to be a stream; nil: there is none
+	stream bool        // expected to be a stream: the first flush makes it one
+	long   bool        // has become a stream
+	proven func() bool // lifts the deadline of a request that claims to be a stream; nil: none
 
-	// With Config.Hold: the parts that still run, of which the handler is one. The
-	// last to end ends the permit with the handler's outcome.
+	// held counts the parts that still run: the handler, and with Config.Hold each holder. The last
+	// part ends the permit with outcome: the handler's, or an expired deadline.
 	held    atomic.Int32
 	outcome error
 	broken  bool // the handler did not return: no sample
 }
 
-// writer returns w with the interfaces that the writers below have: where one is missing,
-// code that needs it answers 500 or panics. Push has no such users, as HTTP/1 has none.
+// writer returns w with the optional interfaces of the writers below. Code that needs an interface
+// answers 500 or panics without it. Around other writers, Push is left out: HTTP/1 has no Push, so
+// no code needs it.
 func (w *work) writer() http.ResponseWriter {
 	var flushes, hijacks, notifies bool
 	for below := w.ResponseWriter; below != nil; {
@@ -74,7 +75,7 @@ func is[T any](w http.ResponseWriter) bool {
 	return ok
 }
 
-// http1 is what net/http's writer can do for HTTP/1.
+// http1 has the interfaces of net/http's HTTP/1 writer.
 type http1 interface {
 	http.Flusher
 	http.Hijacker
@@ -82,7 +83,7 @@ type http1 interface {
 	closeNotifier
 }
 
-// http2 is what it can do for HTTP/2.
+// http2 has the interfaces of net/http's HTTP/2 writer.
 type http2 interface {
 	http.Flusher
 	http.Pusher
@@ -95,7 +96,7 @@ type (
 	http1Work struct{ *work }
 	http2Work struct{ *work }
 
-	// Of wrappers around net/http's.
+	// For writers that wrap net/http's writer.
 	flushWork             struct{ *work }
 	hijackWork            struct{ *work }
 	notifyWork            struct{ *work }
@@ -149,7 +150,7 @@ func (w *work) isStream() {
 	if w.proven != nil {
 		w.proven()
 	}
-	w.guard.leave(&w.ticket) // the share is one of the slots
+	w.guard.leave(&w.ticket) // a share is of slots; a stream holds none
 }
 
 func (w *work) flush() { _ = w.FlushError() }

@@ -17,8 +17,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Any client can say that it wants a stream. Until it gets one it has the deadline of
-// others; it had none, and could hold its slot for as long as the handler works.
+// Any client can claim to want a stream. Until the answer is a stream, the usual deadline applies.
+// Such a request once had no deadline, and could hold its slot while the handler worked.
 func TestAClaimOfAStreamLiftsNoDeadline(t *testing.T) {
 	const usual = 5 * time.Second
 	idle := func(http.ResponseWriter, *http.Request) {}
@@ -65,7 +65,7 @@ func TestAClaimOfAStreamLiftsNoDeadline(t *testing.T) {
 	}
 }
 
-// A function of the configuration that panicked after the admission cost a slot.
+// A function of Config that panicked after the admission once cost a slot.
 func TestAPanicOfTheConfigurationCostsNoSlot(t *testing.T) {
 	for name, cfg := range map[string]admissionhttp.Config{
 		"Long":     {Long: func(*http.Request) bool { panic("a bug") }},
@@ -93,7 +93,7 @@ func TestAPanicOfTheConfigurationCostsNoSlot(t *testing.T) {
 	}
 }
 
-// A subscriber with IPv6 has 2^64 addresses, and had a share of the queue for each.
+// A subscriber with IPv6 has 2^64 addresses, and once had a share of the queue for each.
 func TestACallerOfIPv6IsItsNetwork(t *testing.T) {
 	for name, c := range map[string]struct {
 		first, second string
@@ -130,7 +130,7 @@ func TestACallerOfIPv6IsItsNetwork(t *testing.T) {
 	}
 }
 
-// hijacker is a wrapper from before http.ResponseController: without Unwrap.
+// hijacker is a wrapper without Unwrap, as written before http.ResponseController.
 type hijacker struct {
 	http.ResponseWriter
 	conn net.Conn

@@ -12,97 +12,96 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Config says what the middleware does. The zero value works: it is an adaptive
-// limiter whose mode SPILLWAY_MODE says. The functions are called on the request's
-// goroutine, before its body is read, and must not read it. Fields may be added.
+// Config configures the middleware. The zero value works: it means an adaptive limiter in the mode
+// of SPILLWAY_MODE. The functions run on the request's goroutine, before the request's body is
+// read, and must not read the body. Fields may be added.
 type Config struct {
-	// Limiter decides. Nil means an adaptive one, in the mode of ModeFromEnv.
+	// Limiter admits requests. Nil means an adaptive limiter in the mode of ModeFromEnv.
 	Limiter *limiter.Limiter
-	// Keyed decides in place of Limiter, by the class of a request: a limiter for
-	// each kind of route or dependency. It needs Class.
+	// Keyed replaces Limiter by one limiter for each class of requests, such as a kind of route or
+	// a dependency. Keyed needs Class.
 	Keyed *limiter.Keyed
-	// Class names the class. Classes become labels of metrics: name routes, such as
-	// by r.Pattern, not callers. Names beyond 128 bytes are replaced by a hash.
+	// Class returns the class of a request. Classes become labels of metrics: use names of routes,
+	// such as r.Pattern, not of callers. A name beyond 128 bytes is replaced by a hash.
 	Class func(*http.Request) string
 
-	// Priority says how important a request is. Nil means the priority of the
-	// request's context, which a route or other middleware may have set. A header
-	// from a trusted caller goes before both.
+	// Priority returns the priority of a request. Nil means the priority of the request's context,
+	// which a route or other middleware may have set. The header of a trusted caller overrides
+	// both.
 	Priority func(*http.Request) spillway.Priority
-	// Trusted says whose Spillway-Priority header is believed: low, normal, high or
-	// critical. Nil means that of no caller.
+	// Trusted reports whether to honor a request's Spillway-Priority header: low, normal, high or
+	// critical. Nil honors the header of no caller.
 	Trusted func(*http.Request) bool
-	// Cost is how many slots a request takes. Nil means the cost of its context, or
+	// Cost returns how many slots a request takes. Nil means the cost of the request's context, or
 	// one.
 	Cost func(*http.Request) int
-	// Kind names the kind of a request, for its limiter: work is compared with work of
-	// the same kind (spillway.WithKind). Nil, or an empty name, means the kind of its
-	// context, or its route: the pattern by which an http.ServeMux, or another router that
-	// sets r.Pattern, found the middleware, or by which the ServeMux that the middleware
-	// protects will find the handler. Around other routers it needs a function. A pattern
-	// for all paths below one, such as "/", is no route: what is there may have routes of
-	// its own.
+	// Kind returns the kind of a request. The limiter compares work with work of the same kind only
+	// (spillway.WithKind). If Kind is nil or returns an empty name, the kind of the request's
+	// context applies, or else the route. The route is r.Pattern, set by an http.ServeMux or
+	// another router around the middleware. Without r.Pattern, it is the pattern for r in the
+	// ServeMux that the middleware protects. A middleware around other routers needs a Kind
+	// function. A pattern for all paths below a path, such as "/", is no route, because routes may
+	// exist below it.
 	Kind func(*http.Request) string
 
-	// Deadlines are how long a request of a priority may take, its wait included,
-	// unless its context or header says less. Streams have none. Zero means none. Where
-	// nothing is enforced they are foreseen and do not end the request's context.
+	// Deadlines limit the time of a request, including its wait, by priority. An earlier deadline
+	// of the request's context or header prevails. Streams have no deadline. Zero means none. Where
+	// decisions are not enforced, the limiter predicts with Deadlines, but the request's context
+	// does not end.
 	Deadlines map[spillway.Priority]time.Duration
-	// DeadlineHeader names the header in which a caller says how long it will wait:
-	// whole milliseconds, or with a unit as in grpc-timeout (H, M, S, m, u, n), in at
-	// most eight digits. It only ever makes a deadline earlier. Empty means
-	// Spillway-Deadline, "-" none.
+	// DeadlineHeader names the header in which a caller sends how long it will wait: whole
+	// milliseconds, or a number with a unit of grpc-timeout (H, M, S, m, u, n), in at most eight
+	// digits. The header can only make a deadline earlier. Empty means Spillway-Deadline, "-" none.
 	DeadlineHeader string
 
-	// Exempt says which requests are not counted, limited or delayed. Nil means
-	// [Probe].
+	// Exempt reports requests that are not counted, limited or delayed. Nil means [Probe].
 	Exempt func(*http.Request) bool
-	// Long says which requests will be streams: they get no deadline from Deadlines,
-	// and are counted apart from their first flush. Nil means those that ask for an
-	// upgrade or for text/event-stream, and CONNECT; as any client can claim that,
-	// these must also answer with a stream, and have the deadline until they do: CONNECT
-	// by Hijack, or in HTTP/2 by a flush. A function takes the place of that: it names
-	// those requests too. An answer of text/event-stream is counted apart whatever it says.
+	// Long reports requests that will be streams. Streams get no deadline from Deadlines, and are
+	// counted apart from their first flush on. Nil means CONNECT, and requests for an upgrade or
+	// for text/event-stream. Any client can claim to be such a request, so it keeps its deadline
+	// until it answers with a stream. CONNECT does so by Hijack, or in HTTP/2 by a flush. A
+	// function replaces this default, so it must report such requests too. An answer of
+	// text/event-stream is always counted apart.
 	Long func(*http.Request) bool
-	// Hold puts the slot into the request's context, for the function Hold. It costs
-	// a copy of the request.
+	// Hold puts the slot into the request's context, for the function Hold. It costs a copy of the
+	// request.
 	Hold bool
-	// Outcome says what an answer teaches the limiter: the error for Permit.Done.
-	// It must not keep or change the header. Nil means DefaultOutcome.
+	// Outcome returns the outcome of an answer for the limiter: the error for Permit.Done. Outcome
+	// must not keep or change the header. Nil means DefaultOutcome.
 	Outcome func(status int, header http.Header) error
 
-	// Caller says on whose behalf a request comes, for FairShares and
-	// EnforcePercent: an authenticated name, as one that can be made up has a share
-	// for each name. Nil means the IP address of the connection, and of IPv6 its /64.
+	// Caller identifies the caller of a request, for FairShares and EnforcePercent. Use an
+	// authenticated name: a caller that can make up names has a share for each name. Nil means the
+	// IP address of the connection, and for IPv6 its /64.
 	Caller func(*http.Request) string
-	// FairShares keeps one caller from taking the queue: while several are active, a
-	// caller with more than an equal part of the work, and more than one request, is
-	// refused with 429 where it would have to wait, whatever the request's priority. It
-	// needs a Limiter, not Keyed.
+	// FairShares keeps one caller from taking the queue. It limits a caller, while several are
+	// active, to an equal part of the work or to one request. A request beyond that share is
+	// refused with 429 where it would have to wait, whatever its priority. FairShares needs a
+	// Limiter, not Keyed.
 	FairShares bool
-	// EnforcePercent enforces for this part of the callers only, from 1 to 100, always
-	// the same ones; for others there is a dry run, and nothing bounds how much of
-	// their work runs. Zero means all. It is fixed in a middleware: to change it without
-	// a restart, make another one over the same Limiter and switch between them.
+	// EnforcePercent enforces decisions for this percentage of the callers, from 1 to 100, always
+	// the same ones. For other callers there is a dry run, and nothing bounds how much of their
+	// work runs. Zero means all. The percentage of a middleware is fixed: to change it without a
+	// restart, make another middleware over the same Limiter and switch between them.
 	EnforcePercent int
-	// EnforceSeed makes another choice of callers. Replicas need the same one.
+	// EnforceSeed changes the choice of callers. Replicas need the same seed.
 	EnforceSeed uint64
 
-	// Refusal writes the answer to a request that was refused. The headers
-	// Retry-After, Spillway-Reason and Cache-Control are set before; it writes the
-	// status and the body. Nil means application/problem+json.
+	// Refusal writes the answer to a refused request. The headers Retry-After, Spillway-Reason and
+	// Cache-Control are already set; Refusal writes the status and the body. Nil means
+	// application/problem+json.
 	Refusal func(http.ResponseWriter, *http.Request, Refusal)
 
-	// Logger is told of refusals by package shedlog, in at most one line a LogEvery,
-	// which has counts and nothing of a request. Nil means none.
+	// Logger receives refusals from package shedlog, in at most one line per LogEvery, with counts
+	// and no data of a request. Nil means none.
 	Logger *slog.Logger
-	// LogEvery is ten seconds unless said otherwise.
+	// LogEvery is the least time between two lines. Zero means ten seconds.
 	LogEvery time.Duration
 	// Recording writes a flight recording at the onset of shedding. Nil means none.
 	Recording *Recording
 }
 
-// Names of headers. Reason is that of a refusal, such as queue_full.
+// Names of headers. HeaderReason has the reason of a refusal, such as queue_full.
 const (
 	HeaderPriority = "Spillway-Priority"
 	HeaderDeadline = "Spillway-Deadline"
@@ -112,9 +111,8 @@ const (
 // ModeVariable is the environment variable that ModeFromEnv reads.
 const ModeVariable = "SPILLWAY_MODE"
 
-// ModeFromEnv returns the mode that the environment asks for: off, dryrun or
-// enforce. Unset or empty means limiter.Enforce, and so does anything else, with an
-// error.
+// ModeFromEnv returns the mode in SPILLWAY_MODE: off, dryrun or enforce. Unset or empty means
+// limiter.Enforce. Any other value means limiter.Enforce too, with an error.
 func ModeFromEnv() (limiter.Mode, error) {
 	text := os.Getenv(ModeVariable)
 	if text == "" {
@@ -127,7 +125,7 @@ func ModeFromEnv() (limiter.Mode, error) {
 	return m, nil
 }
 
-// check returns all that is wrong with the configuration.
+// check returns all faults of the configuration.
 func (cfg *Config) check() error {
 	var wrong []error
 	fault := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("admissionhttp: "+format, args...)) }

@@ -11,9 +11,9 @@ import (
 // usual has the deadlines of Config, by priority.
 type usual [spillway.Critical - spillway.Low + 1]time.Duration
 
-// limits returns the context in which r waits and runs. For a request that only claims
-// to be a stream it is limited like others; lasting is then what stays of that once
-// it is one, and otherwise the same. Both are ctx where nothing is added to it.
+// limits returns the context limited, in which r waits and runs. A request that only claims to be a
+// stream is limited like other requests; lasting is then the context that applies once the request
+// is a stream. For other requests, lasting is limited. Both are ctx if limits adds no deadline.
 func (g *guard) limits(ctx context.Context, r *http.Request, stream bool) (limited, lasting context.Context, cancel context.CancelFunc) {
 	said, usual := g.deadlines(ctx, r)
 	switch {
@@ -31,8 +31,8 @@ func (g *guard) limits(ctx context.Context, r *http.Request, stream bool) (limit
 	return limited, limited, cancel
 }
 
-// deadlines returns how long r may take by its header, and by the configuration;
-// negative: not said.
+// deadlines returns how long r may take: said by its header, usual by the configuration. Negative:
+// no limit.
 func (g *guard) deadlines(ctx context.Context, r *http.Request) (said, usual time.Duration) {
 	said, usual = -1, -1
 	if g.header != "" {
@@ -51,7 +51,7 @@ func (g *guard) deadlines(ctx context.Context, r *http.Request) (said, usual tim
 	return said, usual
 }
 
-// within returns ctx with a deadline, unless d is negative or ctx ends before.
+// within returns ctx with a deadline after d, unless d is negative or ctx ends before.
 func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if d < 0 {
 		return ctx, func() {}

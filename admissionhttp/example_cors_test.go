@@ -29,8 +29,8 @@ func cors(origin string, next http.Handler) http.Handler {
 	})
 }
 
-// CORS stands outside of admission. Otherwise a page sees a failed network where it was
-// refused, and a preflight is refused too.
+// CORS stands outside of admission. Otherwise a page sees a network failure instead of a refusal,
+// and preflights are refused too.
 func Example_cors() {
 	lim, _ := limiter.New(limiter.Config{Name: "http"})
 	admit, err := admissionhttp.New(admissionhttp.Config{Limiter: lim})
@@ -40,7 +40,7 @@ func Example_cors() {
 	}
 	const page = "https://app.example"
 	service := cors(page, admit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
-	lim.Close() // whatever comes is refused
+	lim.Close() // every request is refused
 
 	preflight := httptest.NewRequest(http.MethodOptions, "/orders", nil)
 	preflight.Header.Set("Access-Control-Request-Method", http.MethodPost)

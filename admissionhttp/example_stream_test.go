@@ -10,8 +10,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// bounded lets at most so many requests run h at once as lim says, streams included. It
-// stands outside of admission, to which its refusals then teach nothing.
+// bounded runs h only with a permit of lim, streams included. It stands outside of admission, so
+// its refusals are no samples for the limiter of admission.
 func bounded(lim *limiter.Limiter, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		permit, err := lim.TryAcquire(r.Context())
@@ -23,7 +23,7 @@ func bounded(lim *limiter.Limiter, h http.Handler) http.Handler {
 	})
 }
 
-// Streams hold no slot of the service's limiter: one of their own bounds them.
+// Streams hold no slot of the service's limiter: a separate limiter bounds them.
 func Example_streams() {
 	lim, _ := limiter.New(limiter.Config{Name: "http"})
 	streams, _ := limiter.New(limiter.Config{Name: "streams", Law: limit.NewFixed(1)})
@@ -35,9 +35,9 @@ func Example_streams() {
 	var events http.Handler
 	events = bounded(streams, admit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		_ = http.NewResponseController(w).Flush() // from here on it is a stream
+		_ = http.NewResponseController(w).Flush() // from here on the answer is a stream
 		fmt.Println("slots", lim.Stats().InFlight, "streams", streams.Stats().InFlight)
-		if r.URL.Path == "/first" { // while it runs, another one comes
+		if r.URL.Path == "/first" { // while the first request runs, another request comes
 			fmt.Println("another:", answer(events, http.MethodGet, "/second"))
 		}
 	})))

@@ -14,7 +14,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// answer asks a handler and returns its status.
+// answer sends a request to a handler and returns the status.
 func answer(h http.Handler, method, path string) int {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
@@ -76,7 +76,7 @@ func ExampleNew() {
 	// drained: 503 503
 }
 
-// A slot is held while work goes on, also where http.TimeoutHandler has given up.
+// A slot is held while work continues, even after http.TimeoutHandler has given up.
 func ExampleHold() {
 	lim, _ := limiter.New(limiter.Config{})
 	admit, err := admissionhttp.New(admissionhttp.Config{Limiter: lim, Hold: true})
@@ -104,7 +104,7 @@ func ExampleHold() {
 	// 0
 }
 
-// A handler that asks the limiter itself answers a refusal in one call.
+// A handler that acquires from a limiter itself can answer a refusal in one call.
 func ExampleRefuse() {
 	lim, _ := limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,7 @@ func ExampleRefuse() {
 	// 200
 }
 
-// A framework with its own way to answer asks for the figures.
+// A framework with its own error responses can use the fields of a Refusal.
 func ExampleRefusalOf() {
 	f, refused := admissionhttp.RefusalOf(&spillway.Rejection{Reason: spillway.Quota, RetryAfter: 20 * time.Second})
 	fmt.Println(refused, f.Status, f.Reason, f.RetryAfter > 0)

@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// longestDeadline is the longest time a caller can ask for: more is no deadline.
+// longestDeadline is the longest deadline of a caller; longer ones are cut to it.
 const longestDeadline = 24 * time.Hour
 
-// parseDeadline returns the time that text allows, and whether it says one: up to
-// eight digits, and a unit of grpc-timeout or none for milliseconds. No text makes
-// it longer than longestDeadline.
+// parseDeadline returns the time in text and whether text is valid: up to eight digits, and a unit
+// of grpc-timeout, or none for milliseconds. The result is at most longestDeadline.
 func parseDeadline(text string) (time.Duration, bool) {
 	n, digits := int64(0), 0
 	for digits < len(text) && '0' <= text[digits] && text[digits] <= '9' {
@@ -47,7 +46,7 @@ func parseDeadline(text string) (time.Duration, bool) {
 
 const eventStream = "text/event-stream"
 
-// streams reports whether a Content-Type is that of an answer without an end.
+// streams reports whether a Content-Type belongs to an endless answer.
 func streams(contentType string) bool {
 	return isMedia(contentType, eventStream) || isMedia(contentType, "multipart/x-mixed-replace")
 }
@@ -62,7 +61,7 @@ func accepts(line string) bool {
 	return false
 }
 
-// isMedia reports whether text is the media type, whatever its parameters.
+// isMedia reports whether text is the media type, with any parameters.
 func isMedia(text, media string) bool {
 	name, _, _ := strings.Cut(text, ";")
 	name = strings.TrimSpace(name)

@@ -9,16 +9,15 @@ import (
 
 type workKey struct{}
 
-// Hold keeps the slot of a request while work for it goes on after the middleware
-// has returned: in a goroutine that the handler left behind, or in a handler that
-// http.TimeoutHandler no longer waits for. Call it before the handler returns, and
-// release when the work has ended:
+// Hold keeps the slot of a request while work for the request continues after the middleware has
+// returned: in a goroutine that the handler left behind, or in a handler that http.TimeoutHandler
+// no longer waits for. Call Hold before the handler returns, and release when the work has ended:
 //
 //	defer admissionhttp.Hold(r.Context())()
 //
-// The slot is free when all that held it have released it; the time until then is
-// the sample. Release may be called more than once. Without [Config.Hold], and for a
-// request that holds no slot, Hold does nothing.
+// The slot is free when all its holders have released it; the time until then is the sample.
+// Release may be called more than once. Without [Config.Hold], and for a request that holds no
+// slot, Hold does nothing.
 func Hold(ctx context.Context) (release func()) {
 	w, _ := ctx.Value(workKey{}).(*work)
 	if w == nil || !w.hold() {
@@ -27,15 +26,15 @@ func Hold(ctx context.Context) (release func()) {
 	return sync.OnceFunc(func() {
 		if w.held.Add(-1) == 0 {
 			if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
-				w.outcome = err // its timeout, and not an answer, ended the work
+				w.outcome = err // the timeout, and not an answer, ended the work
 			}
 			w.settle()
 		}
 	})
 }
 
-// Held returns a handler that is h and holds the slot until h returns: for what
-// stands inside of http.TimeoutHandler.
+// Held returns a handler that runs h and holds the slot until h returns. Use Held for handlers
+// inside of http.TimeoutHandler.
 func Held(h http.Handler) http.Handler {
 	present(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +43,7 @@ func Held(h http.Handler) http.Handler {
 	})
 }
 
-// hold adds a part, unless all have ended.
+// hold adds a holder, unless all have ended.
 func (w *work) hold() bool {
 	for {
 		n := w.held.Load()

@@ -13,7 +13,7 @@ import (
 
 const timeout = time.Second
 
-// slow works for three times the timeout, whatever its context says.
+// slow works for three times the timeout, and ignores its context.
 func slow(http.ResponseWriter, *http.Request) { time.Sleep(3 * timeout) }
 
 func TestInsideOfTimeoutHandlerTheSlotIsHeldWhileWorkRuns(t *testing.T) {
@@ -76,7 +76,7 @@ func TestTheLastPartEndsThePermitOnce(t *testing.T) {
 			release()
 			release()
 		}
-		admissionhttp.Hold(<-late)() // after the end: does nothing
+		admissionhttp.Hold(<-late)() // after the end, Hold does nothing
 		atRest(t, lim, 1)
 		if len(*ends) != 1 || (*ends)[0] != limit.Success {
 			t.Errorf("%v", *ends)

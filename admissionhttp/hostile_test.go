@@ -12,8 +12,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Whatever a request's headers say, it is served or refused, nothing is kept of it,
-// an untrusted one has no priority, and no deadline is later than it was.
+// With any headers, a request is served or refused, and leaves no slot or queue place taken. An
+// untrusted request has no priority, and no deadline becomes later.
 func FuzzHeaders(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"critical", "1500", "text/event-stream", ""}, {"low", "0", "*/*", "websocket"},
@@ -88,7 +88,8 @@ func TestEverySlotComesBackFromACrowd(t *testing.T) {
 		})
 	}
 	crowd.Wait()
-	// For what is left. A WaitGroup is raced by handlers that begin after their timeout.
+	// Drain waits for the rest. A WaitGroup would race with handlers that begin after their
+	// timeout.
 	if err := lim.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}

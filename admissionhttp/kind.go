@@ -10,7 +10,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// kindOf returns of which kind r is, or "" if nothing is known.
+// kindOf returns the kind of r, or "" if no kind is known.
 func (g *guard) kindOf(ctx context.Context, to *router, r *http.Request) (kind string) {
 	if g.lim != nil && g.lim.Mode() == limiter.Off {
 		return ""
@@ -18,7 +18,7 @@ func (g *guard) kindOf(ctx context.Context, to *router, r *http.Request) (kind s
 	if g.kind != nil {
 		kind = g.kind(r)
 	}
-	if kind == "" && spillway.KindFrom(ctx) == "" { // else the limiter takes that of the context
+	if kind == "" && spillway.KindFrom(ctx) == "" { // otherwise the limiter takes the kind of the context
 		if kind = route(r.Pattern); kind == "" && to.mux != nil {
 			kind = to.ask(r)
 		}
@@ -26,8 +26,8 @@ func (g *guard) kindOf(ctx context.Context, to *router, r *http.Request) (kind s
 	return kind
 }
 
-// route returns a pattern, or "" if it is one for all paths below one. Other routers write
-// such a pattern with a star.
+// route returns pattern, or "" if pattern matches all paths below a path. Other routers write such
+// a pattern with a star.
 func route(pattern string) string {
 	for _, all := range []string{"/", "...}", "*"} {
 		if strings.HasSuffix(pattern, all) {
@@ -37,16 +37,17 @@ func route(pattern string) string {
 	return pattern
 }
 
-// router asks a mux for the routes of requests that it has not served yet.
+// router asks a mux for the routes of requests that the mux has not served yet.
 type router struct {
-	mux  *http.ServeMux // nil: the handler is none
-	vain atomic.Uint32  // requests since one that had a route
+	mux  *http.ServeMux // nil: the handler is no mux
+	vain atomic.Uint32  // requests since the last one with a route
 }
 
-// A mux allocates several times to find that a path has no route, and some have no routes but "/".
+// A mux allocates several times to find that a path has no route, and some muxes have no route but
+// "/".
 const (
-	muchVain = 64 // requests without a route one after the other: from then on
-	askAgain = 16 // one in so many is asked for
+	muchVain = 64 // requests without a route in a row before the router asks less often
+	askAgain = 16 // then the router asks for one in askAgain requests
 )
 
 // ask returns the route that r will have, or "".

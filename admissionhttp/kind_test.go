@@ -13,7 +13,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// classes is a law that remembers of which class the latest work is.
+// classes is a law that records the class of the latest work.
 type classes struct {
 	limit.Law
 	latest uint8
@@ -21,8 +21,8 @@ type classes struct {
 
 func (c *classes) Admit(_ time.Duration, load limit.Load) { c.latest = load.Class }
 
-// kinds returns what a request of a method, a path and a context is for the limiter, as its
-// law hears it, and how to say what asks for it.
+// kinds returns a middleware, and a function that sends a request of a method, path and context to
+// a handler and returns the class that the limiter's law gets.
 func kinds(t *testing.T, cfg admissionhttp.Config) (admit func(http.Handler) http.Handler, of func(h http.Handler, ctx context.Context, method, path string) uint8) {
 	law := &classes{Law: limit.NewFixed(1)}
 	lim, err := limiter.New(limiter.Config{Law: law})
@@ -73,7 +73,7 @@ func TestTheKindOfARequestIsItsRoute(t *testing.T) {
 		if none == read || none == write || none == report {
 			t.Errorf("%s: what is no route is of kind %d", name, none)
 		}
-		// Behind these may be routers, and work of any kind.
+		// Behind these patterns may be routers, and work of any kind.
 		for _, path := range []string{"/files/1", "/assets/a/b"} {
 			if got := is("GET", path); got != none {
 				t.Errorf("%s: %s is of kind %d, want %d: of none that is told", name, path, got, none)
@@ -102,7 +102,7 @@ func TestTheContextAndTheFunctionSayTheKindBeforeTheRoute(t *testing.T) {
 	}
 }
 
-// A request that is never limited is not looked up.
+// The kind of a request that is never limited is not looked up.
 func TestWhatIsExemptIsOfNoKind(t *testing.T) {
 	asked := 0
 	lim := one(t)
@@ -120,7 +120,7 @@ func TestWhatIsExemptIsOfNoKind(t *testing.T) {
 	}
 }
 
-// What the mux allocates where a wildcard matches, the lookup does once more.
+// Where a wildcard matches, the lookup of the route repeats the allocations of the mux.
 func TestAllocsOfTheRoute(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -148,7 +148,7 @@ func TestAllocsOfTheRoute(t *testing.T) {
 		allocs := func(h http.Handler) float64 {
 			r, w := httptest.NewRequest(http.MethodGet, c.path, nil), &sink{header: http.Header{}}
 			serve := func() {
-				r.Pattern = "" // as of a request that comes from net/http
+				r.Pattern = "" // as in a request from net/http
 				h.ServeHTTP(w, r)
 			}
 			for range 100 {
@@ -163,7 +163,7 @@ func TestAllocsOfTheRoute(t *testing.T) {
 	}
 }
 
-// Behind a mux whose paths have no routes for long, a route is found again.
+// After many paths without a route, a route is found again.
 func TestARouteIsToldAfterManyPathsWithoutOne(t *testing.T) {
 	admit, of := kinds(t, admissionhttp.Config{})
 	h, ctx := admit(routes(func(h http.Handler) http.Handler { return h })), t.Context()

@@ -9,7 +9,7 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// run serves the request. The slot comes back however the handler ends.
+// run serves the request. The slot is freed however the handler ends.
 func (w *work) run(next http.Handler, r *http.Request) {
 	returned := false
 	defer func() {
@@ -33,7 +33,7 @@ func (w *work) settle() {
 	}
 }
 
-// result says what the answer teaches.
+// result returns the outcome of the answer, for the limiter.
 func (w *work) result(r *http.Request) error {
 	if err := r.Context().Err(); err != nil {
 		if w.proven != nil && context.Cause(r.Context()) == context.DeadlineExceeded {
@@ -54,25 +54,24 @@ func (w *work) result(r *http.Request) error {
 	return DefaultOutcome(status, w.Header())
 }
 
-// errFailed is an answer that is no sample.
+// errFailed is the outcome of an answer that is no sample.
 var errFailed = errors.New("admissionhttp: the handler failed")
 
-// served reports whether the time until the answer is that of work: below 500, apart
-// from a caller's quota (429) and the time that a client took for its body (408).
+// served reports whether the time until the answer is the time of work: for a status below 500,
+// except 429 (a caller's quota) and 408 (a client was slow to send its body).
 func served(status int) bool {
 	return status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
 }
 
-// noOverload are the reasons for 503 below that say nothing about the capacity.
+// noOverload has the reasons for a 503 from a service below that are no sign of overload.
 var noOverload = []string{spillway.DeadlineTooClose.String(), spillway.Budget.String()}
 
-// DefaultOutcome is what an answer teaches the limiter: nil, a sample, below 500
-// apart from 408 and 429; spillway.ErrRejected for 503 with Retry-After;
-// context.DeadlineExceeded for 504; and another error, no sample, for all others. A
-// caller's quota (429) says nothing about the capacity, the time that a client took
-// for its body (408) neither, and a service that is broken fails fast. A 503 below
-// for deadline_too_close or budget is no sample: clients choose their deadlines, and a
-// budget that replicas share is used up by others.
+// DefaultOutcome returns the outcome of an answer for the limiter. Below 500, apart from 408 and
+// 429, it is nil: a sample. For 503 with Retry-After it is spillway.ErrRejected. For 504 it is
+// context.DeadlineExceeded. For any other status it is another error: no sample. Neither a caller's
+// quota (429) nor the time that a client took for its body (408) shows the capacity, and a broken
+// service fails fast. A 503 from a service below for deadline_too_close or budget is no sample:
+// clients choose their deadlines, and other replicas use up a shared budget.
 func DefaultOutcome(status int, header http.Header) error {
 	switch {
 	case served(status):

@@ -17,8 +17,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// taught is a limiter of n slots and the outcomes of its work. Calls of the observer
-// do not overlap in these tests.
+// taught returns a limiter of n slots and the outcomes of its work. Calls of the observer do not
+// overlap in these tests.
 func taught(t *testing.T, n int) (*limiter.Limiter, *[]limit.Outcome) {
 	t.Helper()
 	var ends []limit.Outcome
@@ -70,8 +70,8 @@ func TestWhatAnAnswerTeaches(t *testing.T) {
 	}
 }
 
-// One caller makes up deadlines that the slow route below cannot keep. What it is refused
-// there was taken for overload and cost all others more than half of their goodput.
+// One caller sends deadlines that the slow route below cannot meet. Its refusals, once taken for
+// overload, cost all other callers more than half of their goodput.
 func TestMadeUpDeadlinesCostOthersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outer, inner := adaptive(t), adaptive(t)
@@ -110,9 +110,9 @@ func TestMadeUpDeadlinesCostOthersNothing(t *testing.T) {
 		before := good.Load()
 		repeat(40, 20*time.Millisecond, "/slow", 503, &refused, admissionhttp.HeaderDeadline, "20")
 		time.Sleep(20 * time.Second)
-		// 0.97 to 1.01 of before, in 6 runs; 0.43 to 0.51 when the refusals count. Five
-		// seconds do not tell them apart.
-		if n := (good.Load() - before) / 4; n < before*13/20 || refused.Load() == 0 { // most find a slot free, and end at their deadline
+		// In 6 runs, 0.97 to 1.01 of before; 0.43 to 0.51 when the refusals count. Five seconds do
+		// not distinguish the two. Most requests to /slow get a slot, and end at their deadline.
+		if n := (good.Load() - before) / 4; n < before*13/20 || refused.Load() == 0 {
 			t.Errorf("%d served in five seconds, %d before; %d refused", n, before, refused.Load())
 		}
 		cancel()
@@ -169,8 +169,8 @@ func TestAnOutcomeOfOnesOwn(t *testing.T) {
 	}
 }
 
-// A client that leaves is no sign of overload, and neither its request nor one that
-// waits keeps anything.
+// A client that leaves is no sign of overload, and neither its running nor its waiting request
+// keeps anything.
 func TestAClientThatLeavesIsNoSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim, ends := taught(t, 1)
@@ -204,7 +204,7 @@ func TestAClientThatLeavesIsNoSample(t *testing.T) {
 	})
 }
 
-// Two breakers, each a count of failures in a row.
+// Two circuit breakers, each of which counts failures in a row.
 func TestCircuitBreakersAroundAndInside(t *testing.T) {
 	failures := 0
 	broken := true
@@ -216,7 +216,7 @@ func TestCircuitBreakersAroundAndInside(t *testing.T) {
 	breaker := func(next http.Handler, failure func(*httptest.ResponseRecorder) bool) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if failures >= 3 {
-				w.WriteHeader(http.StatusServiceUnavailable) // open
+				w.WriteHeader(http.StatusServiceUnavailable) // breaker open
 				return
 			}
 			rec := httptest.NewRecorder()
@@ -246,7 +246,7 @@ func TestCircuitBreakersAroundAndInside(t *testing.T) {
 			}
 		}
 		atRest(t, lim, 11)
-		broken, failures = false, 0 // closed again
+		broken, failures = false, 0 // breaker closed again
 		if w := get(h, "/"); w.Code != 200 {
 			t.Errorf("closed: %d", w.Code)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/spillway-go/spillway/admissionhttp"
 )
 
-// Whatever the form of a refused request, its answer is whole, has a length, and what
-// it sent as a body is never taken for the next request.
+// For any form of a refused request, the answer is complete and has a length. The body of the
+// request is never taken for the next request.
 func TestTheBodyOfARefusedRequestIsNeverARequest(t *testing.T) {
 	lim := one(t)
 	permit, err := lim.Acquire(t.Context())
@@ -34,7 +34,7 @@ func TestTheBodyOfARefusedRequestIsNeverARequest(t *testing.T) {
 	const last = "GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	for name, c := range map[string]struct {
 		raw, method string
-		answers     int64 // to that and to last
+		answers     int64 // including the answer to last
 	}{
 		"GET":             {"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + last, "GET", 2},
 		"HEAD":            {"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n" + last, "HEAD", 2},
@@ -69,7 +69,7 @@ func TestTheBodyOfARefusedRequestIsNeverARequest(t *testing.T) {
 					t.Errorf("answer %d: %d %v %q %v", i, resp.StatusCode, resp.Header, body, err)
 				}
 			}
-			if more, err := in.ReadByte(); err == nil { // the connection is closed, or reset
+			if more, err := in.ReadByte(); err == nil { // the connection is closed or reset
 				t.Errorf("%q comes after the answers", more)
 			}
 			if n := answered.Load() - before; n != c.answers {

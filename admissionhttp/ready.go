@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// Ready answers a readiness probe: 200 while all are open, and 503 once one is not,
-// as a *limiter.Limiter that drains or is closed. It never looks at the load: an
-// instance that is full is not mended by sending its share to others. Ready panics if one
-// of them is nil.
+// Ready answers a readiness probe: 200 while all arguments are open, and 503 once one is not, such
+// as a *limiter.Limiter that drains or is closed. Ready ignores the load: to send the share of a
+// full instance to other instances does not help. Ready panics if an argument is nil.
 func Ready(of ...interface{ Open() bool }) http.Handler {
 	for i, o := range of {
 		if v := reflect.ValueOf(o); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -31,13 +30,12 @@ func Ready(of ...interface{ Open() bool }) http.Handler {
 	})
 }
 
-// Switch is for Ready what is neither a limiter's business nor the load's: whether
-// the process has started, and whether it still wants traffic. The zero Switch is not
-// open.
+// Switch tells Ready whether the process has started and still wants traffic. Neither the limiters
+// nor the load show that. The zero Switch is not open.
 type Switch struct{ on atomic.Bool }
 
-// Set opens or closes it.
+// Set opens or closes the Switch.
 func (s *Switch) Set(open bool) { s.on.Store(open) }
 
-// Open reports whether it is open.
+// Open reports whether the Switch is open.
 func (s *Switch) Open() bool { return s.on.Load() }

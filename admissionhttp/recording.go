@@ -11,18 +11,19 @@ import (
 	"time"
 )
 
-// Recording writes what the process did in the seconds before it began to shed, for
-// go tool trace. At most one is written at a time and in Every.
+// Recording writes what the process did in the seconds before it began to shed load, for go tool
+// trace. At most one recording is written at a time and per Every.
 type Recording struct {
-	// Recorder is started and stopped by its owner. A process can have one.
+	// Recorder is started and stopped by its owner. A process can have one Recorder.
 	Recorder *trace.FlightRecorder
-	// Dir gets a file for each recording. The latest Keep stay.
+	// Dir gets a file for each recording. The latest Keep files stay.
 	Dir string
-	// To opens another place to write to, in place of Dir.
+	// To opens another destination, in place of Dir.
 	To func() (io.WriteCloser, error)
-	// Every is a minute unless said otherwise, Keep eight.
+	// Every is the least time between recordings. Zero means a minute.
 	Every time.Duration
-	Keep  int
+	// Keep is a number of files. Zero means eight.
+	Keep int
 }
 
 func (c *Recording) check() error {
@@ -44,8 +45,8 @@ func (c *Recording) every() time.Duration {
 	return c.Every
 }
 
-// start writes a recording on a goroutine of its own, which ends with it: it takes
-// longer than a refusal may.
+// start writes a recording on its own goroutine, which then ends: writing takes longer than a
+// refusal may.
 func (c *Recording) start(log *slog.Logger) {
 	go func() {
 		if err := c.Write(); err != nil && log != nil {

@@ -12,22 +12,22 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Refusal is the answer to a request that was not admitted, as RFC 9457 has it.
+// Refusal is the answer to a request that was not admitted, as problem details of RFC 9457.
 type Refusal struct {
 	// Status is 503 for a lack of capacity, 429 for one caller's quota, and 499 for
 	// a client that left while its request waited.
 	Status int
-	// Reason is that of the rejection in snake case, rejected for one without a
-	// reason, or cancelled.
+	// Reason is the reason of the rejection in snake case, "rejected" for a rejection without a
+	// known reason, or "cancelled".
 	Reason string
-	// RetryAfter is in whole seconds; zero sends none.
+	// RetryAfter is in whole seconds; zero sends no header.
 	RetryAfter          int
 	Type, Title, Detail string
 }
 
-// RefusalOf returns the answer to err, as Acquire returns it: a rejection, or the
-// error of the context that ended the wait. It reports false for any other error.
-// RetryAfter is measured and jittered.
+// RefusalOf returns the answer to err, an error of Acquire: a rejection, or the error of the
+// context that ended the wait. It reports false for any other error. RetryAfter is measured and
+// jittered.
 func RefusalOf(err error) (Refusal, bool) {
 	p, advice := pageOf(err)
 	if p == nil {
@@ -48,12 +48,11 @@ func RefusalOf(err error) (Refusal, bool) {
 //	}
 //	defer permit.Release()
 //
-// It reports whether err is a refusal, as RefusalOf; otherwise it writes nothing. Give it
-// the error of the limiter, not of the work: in the error of Limiter.Do a deadline may be
-// the work's own, and would be answered as a refusal. There, refuse only what is a
+// Refuse reports whether err is a refusal, like RefusalOf; for any other err it writes nothing.
+// Pass the error of the limiter, not of the work. In the error of Limiter.Do, a deadline may be the
+// work's own, and would be answered as a refusal. After Limiter.Do, refuse only a
 // *spillway.Rejection (errors.AsType).
-// The body of the request is left unread: it is drained if it is short, or the
-// connection is closed.
+// The body of the request is left unread: net/http drains a short body, or closes the connection.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) bool {
 	p, advice := pageOf(err)
 	if p == nil {
@@ -63,12 +62,12 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) bool {
 	return true
 }
 
-// page is a refusal, ready to be sent. It never changes: header values are shared
-// by all answers.
+// page is a refusal, ready to be sent. A page never changes: all its answers share its header
+// values.
 type page struct {
 	refusal        Refusal
 	retry          bool                // sends Retry-After
-	stops          bool                // this instance does: the client should find another one
+	stops          bool                // the instance is stopping: the client should find another one
 	rejection      *spillway.Rejection // for the log
 	reason, length []string
 	body           []byte
@@ -76,7 +75,7 @@ type page struct {
 
 const (
 	typeBase   = "https://iana.org/assignments/http-problem-types#"
-	statusGone = 499 // as logs have it: no answer is read
+	statusGone = 499 // as in logs: no client reads the answer
 )
 
 var (
@@ -95,7 +94,7 @@ var capacity = Refusal{
 	Title: "Temporarily reduced capacity", Detail: "The service has no capacity left for this request. It was not started.",
 }
 
-// reasonSlots is more than there are reasons.
+// reasonSlots exceeds the number of reasons.
 const reasonSlots = 16
 
 func makePages() (all [reasonSlots]*page) {
@@ -120,7 +119,7 @@ func makePages() (all [reasonSlots]*page) {
 
 func newPage(reason string, f Refusal) *page {
 	f.Reason = reason
-	body, _ := json.Marshal(struct { // strings and numbers: it cannot fail
+	body, _ := json.Marshal(struct { // strings and numbers: Marshal cannot fail
 		Type   string `json:"type"`
 		Title  string `json:"title"`
 		Status int    `json:"status"`
@@ -133,7 +132,7 @@ func newPage(reason string, f Refusal) *page {
 	}
 }
 
-// pageOf returns the answer to err and its advice, or nil if err is no refusal.
+// pageOf returns the answer to err and its Retry-After advice, or nil if err is no refusal.
 func pageOf(err error) (*page, time.Duration) {
 	rej, ok := err.(*spillway.Rejection)
 	if !ok && err != nil {
@@ -156,10 +155,10 @@ func pageOf(err error) (*page, time.Duration) {
 	return nil, 0
 }
 
-// write answers r, by body if there is one.
+// write answers r, by body if body is not nil.
 func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body func(http.ResponseWriter, *http.Request, Refusal)) {
 	h := w.Header()
-	for _, name := range [...]string{"Content-Encoding", "Etag", "Last-Modified"} { // of the success that did not happen
+	for _, name := range [...]string{"Content-Encoding", "Etag", "Last-Modified"} { // set for a success not sent
 		delete(h, name)
 	}
 	h["Cache-Control"] = noStore
@@ -171,7 +170,7 @@ func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body fun
 	}
 	switch {
 	case p.stops && r.ProtoMajor <= 2, r.ProtoMajor == 1 && !drainable(w, r):
-		h["Connection"] = closing // of HTTP/2 net/http sends GOAWAY, and ends what it has begun
+		h["Connection"] = closing // in HTTP/2, net/http sends GOAWAY and finishes the requests in progress
 	}
 	if body != nil {
 		f := p.refusal
@@ -185,16 +184,15 @@ func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body fun
 	_, _ = w.Write(p.body) // a client that left is no error
 }
 
-// A refused body up to shortBody is read by net/http before it sends the answer, so
-// that the connection lives on; that may take drainTime.
+// net/http reads a refused body of up to shortBody before it sends the answer, to keep the
+// connection. The reading may take drainTime.
 const (
 	shortBody = 64 << 10
 	drainTime = time.Second
 )
 
-// drainable reports whether the connection can be kept though the body is unread.
-// A client that asked with Expect: 100-continue is not told to go on: net/http
-// closes.
+// drainable reports whether the connection can be kept with the body unread. For Expect:
+// 100-continue, the client is not told to continue, and net/http closes the connection.
 func drainable(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody:
@@ -202,8 +200,8 @@ func drainable(w http.ResponseWriter, r *http.Request) bool {
 	case r.ContentLength < 0 || r.ContentLength > shortBody:
 		return false
 	}
-	// Lasts until the next request of the connection. A writer that cannot do it is
-	// no connection.
+	// The read deadline lasts until the connection's next request. A writer without read deadlines
+	// is no connection.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime))
 	return true
 }
@@ -218,14 +216,14 @@ func makeSeconds() (all [longestAdvice/time.Second + 1][]string) {
 	return all
 }
 
-// wholeSeconds rounds up, from 1 to longestAdvice.
+// wholeSeconds rounds d up to whole seconds, from 1 to longestAdvice.
 func wholeSeconds(d time.Duration) int {
 	return int((min(max(d, 1), longestAdvice) + time.Second - 1) / time.Second)
 }
 
-// spread returns a time up to twice d, so that those who are refused together do not come
-// back together, nor leave a gap before the first of them. Where that ends at
-// longestAdvice, d is cut and not the jitter.
+// spread returns a random time up to twice d, so that clients refused together neither return
+// together nor leave a gap before the first return. Where twice d would exceed longestAdvice,
+// spread cuts d and not the jitter.
 func spread(d time.Duration) time.Duration {
 	return rand.N(2*min(d, longestAdvice/2) + 1)
 }

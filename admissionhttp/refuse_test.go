@@ -58,8 +58,8 @@ func TestWhatARefusalSays(t *testing.T) {
 	}
 }
 
-// A client that is refused because this instance stops leaves its connection. Over HTTP/2
-// it stayed, and sent all that came to the instance that stops.
+// A client that a stopping instance refuses must leave its connection. Over HTTP/2 the client once
+// stayed, and sent all its requests to the stopping instance.
 func TestAnInstanceThatStopsSendsItsClientsAway(t *testing.T) {
 	for major, want := range map[int]bool{1: true, 2: true, 3: false} { // in HTTP/3 the header would be malformed
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -108,7 +108,7 @@ func TestAnInstanceThatStopsSendsItsClientsAway(t *testing.T) {
 		if err := lim.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for n := 0; connections == 1; n++ { // HTTP/2 may say so a moment after the answer
+		for n := 0; connections == 1; n++ { // HTTP/2 may send GOAWAY a moment after the answer
 			if status := ask(); status != http.StatusServiceUnavailable {
 				t.Fatal(status)
 			}
@@ -119,8 +119,8 @@ func TestAnInstanceThatStopsSendsItsClientsAway(t *testing.T) {
 	}
 }
 
-// A budget that replicas share is used up, or its engine is away: nothing is wrong with
-// the caller, who was told 429.
+// When a budget shared by replicas is used up, or its engine is unreachable, the caller is not at
+// fault. The caller once got a 429.
 func TestABudgetIsNoQuotaOfTheCaller(t *testing.T) {
 	f, ok := admissionhttp.RefusalOf(&spillway.Rejection{Reason: spillway.Budget, Cause: "lease of orders"})
 	if !ok || f.Status != http.StatusServiceUnavailable || f.Reason != "budget" || strings.Contains(f.Detail, "orders") {
@@ -169,7 +169,7 @@ func TestABodyOfOnesOwn(t *testing.T) {
 	}
 }
 
-// refusing is a server that has no room, and whose handler would be a fault.
+// refusing returns a server without a free slot, whose handler must not run.
 func refusing(t *testing.T, h2 bool) *httptest.Server {
 	lim := one(t)
 	_, _ = lim.Acquire(t.Context())
@@ -178,8 +178,8 @@ func refusing(t *testing.T, h2 bool) *httptest.Server {
 	})), func(s *httptest.Server) { s.EnableHTTP2 = h2 })
 }
 
-// A refused request whose body has not come is answered at once, and the connection
-// lives on only where what is left of the body is known and short.
+// A refused request whose body has not arrived is answered at once. The connection is kept only if
+// the rest of the body is short and its length known.
 func TestTheBodyOfARefusedRequest(t *testing.T) {
 	s := refusing(t, false)
 	for name, c := range map[string]struct {
@@ -212,7 +212,7 @@ func TestTheBodyOfARefusedRequest(t *testing.T) {
 			if body, err := io.ReadAll(resp.Body); err != nil || !json.Valid(body) {
 				t.Errorf("%q %v", body, err)
 			}
-			if !c.closes { // the next request on the same connection is read as one
+			if !c.closes { // the next bytes on the connection are read as a request
 				_, _ = fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 				if resp, err = http.ReadResponse(in, nil); err != nil || resp.StatusCode != 503 {
 					t.Fatal(err)
@@ -237,7 +237,7 @@ func TestAShortBodyThatDoesNotComeDelaysNoAnswerForLong(t *testing.T) {
 	}
 }
 
-// endless is a body that never ends; it counts what is read of it.
+// endless is a body without an end, which counts the bytes read.
 type endless struct{ closed chan struct{} }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -276,8 +276,8 @@ func TestAnEndlessBodyIsRefusedInHTTP2(t *testing.T) {
 	}
 }
 
-// Admission comes before the body: a client that sends its body only when asked is
-// asked after its request was admitted.
+// Admission comes before the body: a client that waits for 100 Continue gets it after its request
+// was admitted.
 func TestABodyIsAskedForAfterAdmission(t *testing.T) {
 	lim, err := limiter.New(limiter.Config{})
 	if err != nil {

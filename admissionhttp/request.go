@@ -7,10 +7,10 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Probe reports whether r is a GET or HEAD of a path by which platforms ask for
-// health or metrics: /livez, /readyz, /healthz, /health, /startupz or /metrics. They
-// are never refused by default, so a client that can reach them may call them without a
-// bound: keep what is expensive off these paths, or on a listener of its own.
+// Probe reports whether r is a GET or HEAD of a path that platforms use for health or metrics:
+// /livez, /readyz, /healthz, /health, /startupz or /metrics. By default such requests are never
+// refused, so a client that can reach these paths may call them without a bound. Keep expensive
+// handlers off these paths, or on their own listener.
 func Probe(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -22,8 +22,8 @@ func Probe(r *http.Request) bool {
 	return false
 }
 
-// longestAccept is how much of what a client accepts is read. In HTTP/2 it can say a
-// megabyte of that with every request and send a few kilobytes.
+// longestAccept bounds how many bytes of Accept headers are read. In HTTP/2 a client can give a
+// megabyte of them with every request by sending a few kilobytes.
 const longestAccept = 1 << 10
 
 // announced reports whether r asks for a stream or another protocol.
@@ -43,8 +43,8 @@ func announced(r *http.Request) bool {
 	return false
 }
 
-// WithPriority returns h for requests of a priority: what a route says to a
-// middleware inside of it, and to every limiter that the work passes.
+// WithPriority returns h with priority p for its requests. A route uses it to set the priority for
+// a middleware inside of the route, and for every limiter that the work passes.
 func WithPriority(p spillway.Priority, h http.Handler) http.Handler {
 	present(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,9 +52,9 @@ func WithPriority(p spillway.Priority, h http.Handler) http.Handler {
 	})
 }
 
-// with calls serve with a copy of r that has ctx. What a router and a form write
-// into the copy is for those outside too: the pattern for their labels, and the
-// form for net/http, which removes its files.
+// with calls serve with a copy of r that has ctx. Values that a router and a form write into the
+// copy are also needed outside: the pattern for labels, and the form for net/http, which removes
+// its files.
 func with(ctx context.Context, r *http.Request, serve func(*http.Request)) {
 	inner := r.WithContext(ctx)
 	defer func() { r.Pattern, r.MultipartForm = inner.Pattern, inner.MultipartForm }()

@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// ask is a GET with headers, given as name and value in turn.
+// ask sends a GET with headers, given as name and value in turn.
 func ask(h http.Handler, ctx context.Context, headers ...string) *httptest.ResponseRecorder {
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx)
 	for i := 0; i < len(headers); i += 2 {
@@ -124,7 +124,7 @@ func TestARequestWithoutTimeLeftIsRefused(t *testing.T) {
 	}
 }
 
-// Neither a refusal nor a deadline of ours is done in a dry run, or while off.
+// In a dry run, and while the limiter is off, neither refusals nor deadlines take effect.
 func TestADryRunEnforcesNothing(t *testing.T) {
 	for _, mode := range []limiter.Mode{limiter.DryRun, limiter.Off, limiter.Enforce} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -299,8 +299,7 @@ func TestTheModeOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// A request that was copied for its context tells those outside what a router and a
-// form have written into the copy.
+// Code outside sees the values that a router and a form write into a copy of the request.
 func TestACopyOfTheRequestLosesNothing(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /upload/{id}", func(_ http.ResponseWriter, r *http.Request) {

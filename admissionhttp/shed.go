@@ -13,25 +13,25 @@ import (
 
 const (
 	defaultLogEvery = 10 * time.Second
-	// calm is how long nothing must be refused for shedding to be over.
+	// calm is the time without a refusal after which shedding is over.
 	calm = time.Second
-	// riseEvery is how long refusals go on until advice is twice as long; it takes
-	// twice that time for each further step.
+	// riseEvery is the time of refusals after which advice is twice as long. Each doubling of the
+	// time adds one more step to advice.
 	riseEvery = 5 * time.Second
 )
 
-// shedding follows refusals for lack of capacity, and for how long they have gone on.
+// shedding tracks refusals for lack of capacity, and how long they have gone on.
 type shedding struct {
 	base        time.Time
 	since, last atomic.Int64 // times of the first and the latest refusal; zero: none
 	recorded    atomic.Int64
 }
 
-// now is the time, above zero.
+// now returns the time since base, above zero.
 func (s *shedding) now() int64 { return int64(time.Since(s.base)) + 1 }
 
-// refused counts a refusal and returns for how long there have been some, and
-// whether this is the first.
+// refused records a refusal. It returns how long refusals have lasted, the time, and whether this
+// refusal is the first.
 func (s *shedding) refused() (lasts time.Duration, now int64, first bool) {
 	now = s.now()
 	last := s.last.Swap(now)
@@ -42,26 +42,26 @@ func (s *shedding) refused() (lasts time.Duration, now int64, first bool) {
 	return max(time.Duration(now-s.since.Load()), 0), now, false
 }
 
-// patience returns the advice after shedding has gone on for a while: longer, and
-// spread.
+// patience returns jittered advice, which grows with the time that shedding has lasted.
 func patience(advice, lasts time.Duration) time.Duration {
 	steps := bits.Len64(uint64(lasts / riseEvery))
 	return spread(min(max(advice, time.Second), longestAdvice) * time.Duration(1+steps))
 }
 
-// due reports whether it is time, at most once in every.
+// due reports whether every has passed since mark, and if so sets mark to now. Only one caller gets
+// true.
 func due(mark *atomic.Int64, now int64, every time.Duration) bool {
 	at := mark.Load()
 	return (at == 0 || now-at >= int64(every)) && mark.CompareAndSwap(at, now)
 }
 
-// counted tells log and recording of a refusal, and returns the advice for it.
+// counted reports a refusal to the log and the recording, and returns the advice for it in seconds.
 func (g *guard) counted(p *page, priority spillway.Priority, advice time.Duration) int {
 	if g.shed != nil {
 		g.shed.Rejected(priority, p.rejection)
 	}
 	if p.rejection.Reason == spillway.DeadlineTooClose && advice < time.Second {
-		return wholeSeconds(patience(advice, 0)) // little work is ahead of it: its caller gave too little time
+		return wholeSeconds(patience(advice, 0)) // little work is ahead of the request: its caller gave too little time
 	}
 	lasts, now, first := g.shedding.refused()
 	if first && g.recording != nil && due(&g.shedding.recorded, now, g.recording.every()) {
@@ -73,7 +73,7 @@ func (g *guard) counted(p *page, priority spillway.Priority, advice time.Duratio
 // refuse answers a request that was not admitted.
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, priority spillway.Priority, err error) {
 	p, advice := pageOf(err)
-	if p == nil { // such as a configuration of Keyed that is wrong
+	if p == nil { // not a refusal, such as a wrong configuration of Keyed
 		g.failed(err)
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 		return
@@ -88,7 +88,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, priority spillway
 	p.write(w, r, after, g.refusal)
 }
 
-// failed reports an error that is no refusal, once a LogEvery.
+// failed logs an error that is no refusal, at most once per LogEvery.
 func (g *guard) failed(err error) {
 	if g.logger != nil && due(&g.broken, g.shedding.now(), g.logEvery) {
 		g.logger.LogAttrs(context.Background(), slog.LevelError, "no limiter for a request", slog.Any("error", err))

@@ -22,8 +22,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// advised returns the mean of Retry-After over n refusals in a row, and how many
-// values there were.
+// advised returns the mean of Retry-After over n refusals in a row, and the number of distinct
+// values.
 func advised(t *testing.T, h http.Handler, n int) (mean float64, values int) {
 	t.Helper()
 	seen := map[int]bool{}
@@ -69,8 +69,8 @@ func TestAdviceRisesWhileRefusalsContinue(t *testing.T) {
 	})
 }
 
-// One caller without time that comes every second made the advice for all others ten
-// times as long, and had a recording written every minute.
+// One caller whose requests come every second without enough time once made the advice for all
+// others ten times as long, and caused a recording every minute.
 func TestADeadlineThatIsTooCloseIsNoShedding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
@@ -81,7 +81,7 @@ func TestADeadlineThatIsTooCloseIsNoShedding(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}))
 		for range 100 {
-			get(h, "/") // so that the limiter knows how long work takes
+			get(h, "/") // the limiter learns how long work takes
 		}
 		for i := range 1000 {
 			time.Sleep(900 * time.Millisecond)
@@ -133,7 +133,7 @@ func TestOneLineAPeriodAndNothingOfARequest(t *testing.T) {
 	})
 }
 
-// With a limiter of the middleware's own a dry run says what it would have refused.
+// With its own limiter, the middleware logs the refusals that a dry run would have made.
 func TestADryRunIsLogged(t *testing.T) {
 	t.Setenv(admissionhttp.ModeVariable, "dryrun")
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestADryRunIsLogged(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 				<-backend
 			}))
-		for range 2500 { // 10 s, two and a half times what the backend can do
+		for range 2500 { // 10 s at two and a half times the capacity of the backend
 			time.Sleep(4 * time.Millisecond)
 			go func() {
 				if w := ask(h, t.Context(), admissionhttp.HeaderDeadline, "1100"); w.Code != 200 {
@@ -177,7 +177,7 @@ func TestAKeyWithoutALimiterIsAnErrorOfTheServer(t *testing.T) {
 	}
 }
 
-// closer tells when it was closed, and what was written before.
+// closer reports when it was closed, and the bytes written before.
 type closer struct {
 	bytes.Buffer
 	closed chan *closer
@@ -185,12 +185,12 @@ type closer struct {
 
 func (c *closer) Close() error { c.closed <- c; return nil }
 
-// recorder is a started flight recorder. A process has one.
+// recorder returns a started flight recorder. A process has only one.
 func recorder(t *testing.T) *trace.FlightRecorder {
 	t.Helper()
 	r := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: time.Second})
 	if err := r.Start(); err != nil {
-		t.Skip(err) // the test binary itself is traced
+		t.Skip(err) // the test binary itself is being traced
 	}
 	t.Cleanup(r.Stop)
 	return r
@@ -253,8 +253,8 @@ func TestARecordingThatFailsSaysSo(t *testing.T) {
 	}
 }
 
-// While one caller alone asks for four times what there is room for, the requests of
-// others, who ask for less than their share, are served.
+// While one caller offers more than three times the capacity, the requests of other callers, which
+// stay below their share, are served.
 func TestOneCallerCannotTakeTheQueue(t *testing.T) {
 	served := func(fair bool) (mean float64) {
 		synctest.Test(t, func(t *testing.T) {
@@ -274,7 +274,8 @@ func TestOneCallerCannotTakeTheQueue(t *testing.T) {
 				}
 				c[1].Add(1)
 			}
-			// A hundred pieces of work a second can be done: 400 from one, 20 from each other.
+			// The capacity is a hundred requests a second. The arrival rates are 333, 20 and 20 a
+			// second.
 			for i := range 10_000 { // 10 s
 				time.Sleep(time.Millisecond)
 				for caller, every := range map[string]int{"hog": 3, "a": 50, "b": 50} {
@@ -298,7 +299,7 @@ func TestOneCallerCannotTakeTheQueue(t *testing.T) {
 	}
 	with, without := served(true), served(false)
 	t.Logf("served of callers within their share: %.3f, without fair shares %.3f", with, without)
-	if with < 0.9 || without > 0.7 { // 0.99 to 1, and 0.44 to 0.47
+	if with < 0.9 || without > 0.7 { // measured: 0.99 to 1, and 0.44 to 0.47
 		t.Errorf("with %.3f, without %.3f", with, without)
 	}
 }

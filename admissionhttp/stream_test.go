@@ -18,7 +18,7 @@ import (
 // paused is a handler that runs before, waits, and runs after.
 type paused struct {
 	before func(http.ResponseWriter, *http.Request)
-	at     chan limiter.Stats // what the limiter says while it waits
+	at     chan limiter.Stats // stats of the limiter while the handler waits
 	goOn   chan struct{}
 	lim    *limiter.Limiter
 }
@@ -92,7 +92,7 @@ func TestWhatIsAStreamHoldsNoSlot(t *testing.T) {
 	}
 }
 
-// An upgraded connection is one, whether it is hijacked in the handler or by a proxy.
+// An upgraded connection is a stream, whether the handler or a proxy hijacks it.
 func TestAnUpgradedConnectionHoldsNoSlot(t *testing.T) {
 	upgrade := func(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
 		conn, rw, err := w.(http.Hijacker).Hijack()
@@ -149,15 +149,14 @@ func TestAnUpgradedConnectionHoldsNoSlot(t *testing.T) {
 	}
 }
 
-// onlyHijacks is a writer of other middleware: of all that net/http's can do, it hands on
-// Hijack.
+// onlyHijacks is a writer of other middleware, which implements only Hijack beyond ResponseWriter.
 type onlyHijacks struct {
 	http.ResponseWriter
 	http.Hijacker
 }
 
-// A websocket behind middleware whose writer can hijack, and not flush or unwrap, was
-// answered 500: it found no Hijacker.
+// Behind middleware whose writer can hijack, but not flush or unwrap, a websocket once found no
+// Hijacker and was answered 500.
 func TestAWriterThatOnlyHijacksTakesAnUpgrade(t *testing.T) {
 	lim := one(t)
 	protected := middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -218,7 +217,7 @@ func TestEventsThroughAProxyHoldNoSlot(t *testing.T) {
 	close(goOn)
 }
 
-// The handler sees the interfaces that the server's writer has, and no other.
+// The handler sees exactly the interfaces of the server's writer.
 func TestTheWriterHasTheInterfacesOfTheOneBelow(t *testing.T) {
 	type set struct{ flush, hijack, readFrom, push, notify bool }
 	of := func(w http.ResponseWriter) (s set) {
@@ -262,13 +261,13 @@ func TestTheWriterHasTheInterfacesOfTheOneBelow(t *testing.T) {
 			t.Errorf("%s: %d, without %+v, with %+v, %v", name, status, without, with, fault)
 		}
 	}
-	// Writers of other middleware that hand on some of these.
+	// Writers of other middleware that implement some of these interfaces.
 	type (
 		f = http.Flusher
 		h = http.Hijacker
 		n = interface{ CloseNotify() <-chan bool }
 	)
-	var below struct { // nothing is called
+	var below struct { // no method is called
 		http.ResponseWriter
 		f
 		h
@@ -313,7 +312,7 @@ func TestTheWriterHasTheInterfacesOfTheOneBelow(t *testing.T) {
 			}
 		})).ServeHTTP(outer, httptest.NewRequest(http.MethodGet, "/", nil))
 	}
-	// A writer that hides all, and one that only unwraps.
+	// A writer that hides all interfaces, and a writer that only unwraps.
 	hides := struct{ http.ResponseWriter }{httptest.NewRecorder()}
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { with = of(w) })).ServeHTTP(hides, r)

@@ -14,10 +14,10 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// quiet sends what a server says about panics nowhere.
+// quiet discards a server's messages about panics.
 var quiet = log.New(io.Discard, "", 0)
 
-// serve is a server on the loopback, and a client of its own.
+// serve starts a server on the loopback, with its own client.
 func serve(t *testing.T, h http.Handler, change ...func(*httptest.Server)) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -34,7 +34,7 @@ func serve(t *testing.T, h http.Handler, change ...func(*httptest.Server)) *http
 	return s
 }
 
-// fetch returns the status, and 0 for an answer that was cut.
+// fetch returns the status, or 0 for a truncated answer.
 func fetch(t *testing.T, c *http.Client, url string) int {
 	t.Helper()
 	resp, err := c.Get(url)
@@ -48,7 +48,7 @@ func fetch(t *testing.T, c *http.Client, url string) int {
 	return resp.StatusCode
 }
 
-// ending is a handler that ends as its path says.
+// ending is a handler whose end is selected by the path.
 var ending = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/panic":
@@ -61,7 +61,7 @@ var ending = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	}
 })
 
-// survives asks for 300 bad ends and then for 50 good answers.
+// survives sends 300 requests that end badly, and then 50 that must succeed.
 func survives(t *testing.T, s *httptest.Server) {
 	t.Helper()
 	for i := range 300 {

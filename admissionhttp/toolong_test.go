@@ -10,8 +10,8 @@ import (
 	"github.com/spillway-go/spillway/admissionhttp"
 )
 
-// net/http's MaxBytesReader has the connection closed by a method that no other writer can
-// have. What the documentation advises closes it, and inside alone does not.
+// net/http's MaxBytesReader closes the connection by a method that no other writer can have. The
+// advice in the package comment closes the connection; MaxBytesReader inside alone does not.
 func TestABodyThatIsTooLongClosesItsConnectionWhereTheDocumentationSays(t *testing.T) {
 	const most, sent = 10, 1000
 	read := func(limited, says bool) http.Handler {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Allocations of one call on top of what its branches do, which here is nothing.
+// TestAllocs counts the allocations of a call whose branches do nothing.
 func TestAllocs(t *testing.T) {
 	if raceEnabled {
 		t.Skip("sync.Pool drops objects under the race detector")
@@ -44,8 +44,7 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// A failure costs the error with the branch's name and the list of who is
-// missing.
+// A failure allocates the error with the branch's name and the list of missing branches.
 func TestAllocsOfFailures(t *testing.T) {
 	if raceEnabled {
 		t.Skip("sync.Pool drops objects under the race detector")
@@ -58,7 +57,7 @@ func TestAllocsOfFailures(t *testing.T) {
 			if required {
 				second, want = Required("b", fails, add), 2
 				if mode == Parallel {
-					want++ // the cause of the losers' cancellation
+					want++ // the cause with which the other branches are cancelled
 				}
 			}
 			f, err := New(Config{Mode: mode, BorrowedContext: true}, Required("a", fine, add), second)

@@ -19,30 +19,29 @@ type branch[Req, Res any] struct {
 	within   time.Duration
 	hedge    *retrybudget.Budget // nil: not hedged
 
-	// run calls the branch and merges what it answered, in the caller, unless its
-	// context has ended by then: that is the first error.
+	// run calls the branch in the caller and merges its answer, unless its context has ended by
+	// then. ended is the context's error, err the branch's error.
 	run func(context.Context, Req, *Res) (ended, err error)
-	// slot makes the place of its answer: beside the caller.
+	// slot makes the place for the branch's answer when the branch runs on another goroutine.
 	slot func() slot[Req, Res]
 
 	times    *times
-	lateness *lateness // nil: required
+	lateness *lateness // nil for a required branch
 }
 
 // slot holds the answer of one branch of one call until it is merged.
 type slot[Req, Res any] interface {
-	// attempt runs the branch and settles it. It returns with the frame locked.
+	// attempt runs the branch and settles the attempt. It returns with the frame locked.
 	attempt(fr *frame[Req, Res], i int, ctx context.Context, began time.Duration, second bool)
 	merge(*Res)
 	clear()
 }
 
-// Required is a branch that the answer cannot do without: its failure is the
-// failure of the call. It is started whenever time is left, whatever earlier calls
-// took. run fetches; it should end when its context does. merge
-// adds what run returned to the answer, on the caller's goroutine, once, after
-// all branches have ended, or right after this one when it ran in the caller; it
-// must not keep the pointer.
+// Required is a branch that the answer needs: when the branch fails, the call fails. Do starts a
+// required branch whenever time is left, no matter how long earlier calls took. run fetches the
+// branch's part of the answer and should end when its context ends. merge adds run's value to the
+// answer. Do calls merge at most once, on the caller's goroutine: after every branch has ended or
+// was given up, or, in sequential calls, right after run. merge must not keep the pointer.
 func Required[Req, Res, T any](name string, run func(context.Context, Req) (T, error), merge func(*Res, T)) Branch[Req, Res] {
 	if run == nil || merge == nil {
 		return Branch[Req, Res]{branch[Req, Res]{name: name, required: true}} // New complains
@@ -61,42 +60,39 @@ func Required[Req, Res, T any](name string, run func(context.Context, Req) (T, e
 	}}
 }
 
-// Optional is a branch whose failure only leaves the answer partial. See
-// Required.
+// Optional is a branch whose failure only leaves the answer partial. See Required.
 //
-// It is not started when it would certainly be late: when the latest 64 calls or
-// more that had about as much time, within a factor of two, were late in a row, the
-// last of them less than five seconds ago, or twenty times what they had if that is
-// more. One in sixteen of the calls that this speaks against starts it all the same.
-// What other calls took does not matter, nor what failed otherwise.
+// Do does not start an optional branch that would certainly be late. The evidence is at least
+// 64 late calls in a row among calls with about the same remaining time, within a factor of two.
+// The evidence expires five seconds after the last late call, or after twenty times that call's
+// remaining time if longer. One in sixteen of the calls ruled out by the evidence starts the branch
+// anyway. Calls with other remaining times do not matter, nor do failures other than lateness.
 func Optional[Req, Res, T any](name string, run func(context.Context, Req) (T, error), merge func(*Res, T)) Branch[Req, Res] {
 	b := Required(name, run, merge)
 	b.spec.required = false
 	return b
 }
 
-// Within returns the branch with a deadline of its own, d after it was started,
-// or that of the caller if it is sooner: what ran before it in the same goroutine
-// takes nothing from it, and a second attempt adds nothing. Beside the caller, a
-// branch that ignores its deadline is given up all the same.
+// Within returns the branch with its own deadline: d after the branch starts, or the caller's
+// deadline if sooner. Earlier branches on the same goroutine take nothing from d, and a second
+// attempt adds nothing to d. Do gives up a branch that ignores its deadline if the branch runs on
+// another goroutine.
 func (b Branch[Req, Res]) Within(d time.Duration) Branch[Req, Res] {
 	b.spec.within = d
 	return b
 }
 
-// Hedged returns the branch with a second attempt beside the first when that
-// takes longer than all but a few did lately: longer than the 95th percentile,
-// or a higher one when the budget earns less than that. The first to succeed
-// wins, and only then is the other cancelled; when both fail, the first one's
-// error counts. The work must be idempotent.
+// Hedged returns the branch with a second attempt, which starts when the first takes longer than
+// nearly all recent attempts: longer than the 95th percentile, or a higher one if the budget earns
+// less than 5 %. The first attempt to succeed wins, and only then is the other cancelled. When both
+// fail, the first attempt's error counts. The work must be idempotent.
 //
-// Each second attempt costs a token of the budget, which the branch's successes
-// refill, and one of the goroutines' budget. A nil budget stands for one of its
-// own that earns three for two hundred successes. Without a token, while a limiter
-// rejects (Config.Limiter, or one that a branch asked) and for a second
-// afterwards, and for calls under WithoutHedging, there is only the first
-// attempt. A branch that runs in the caller for lack of a goroutine is not
-// hedged.
+// Each second attempt costs a token of budget, which the branch's successes refill, and a token of
+// Config.Budget. A nil budget stands for a private one that earns three tokens per two hundred
+// successes. Do makes no second attempt without both tokens, for calls under WithoutHedging, and
+// while a limiter rejects (Config.Limiter, or one that a branch uses) and for a second afterwards.
+// A branch that runs in the caller for lack of a goroutine is hedged only if a goroutine is free
+// when the second attempt is due.
 func (b Branch[Req, Res]) Hedged(budget *retrybudget.Budget) Branch[Req, Res] {
 	if budget == nil {
 		budget, _ = retrybudget.New(retrybudget.Config{Ratio: 0.015})
@@ -117,17 +113,18 @@ func guard[Req, T any](ctx context.Context, req Req, run func(context.Context, R
 	return run(ctx, req)
 }
 
-// ending is how an attempt ended, and what its error and its context say of that. Both
-// may be of the user's making, so they are asked without the lock of the frame.
+// ending describes how an attempt ended, by its error and its context. Both may be user code, so
+// ask calls their methods without the frame's lock.
 type ending struct {
 	err      error
-	rejected bool  // a limiter has refused it
-	over     error // of its context
-	heard    bool  // err says the same
-	alone    bool  // its own deadline has ended it, not the caller's context
+	rejected bool  // a limiter rejected the attempt
+	over     error // error of the attempt's context
+	heard    bool  // err matches over
+	alone    bool  // the attempt's own deadline ended its context, not the caller's context
 }
 
-// ask asks them. A panic of an error's method is one of its branch.
+// ask fills in the other fields from err and the contexts. A panic in an error's method is a panic
+// of the branch.
 func (e *ending) ask(ctx, callers context.Context) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -152,7 +149,7 @@ type typed[Req, Res, T any] struct {
 func (s *typed[Req, Res, T]) attempt(fr *frame[Req, Res], i int, ctx context.Context, began time.Duration, second bool) {
 	ended := false
 	defer func() {
-		if !ended { // runtime.Goexit: nothing after this runs on this goroutine
+		if !ended { // runtime.Goexit: only deferred functions still run on this goroutine
 			fr.mu.Lock()
 			fr.vanished(i)
 		}

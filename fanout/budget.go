@@ -6,11 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Budget bounds how many goroutines run branches or elements beside their
-// callers. Share one between values to bound them together. No call waits for a
-// token: without one, the work runs in the caller, so that nested calls neither
-// explode nor deadlock. It is safe for concurrent use. Create it with NewBudget;
-// New and Map refuse the zero Budget.
+// Budget bounds the number of goroutines that run branches or elements beside their callers. Share
+// a Budget between several Fanouts and Maps to bound them together. No call waits for a token:
+// without a token, the work runs in the caller, so nested calls neither explode nor deadlock. A
+// Budget is safe for concurrent use. Create it with NewBudget; New and Map reject the zero Budget.
 type Budget struct {
 	size int64
 	used atomic.Int64
@@ -21,8 +20,8 @@ const (
 	maxBudget     = 1 << 30
 )
 
-// NewBudget returns a budget of n goroutines. Zero means 256 for each processor
-// (GOMAXPROCS): enough that branches which wait do so at once, and some MB.
+// NewBudget returns a budget of n goroutines. Zero means 256 per processor (GOMAXPROCS): enough for
+// waiting branches to wait concurrently, at a cost of some MB.
 func NewBudget(n int) (*Budget, error) {
 	if n < 0 || n > maxBudget {
 		return nil, fmt.Errorf("fanout: a budget of %d goroutines: use 1 to %d (zero means %d for each processor)", n, maxBudget, budgetPerProc)
@@ -33,18 +32,18 @@ func NewBudget(n int) (*Budget, error) {
 	return &Budget{size: int64(n)}, nil
 }
 
-// Size returns how many goroutines there may be.
+// Size returns the maximum number of goroutines.
 func (b *Budget) Size() int { return int(b.size) }
 
-// InUse returns how many there are.
+// InUse returns the number of goroutines in use now.
 func (b *Budget) InUse() int { return int(b.used.Load()) }
 
 const useNewBudget = "the Budget is a zero value: use NewBudget"
 
-// unmade reports a Budget that NewBudget did not make. Nil is none at all.
+// unmade reports a Budget that NewBudget did not make. A nil Budget is fine.
 func (b *Budget) unmade() bool { return b != nil && b.size == 0 }
 
-// take takes a token, if there is one.
+// take takes a token if one is free, and reports whether it did.
 func (b *Budget) take() bool {
 	for {
 		used := b.used.Load()

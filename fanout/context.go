@@ -6,30 +6,29 @@ import (
 	"time"
 )
 
-// callContext is the context of a parallel call's branches. It is cancelled with
-// a cause, as by context.WithCancelCause, but is no more than its parent and a
-// word until a branch asks for more than its error or its deadline: many never
-// do.
+// callContext is the context of a parallel call's branches. It is cancelled with a cause, as by
+// context.WithCancelCause. It consists of its parent and one word until a branch calls Done or
+// Value; many branches never do.
 //
-// Each call has a new one, because a branch may keep it, and what it keeps must
-// go on to mean that call. Nothing tells whether it did: to keep a context is to
-// copy two words, and a generation to check would have to be in them. Only the
-// author of the branches knows, and can say so by Config.BorrowedContext.
+// Each call has a new callContext, because a branch may keep its context, and a kept context must
+// continue to belong to its call. The package cannot detect a kept context: keeping means copying
+// the interface's two words, and a generation number would have to be in these words. Only the
+// author of the branches knows, and can declare it with Config.BorrowedContext.
 type callContext struct {
 	parent context.Context
-	state  atomic.Pointer[callState] // nil: not asked for yet, and only the parent can have ended it
+	state  atomic.Pointer[callState] // nil: no real context yet, and only the parent can have ended the context
 }
 
 type callState struct {
-	real   context.Context // what it stands for, once it is asked for
+	real   context.Context // the cancellable context; nil until a branch calls Done or Value
 	cancel context.CancelCauseFunc
-	cause  error // why it has ended, if it was not asked for by then
+	cause  error // why the call ended, if it ended before real was made
 }
 
-// finished is the end of a call whose context was not asked for.
+// finished is the state of a call that was cancelled before its real context was made.
 var finished = &callState{cause: context.Canceled}
 
-// parents is the end of a call whose parent was seen to have ended first.
+// parents is the state of a call whose parent was seen to have ended before the call.
 var parents = &callState{}
 
 func (c *callContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
@@ -39,7 +38,8 @@ func (c *callContext) Err() error {
 		switch s := c.state.Load(); {
 		case s == nil:
 			err := c.parent.Err()
-			// A branch that has seen it may not see another one: the call may be about to end.
+			// A branch that saw the parent's error must not see another error: the call may be
+			// about to end.
 			if err == nil || c.state.CompareAndSwap(nil, parents) {
 				return err
 			}
@@ -66,7 +66,7 @@ func (c *callContext) real() context.Context {
 			return s.real
 		}
 		parent, ended := c.parent, s != nil && s != parents
-		if ended { // what ends the parent now comes too late
+		if ended { // a later end of the parent must not change the cause
 			parent = context.WithoutCancel(parent)
 		}
 		ctx, cancel := context.WithCancelCause(parent)
@@ -80,7 +80,7 @@ func (c *callContext) real() context.Context {
 	}
 }
 
-// end cancels the context. The first cause stays, also that of the parent.
+// end cancels the context. The first cause stays, even if the parent set it.
 func (c *callContext) end(cause error) {
 	for {
 		s := c.state.Load()
@@ -101,7 +101,7 @@ func (c *callContext) end(cause error) {
 	}
 }
 
-// unused reports that no more was asked for than errors and deadlines.
+// unused reports that branches used no more than Err and Deadline.
 func (c *callContext) unused() bool {
 	s := c.state.Load()
 	return s == nil || s.real == nil
@@ -109,8 +109,8 @@ func (c *callContext) unused() bool {
 
 type noHedging struct{}
 
-// WithoutHedging returns a context under which nothing is hedged, for a caller
-// that knows of an overload before this package sees it.
+// WithoutHedging returns a context under which Do makes no second attempts, for a caller that
+// detects an overload before this package does.
 func WithoutHedging(ctx context.Context) context.Context {
 	return context.WithValue(ctx, noHedging{}, true)
 }

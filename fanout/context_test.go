@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A branch may keep its context for as long as it likes: whatever later calls do,
-// it goes on to mean the call that it came from.
+// A branch may keep its context for any time: whatever later calls do, the context continues to
+// belong to its own call.
 func TestAContextThatABranchKeptMeansItsOwnCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept []context.Context
@@ -28,7 +28,7 @@ func TestAContextThatABranchKeptMeansItsOwnCall(t *testing.T) {
 		}
 		synctest.Wait()
 		for id, ctx := range kept {
-			early := ctx.Err() // before anybody has asked for more
+			early := ctx.Err() // before any other method of ctx was called
 			select {
 			case <-ctx.Done():
 			default:
@@ -65,8 +65,7 @@ func TestAnEndedContextStaysAsItEnded(t *testing.T) {
 	})
 }
 
-// racing is a parent that ends while it is asked for its error, after the answer
-// was no.
+// racing is a parent that ends during its first Err call, which returns nil.
 type racing struct {
 	context.Context
 	ended   bool
@@ -82,8 +81,8 @@ func (r *racing) Err() error {
 	return nil
 }
 
-// A branch saw its caller's deadline pass while the call ended, and a moment later
-// the end of the call: two errors of one context.
+// A branch saw its caller's deadline pass while the call ended. A moment later the branch saw the
+// end of the call: two errors of one context.
 func TestAContextKeepsTheErrorThatABranchSaw(t *testing.T) {
 	c := &callContext{}
 	var seen error

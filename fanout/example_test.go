@@ -32,8 +32,7 @@ func inDatabase(context.Context, Query) ([]string, error) { return []string{"ann
 func inCache(context.Context, Query) ([]string, error) { return nil, errors.New("connection refused") }
 
 func Example() {
-	// Make it once: it learns from every call, so it should live as long as the
-	// program.
+	// Make the Fanout once and keep it for the life of the program: it learns from every call.
 	lookup, err := fanout.New(fanout.Config{Name: "users"},
 		fanout.Required("database", inDatabase, (*Answer).Add),
 		fanout.Optional("cache", inCache, (*Answer).Add).Within(20*time.Millisecond),
@@ -56,7 +55,7 @@ func Example() {
 	// without cache because: connection refused
 }
 
-// Branches may answer in different types; each has its own way into the answer.
+// Branches may return different types; each branch has its own merge function.
 func ExampleRequired() {
 	type page struct {
 		name   string
@@ -78,7 +77,7 @@ func ExampleRequired() {
 	// Output: user 7 3 false <nil>
 }
 
-// A branch that is slow now and then and may be asked twice.
+// A branch that is slow now and then and is idempotent can be hedged.
 func ExampleBranch_Hedged() {
 	f, err := fanout.New(fanout.Config{},
 		fanout.Required("replica", inDatabase, (*Answer).Add).Hedged(nil),
@@ -100,7 +99,7 @@ func ExampleMap() {
 	// Output: [1 2 3] <nil>
 }
 
-// What worked is kept, and each failure says which element it was.
+// CollectAll keeps the results of successful elements, and each error has the index of its element.
 func ExampleMap_collectAll() {
 	half := func(_ context.Context, n int) (int, error) {
 		if n%2 != 0 {

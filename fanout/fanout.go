@@ -1,5 +1,5 @@
-// Package fanout answers one request from several sources at once: some it
-// cannot do without, others it would like to have.
+// Package fanout answers one request from several sources at once: required ones, without which
+// there is no answer, and optional ones.
 //
 //	lookup, err := fanout.New(fanout.Config{Name: "clinicians"},
 //		fanout.Required("database", database.Find, (*Answer).Merge),
@@ -10,14 +10,14 @@
 //	}
 //
 //	got, err := lookup.Do(ctx, query)
-//	// err: the database failed, and says so. got.Missing: what the answer lacks, and why.
+//	// err: the error of the database. got.Missing: the branches without an answer, and why.
 //
-// A Fanout lives as long as the program, because it learns: whether its branches
-// are faster one after the other or at once, how long each takes, and with how
-// little time an optional one has lately been late.
+// Keep a Fanout for the life of the program, because it learns: whether its branches are faster
+// sequentially or in parallel, how long each branch takes, and with how little remaining time an
+// optional branch was recently late.
 //
-// Map does one thing to every element of a slice, a bounded number at a time.
-// Group lets callers that want the same thing at the same time share the work.
+// Map calls one function for every element of a slice, with bounded concurrency. Group lets
+// concurrent callers with the same key share the work.
 package fanout
 
 import (
@@ -32,46 +32,45 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Config says how a Fanout works. The zero value works.
+// Config configures a Fanout. The zero value works.
 type Config struct {
 	// Name labels this value in errors of New and in Stats.
 	Name string
 
-	// Mode is Auto unless said otherwise.
+	// Mode selects where branches run. The zero value is Auto.
 	Mode Mode
 
-	// Budget bounds the goroutines that run branches beside their callers, over
-	// all values that share it. Nil means a budget of its own, of the default
-	// size of NewBudget. A branch without a token runs in the caller.
+	// Budget bounds the goroutines that run branches beside their callers, over all Fanouts and
+	// Maps that share the Budget. Nil means a private Budget of NewBudget's default size. A branch
+	// without a token runs in the caller.
 	Budget *Budget
 
-	// Limiter, if set, must admit each of these goroutines too. It is only ever
-	// asked by TryAcquire, so that no caller waits for it while holding a slot of
-	// another, and a goroutine is no latency sample for it. While it refuses, nothing is
+	// Limiter, if set, must also admit each goroutine that runs branches beside its caller. Do only
+	// uses TryAcquire, so no caller waits for this limiter while holding a slot of another. A
+	// goroutine is no latency sample for this limiter. While the limiter rejects, nothing is
 	// hedged.
 	Limiter *limiter.Limiter
 
-	// BorrowedContext says that no branch keeps its context after it has
-	// returned, not even in a context derived from it or in a goroutine. Then
-	// contexts are reused, and a parallel call allocates nothing; otherwise each
-	// has one of its own, the call's only allocation, of 24 bytes. Nothing but
-	// your word can spare it: that a context is kept leaves no trace, and if it were
-	// used again the branch would see another call's deadline, values and end.
+	// BorrowedContext declares that no branch keeps its context after it has returned, not even in
+	// a derived context or in a goroutine. Contexts are then reused, and a parallel call allocates
+	// nothing. Otherwise each parallel call has its own context, its only allocation, of 24 bytes.
+	// The package cannot detect a kept context: if the declaration is false, a branch sees another
+	// call's deadline, values and end.
 	BorrowedContext bool
 
-	// OnLate is told how a branch ended that the caller no longer waited for, on
-	// that branch's goroutine. A late panic is a *spillway.PanicError; it never
-	// ends the process. Nil means that only Stats counts them.
+	// OnLate receives the outcome of each branch that ends after the caller stopped waiting for it,
+	// on the branch's goroutine. A late panic is a *spillway.PanicError and never ends the process.
+	// If OnLate is nil, only Stats counts late branches.
 	OnLate func(*BranchError)
 }
 
-// Mode says where branches run.
+// Mode selects where branches run.
 type Mode uint8
 
 const (
-	Auto       Mode = iota // whichever measured faster lately, at first Parallel
+	Auto       Mode = iota // the mode that was recently measured as faster; at first Parallel
 	Sequential             // one after the other, in the caller
-	Parallel               // each on a goroutine beside the caller, as far as the budget goes
+	Parallel               // on goroutines beside the caller, as far as the budget allows
 )
 
 // String returns "auto", "sequential" or "parallel".
@@ -87,11 +86,10 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode(%d)", uint8(m))
 }
 
-// Fanout runs the same branches for every request. It is safe for concurrent
-// use, and none of its goroutines outlives the branch it runs. Create it with New:
-// Do of another one returns an error that says so. It must not be
-// copied. Under testing/synctest a value belongs to the bubble that first used
-// it: make one in each test.
+// Fanout runs the same branches for every request. It is safe for concurrent use, and none of its
+// goroutines outlives the branch that it runs. Create a Fanout with New: Do of a zero Fanout
+// returns an error. A Fanout must not be copied. Under testing/synctest a Fanout
+// belongs to the bubble that first used it: make one in each test.
 type Fanout[Req, Res any] struct {
 	cfg      Config
 	branches []branch[Req, Res] // the required ones first
@@ -102,20 +100,19 @@ type Fanout[Req, Res any] struct {
 	base     time.Time
 	frames   sync.Pool
 
-	calls  atomic.Uint64 // also says which calls are measured
+	calls  atomic.Uint64 // number of calls; selects which calls are measured
 	learn  learner
-	shed   atomic.Int64 // until when nothing is hedged, since base
-	procs  atomic.Int32 // GOMAXPROCS, read now and then: it takes a lock
+	shed   atomic.Int64 // until when hedging is paused, since base
+	procs  atomic.Int32 // GOMAXPROCS, read every 64 calls: reading takes a lock
 	counts counts
 }
 
-// Result is what a call brought together.
+// Result is the merged answer of a call.
 type Result[Res any] struct {
-	// Value holds what the branches answered. It is the zero value when the call
-	// failed.
+	// Value holds the merged answers of the branches. It is the zero value when the call failed.
 	Value Res
-	// Missing names the branches without an answer, and why; nil when the
-	// answer is whole. When the call failed it lists the failures known by then.
+	// Missing lists the branches without an answer, and why. It is nil when the answer is complete.
+	// When the call failed, Missing lists the failures known by then.
 	Missing []BranchError
 }
 
@@ -134,11 +131,11 @@ func (r Result[Res]) MissingNames() []string {
 
 // BranchError is the error of one branch.
 type BranchError struct {
-	Branch string // its name
-	// Err is what the branch returned; a *spillway.PanicError when it panicked; a
-	// *spillway.Rejection when it is optional and was not started, as Optional
-	// says; the error of the context when that ended first. Nil for OnLate when the
-	// branch answered after all.
+	Branch string // name of the branch
+	// Err is the error that the branch returned. It is a *spillway.PanicError when the branch
+	// panicked, a *spillway.Rejection when an optional branch was not started (see Optional), and
+	// the context's error when the context ended first. OnLate gets a nil Err when the branch
+	// answered after all.
 	Err error
 }
 
@@ -152,9 +149,8 @@ func (e *BranchError) Error() string {
 // Unwrap returns Err.
 func (e *BranchError) Unwrap() error { return e.Err }
 
-// New returns a Fanout over the given branches. Required ones are started first,
-// then optional ones, each in the order given; their answers are merged in that
-// order too. The error says what is wrong.
+// New returns a Fanout over the given branches. Required branches start first, then optional ones,
+// each in the order given. Answers are merged in the same order. The error says what is wrong.
 func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, Res], error) {
 	if cfg.Mode > Parallel {
 		return nil, fmt.Errorf("fanout %q: unknown mode %d: use Auto, Sequential or Parallel", cfg.Name, cfg.Mode)
@@ -209,35 +205,34 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 	return f, nil
 }
 
-// errUnmade is also that of a nil Fanout, which is what New returns with an error.
+// errUnmade is Do's error for a Fanout that New did not make, and for the nil Fanout that New
+// returns with an error.
 var errUnmade = errors.New("fanout: this Fanout was not made: use New, and look at its error")
 
-// Do runs the branches for req and merges what they answer.
+// Do runs the branches for req and merges their answers.
 //
-// The error is nil when every required branch has answered; what else is missing
-// is named in the result. When a required branch fails, Do cancels the others,
-// with the *BranchError as their context's cause, and returns that error without
-// waiting for them. When the deadline of ctx passes before all required branches have
-// answered, the error is the *BranchError of the first of these that has not, and wraps
-// context.DeadlineExceeded; a deadline that passes later makes the result partial.
-// When ctx is cancelled before all branches have answered, the error is
-// context.Canceled itself. With a ctx that has ended already nothing is started, and the
-// error is that of ctx.
+// The error is nil when every required branch has answered; the result then names the missing
+// optional branches. When a required branch fails, Do cancels the other branches, with the
+// *BranchError as their context's cause, and returns that error without waiting for them. When
+// ctx's deadline passes before all required branches have answered, Do returns the *BranchError of
+// the first required branch without an answer, which wraps context.DeadlineExceeded. A deadline
+// that passes later makes the result partial. When ctx is cancelled before all branches have
+// answered, Do returns context.Canceled itself. If ctx has already ended, Do starts nothing and
+// returns ctx.Err().
 //
-// Panics of a branch are errors of that branch. A branch that calls
-// runtime.Goexit ends the caller's goroutine as well, whatever it runs on.
+// A panic of a branch is an error of that branch. A branch that calls runtime.Goexit ends the
+// caller's goroutine as well, on whichever goroutine the branch runs.
 //
-// A branch that outlasts its context is missing, with the error of the context,
-// whatever it returns afterwards: OnLate is told. So the result is the same whether
-// it runs beside the caller, which then returns without it, or in the caller.
+// A branch that outlasts its context is missing, with the context's error; only OnLate receives
+// what the branch returns afterwards. The result is therefore the same whether the branch runs in
+// the caller or on another goroutine; in the latter case Do returns without waiting for the branch.
 //
-// Do never waits for a branch that runs beside it and ignores its context. That
-// branch must not write to anything reachable from req, which the caller may use
-// again; what it returns is dropped. A caller that runs a branch itself returns
-// only after it: in Sequential, when the budget is spent, and in Auto when that was
-// faster: one after the other, or, in calls of less than 200 µs,
-// one of those that run at once. Where a branch may hang for ever, use Parallel
-// and a budget that suffices.
+// Do never waits for a branch that runs on another goroutine and ignores its context. Such a branch
+// must not write to anything reachable from req, because the caller may reuse req; the branch's
+// answer is dropped. A caller that runs a branch itself returns only after the branch. The caller
+// runs branches in Sequential, when the budget is spent, and in Auto when measured as faster:
+// either all branches, one after the other, or, in calls of less than 200 µs, some of the parallel
+// branches. If a branch may hang forever, use Parallel and a sufficient budget.
 func (f *Fanout[Req, Res]) Do(ctx context.Context, req Req) (Result[Res], error) {
 	if f == nil || f.branches == nil {
 		return Result[Res]{}, errUnmade
@@ -266,12 +261,12 @@ func (f *Fanout[Req, Res]) Do(ctx context.Context, req Req) (Result[Res], error)
 	return res, err
 }
 
-// choose says how call n is to run, and whether it is measured.
+// choose returns the mode of call n, and whether the call is measured.
 func (f *Fanout[Req, Res]) choose(n uint64) (mode uint32, measured bool) {
 	switch {
 	case f.cfg.Mode == Sequential:
 		return inSequence, f.learn.due(n)
-	case f.hedged: // a hedge needs a caller that is free to take it
+	case f.hedged: // the caller must be free to return the answer of a hedge
 		return inParallel, true
 	case f.cfg.Mode == Parallel:
 		return inParallel, f.learn.due(n)
@@ -279,7 +274,7 @@ func (f *Fanout[Req, Res]) choose(n uint64) (mode uint32, measured bool) {
 	return f.learn.choose(n)
 }
 
-// learned is told of each measured call that succeeded.
+// learned records a measured call that succeeded.
 func (f *Fanout[Req, Res]) learned(parallel bool, wall, sum, longest time.Duration) {
 	if f.cfg.Mode == Auto && !f.hedged {
 		f.learn.learn(parallel, wall, sum, longest)
@@ -288,5 +283,5 @@ func (f *Fanout[Req, Res]) learned(parallel bool, wall, sum, longest time.Durati
 	f.learn.pace(wall, measureEvery)
 }
 
-// now is the time since New: one reading of the monotonic clock.
+// now returns the time since New: one reading of the monotonic clock.
 func (f *Fanout[Req, Res]) now() time.Duration { return time.Since(f.base) }

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// The contestants: branches one after the other, a WaitGroup by hand, and ours
-// in each mode. Neither of the first two cancels, names its errors, or survives a
-// panic. Run with -cpu and a benchstat of your own:
+// BenchmarkDo compares branches run sequentially, a hand-written WaitGroup, and this package in
+// each mode. The first two neither cancel, nor name their errors, nor survive a panic. Run with
+// -cpu and benchstat:
 //
 //	go test -run '^$' -bench Do -count 6 ./fanout | benchstat -col /by -
 
-// burn computes for about the given time, whatever else runs.
+// burn computes for the given number of rounds, whatever else runs.
 func burn(rounds int) (x uint64) {
 	x = 1
 	for range rounds {
@@ -100,7 +100,7 @@ func BenchmarkDo(b *testing.B) {
 
 func add(sum *uint64, v uint64) { *sum += v }
 
-// same is a Fanout of n branches that do the same.
+// same returns a Fanout of n equal branches.
 func same(tb testing.TB, cfg Config, n int, run func(context.Context, int) (uint64, error)) *Fanout[int, uint64] {
 	tb.Helper()
 	var branches []Branch[int, uint64]
@@ -114,8 +114,8 @@ func same(tb testing.TB, cfg Config, n int, run func(context.Context, int) (uint
 	return f
 }
 
-// Branches that wait by yielding, as those do that hand their work to another
-// goroutine: what a call in parallel costs beside a WaitGroup by hand.
+// BenchmarkYielding compares parallel calls with a hand-written WaitGroup. The branches wait by
+// yielding, like branches that hand their work to another goroutine.
 func BenchmarkYielding(b *testing.B) {
 	ctx := context.Background()
 	for _, d := range []time.Duration{time.Microsecond, 5 * time.Microsecond} {

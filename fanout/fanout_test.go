@@ -39,7 +39,7 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// It used to be a nil dereference, in the middle of a request.
+// Do of such a Fanout was a nil dereference, in the middle of a request.
 func TestZeroValuesSayWhatToCall(t *testing.T) {
 	fine := func(context.Context, int) (uint64, error) { return 1, nil }
 	_, budgetOfNew := New(Config{Budget: new(Budget)}, Required("a", fine, add))
@@ -82,8 +82,8 @@ func TestNothingIsStartedUnderAContextThatHasEnded(t *testing.T) {
 	}
 }
 
-// Everything at once, for the race detector: callers that share a value whose
-// branches fail, hang, panic, are hedged and run out of goroutines.
+// Callers share a Fanout whose branches fail, hang, panic, are hedged and run out of goroutines,
+// all at once, for the race detector.
 func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 	budget, _ := NewBudget(40)
 	calls := 100

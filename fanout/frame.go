@@ -9,55 +9,54 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// frame is the state of one call. Branches that run beside the caller write to
-// it under its lock and only while the call is open, so that a late one cannot
-// touch what the caller got. It is reused when its last user has left, unless a
-// branch was late.
+// frame is the state of one call. Branches beside the caller write to the frame under its lock and
+// only while the call is open, so a late branch cannot change the caller's result. The frame is
+// reused when its last user has left, unless a branch was late.
 //
-// A helper is a goroutine that works for whatever call has the frame when it
-// begins, or for none. One that has no chance to begin, because the others have
-// done it all, so costs the next call nothing: it is there already.
+// A helper is a goroutine that runs branches. A helper works for the call that has the frame when
+// the helper begins, or for no call. When other goroutines run all branches before a helper begins,
+// the helper is already there for the next call, and costs that call nothing.
 type frame[Req, Res any] struct {
 	f      *Fanout[Req, Res]
-	res    Res             // what has been merged
+	res    Res             // merged answers
 	req    Req             // for the branches beside the caller
-	parent context.Context // the caller's
-	weight int             // of how many calls this one is measured; 0: the clock is not read
+	parent context.Context // the caller's context
+	weight int             // how many calls this measured call stands for; 0: the clock is not read
 	began  time.Duration
-	wake   chan struct{} // tells the caller to look
-	help   func()        // frame.helper, made once: a method value allocates
+	wake   chan struct{} // signals the caller to look at the frame
+	help   func()        // frame.helper, bound once: a method value allocates
 	timer  *time.Timer   // for branches that ignore their own deadlines
 
 	mu      sync.Mutex
 	ctx     *callContext
 	slots   []slot[Req, Res]
 	states  []state
-	permits []limiter.Permit // of the helpers, in no order
+	permits []limiter.Permit // the helpers' permits, in no order
 	pending int              // helpers that have not begun
-	others  bool             // some of them were started by an earlier call, with the profile labels of its caller
+	others  bool             // an earlier call started some pending helpers, with the profile labels of its caller
 	next    int              // the next branch to start
-	open    int              // branches that have not ended
-	refs    int              // users of the call: the caller, helpers that have begun, timers of hedges
-	fatal   int              // the required branch that failed first, or -1
-	failure error            // its
-	cut     error            // that of the caller's context, once it has ended the call
+	open    int              // branches not settled yet
+	refs    int              // users of the frame: the caller, helpers that have begun, timers of hedges
+	fatal   int              // index of the required branch that failed first, or -1
+	failure error            // error of the branch fatal
+	cut     error            // error of the caller's context, once that context has ended the call
 	busy    bool             // the caller runs branches itself
 	goexit  bool
-	closed  bool // no call is going on: the caller has what it gets
-	late    bool // and some branch was still running
+	closed  bool // no call is open: the caller has its result
+	late    bool // a branch was still running when the call closed
 }
 
 type state struct {
-	running int8 // attempts
+	running int8 // attempts in progress
 	settled bool
-	late    bool // given up while it ran
+	late    bool // given up while running
 	err     error
-	failure error                      // of the first of two attempts
-	took    time.Duration              // once settled
-	started time.Duration              // since the Fanout was made
-	left    time.Duration              // how much time it had then; zero: nobody looked
-	cancel  [2]context.CancelCauseFunc // of the attempts of a hedged branch
-	timer   *time.Timer                // starts the second
+	failure error                      // error of the first of two attempts
+	took    time.Duration              // duration, once settled
+	started time.Duration              // start, since the Fanout was made
+	left    time.Duration              // remaining time at the start; zero: not determined, or counted as late
+	cancel  [2]context.CancelCauseFunc // for the attempts of a hedged branch
+	timer   *time.Timer                // starts the second attempt
 }
 
 func newFrame[Req, Res any](f *Fanout[Req, Res]) *frame[Req, Res] {
@@ -69,7 +68,7 @@ func newFrame[Req, Res any](f *Fanout[Req, Res]) *frame[Req, Res] {
 	return fr
 }
 
-// recycle keeps the frame for another call. It is locked.
+// recycle keeps the frame for another call. The frame is locked.
 func (fr *frame[Req, Res]) recycle() {
 	var noReq Req
 	var noRes Res
@@ -91,12 +90,12 @@ func (fr *frame[Req, Res]) recycle() {
 	fr.f.frames.Put(fr)
 }
 
-// parallel runs the branches beside the caller, which takes part if joins is set.
+// parallel runs the branches on helpers. The caller runs branches too if joins is set.
 func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measured bool) (Result[Res], error) {
 	f := fr.f
 	fr.mu.Lock()
 	switch fr.weight = 0; {
-	case f.within || f.hedged: // needs the times in any case
+	case f.within || f.hedged: // deadlines and hedges always need the times
 		fr.weight = 1
 	case measured:
 		fr.weight = f.learn.each()
@@ -111,15 +110,15 @@ func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measure
 	fr.cut, fr.busy, fr.goexit, fr.closed, fr.late = nil, false, false, false, false
 	handedOver := false
 	defer func() {
-		if !handedOver { // runtime.Goexit in a branch that ran here; the frame is locked
+		if !handedOver { // a branch called runtime.Goexit in the caller; the frame is locked
 			fr.close(context.Canceled)
 			fr.leave()
 		}
 	}()
 
-	// As many helpers at first as can run at once. Each starts another one before
-	// a branch if none is on its way: branches that wait are all started, and those
-	// that compute do not pay for goroutines that would find nothing left to do.
+	// Start as many helpers as processors can run at once. Before each branch, a helper starts
+	// another helper if none is pending. So all branches start that wait, and branches that compute
+	// do not pay for goroutines that would find no branch left.
 	want := min(len(f.branches), int(f.procs.Load()))
 	for fr.pending < want && fr.admitted() {
 		fr.pending++
@@ -137,8 +136,8 @@ func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measure
 	return fr.outcome(measured)
 }
 
-// clock reads the clock, or not: two readings a branch are a tenth of what it
-// costs to start one.
+// clock reads the clock only if the call is measured: two readings per branch cost a tenth of
+// starting a branch.
 func (fr *frame[Req, Res]) clock() time.Duration {
 	if fr.weight > 0 {
 		return fr.f.now()
@@ -146,7 +145,7 @@ func (fr *frame[Req, Res]) clock() time.Duration {
 	return 0
 }
 
-// admitted takes a token, and the limiter's permit. The frame is locked.
+// admitted takes a token and the limiter's permit, and reports success. The frame is locked.
 func (fr *frame[Req, Res]) admitted() bool {
 	if !fr.f.budget.take() {
 		return false
@@ -163,7 +162,7 @@ func (fr *frame[Req, Res]) admitted() bool {
 	return true
 }
 
-// dismiss gives back what admitted took. The frame is locked.
+// dismiss gives back the token and the permit of admitted. The frame is locked.
 func (fr *frame[Req, Res]) dismiss() {
 	if n := len(fr.permits); n > 0 {
 		fr.permits[n-1].Release()
@@ -188,7 +187,7 @@ func (fr *frame[Req, Res]) helper() {
 	fr.work()
 }
 
-// depart ends a helper that has begun. The frame is locked, and unlocked.
+// depart ends a helper that has begun. The frame is locked, and depart unlocks it.
 func (fr *frame[Req, Res]) depart() {
 	fr.dismiss()
 	fr.leave()
@@ -238,7 +237,8 @@ func (fr *frame[Req, Res]) signal() {
 	}
 }
 
-// leave gives up a reference and the lock. The last one recycles the frame.
+// leave gives up a reference and the lock. The last user recycles the frame, unless a branch was
+// late.
 func (fr *frame[Req, Res]) leave() {
 	fr.refs--
 	if fr.refs == 0 && !fr.late {

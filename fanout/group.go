@@ -8,24 +8,24 @@ import (
 	"sync"
 )
 
-// Group shares work between callers that want the same thing at the same time:
-// one of them causes it, all get its result. The zero Group is ready. It is safe
-// for concurrent use and must not be copied. Where K is an interface, or has one in
-// it, Do refuses a key whose type cannot be compared, such as a slice.
+// Group shares work between concurrent callers with the same key: one caller starts the work, all
+// callers get its result. The zero Group is ready. A Group is safe for concurrent use and must not
+// be copied. If K is or contains an interface type, Do returns an error for a key that cannot be
+// compared, such as a slice.
 type Group[K comparable, V any] struct {
-	// OnLate, if set before the first use, is told of each error, also a panic,
-	// of work that no caller waited for any more, on the goroutine of that work.
+	// OnLate receives each error, including panics, of work that no caller waited for any more, on
+	// the goroutine of the work. Set OnLate before the first use of the Group, or leave it nil.
 	OnLate func(K, error)
 
 	mu      sync.Mutex
 	flights map[K]*flight[V]
 }
 
-// flight is the work for one key. All but done is guarded by the group's lock,
-// until done is closed.
+// flight is the work for one key. The group's lock guards all fields except done, until done is
+// closed.
 type flight[V any] struct {
 	waiting int
-	joined  bool // by a second caller
+	joined  bool // a second caller has joined
 	cancel  context.CancelCauseFunc
 	done    chan struct{}
 
@@ -36,19 +36,18 @@ type flight[V any] struct {
 
 var errAbandoned = errors.New("fanout: no caller waits any more")
 
-// Do returns what fn returns for key, and whether another caller got it too. If
-// the work for key is already going on, Do joins it and fn is not called. Callers
-// get the same V: what it points to is shared.
+// Do returns the result of fn for key. shared reports whether another caller joined the work. If
+// work for key is already running, Do joins that work and does not call fn. All callers get the
+// same V, and share whatever V points to.
 //
-// fn runs on a goroutine of its own, with the values of the context of the caller
-// that caused it and neither its deadline nor its cancellation: Do returns
-// ctx.Err() when ctx ends, and the work goes on for the others. When the last of
-// them has returned, its context is cancelled, and the next caller starts it anew.
+// fn runs on its own goroutine. Its context has the values of the starting caller's context, but
+// neither the deadline nor the cancellation. When ctx ends, Do returns ctx.Err(), and the work
+// continues for the other callers. When the last caller has returned, fn's context is cancelled,
+// and the next caller starts new work.
 //
-// A panic of fn is a *spillway.PanicError for every caller, and runtime.Goexit in
-// fn ends every caller's goroutine. A result that no caller waits for is
-// dropped; OnLate is told its error. Work for a key that is not equal to itself, such
-// as NaN, is shared with nobody.
+// A panic of fn is a *spillway.PanicError for every caller, and runtime.Goexit in fn ends every
+// caller's goroutine. A result that no caller waits for is dropped; OnLate receives its error. Work
+// for a key that is not equal to itself, such as NaN, is not shared.
 func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (v V, shared bool, err error) {
 	if fn == nil {
 		return v, false, errors.New("fanout: Group.Do: fn is nil")
@@ -83,8 +82,8 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V
 	return f.value, f.joined, f.err
 }
 
-// equalsItself reports whether a map finds key again. The error says that the key
-// cannot be compared at all: a map panics for it, and would do so under the lock.
+// equalsItself reports whether a map finds key again. The error reports a key that cannot be
+// compared: a map panics for such a key, and would do so under the group's lock.
 func equalsItself[K comparable](key K) (same bool, err error) {
 	defer func() {
 		if recover() != nil {
@@ -95,8 +94,8 @@ func equalsItself[K comparable](key K) (same bool, err error) {
 	return key == other, nil
 }
 
-// start starts the work for key, which later callers find if it is shared. It is called
-// with the lock held.
+// start starts the work for key, which later callers can join if shared is set. It is called with
+// the lock held.
 func (g *Group[K, V]) start(ctx context.Context, key K, shared bool, fn func(context.Context) (V, error)) *flight[V] {
 	f := &flight[V]{done: make(chan struct{})}
 	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -128,8 +127,7 @@ func (g *Group[K, V]) start(ctx context.Context, key K, shared bool, fn func(con
 	return f
 }
 
-// left takes a caller away whose context has ended, and reports whether the
-// result is there all the same.
+// left removes a caller whose context has ended, and reports whether the work has ended anyway.
 func (g *Group[K, V]) left(key K, f *flight[V]) (ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -145,7 +143,7 @@ func (g *Group[K, V]) left(key K, f *flight[V]) (ended bool) {
 	return false
 }
 
-// forget lets the next caller start anew. It is called with the lock held.
+// forget lets the next caller for key start new work. It is called with the lock held.
 func (g *Group[K, V]) forget(key K, f *flight[V]) {
 	if g.flights[key] == f {
 		delete(g.flights, key)

@@ -70,7 +70,7 @@ func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
 			if context.Cause(ctx) != errAbandoned {
 				t.Error(context.Cause(ctx))
 			}
-			time.Sleep(time.Hour) // slow to notice
+			time.Sleep(time.Hour) // slow to notice the cancellation
 			panic("and nobody there")
 		}
 		var wg sync.WaitGroup
@@ -85,7 +85,7 @@ func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
 		if at := <-ended; at != 3*time.Second {
 			t.Errorf("ended after %v", at)
 		}
-		// Who comes now gets work of its own, not the cancelled one.
+		// A later caller gets new work, not the cancelled work.
 		v, shared, err := g.Do(t.Context(), 1, func(context.Context) (int, error) { return 2, nil })
 		if v != 2 || shared || err != nil {
 			t.Error(v, shared, err)
@@ -136,8 +136,8 @@ func TestKeysDoNotShare(t *testing.T) {
 	})
 }
 
-// The map of the group panicked under its lock: each later caller, of whatever key, hung
-// beyond its deadline.
+// The group's map panicked under the group's lock: each later caller, of any key, hung beyond its
+// deadline.
 func TestAKeyThatCannotBeComparedHarmsNoOtherCaller(t *testing.T) {
 	type pair struct{ a, b any }
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestAKeyThatCannotBeComparedHarmsNoOtherCaller(t *testing.T) {
 	})
 }
 
-// A map does not find such a key again, so it was kept for ever.
+// A map does not find such a key again, so the work stayed in the map forever.
 func TestAKeyThatDoesNotEqualItselfIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Group[any, int]

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// errLost is why the slower of two attempts is cancelled.
+// errLost is the cause with which the slower of two attempts is cancelled.
 var errLost = errors.New("fanout: the other attempt was faster")
 
-// shedPause is how long after a limiter's rejection nothing is hedged.
+// shedPause is how long hedging pauses after a rejection by a limiter.
 const shedPause = time.Second
 
 func (f *Fanout[Req, Res]) pauseHedging() {
@@ -18,8 +18,8 @@ func (f *Fanout[Req, Res]) pauseHedging() {
 	}
 }
 
-// armHedge prepares a second attempt of branch i and returns the context of the
-// first. The frame is locked.
+// armHedge schedules a second attempt of branch i and returns the context of the first. The frame
+// is locked.
 func (fr *frame[Req, Res]) armHedge(i int, ctx context.Context) context.Context {
 	b, st := &fr.f.branches[i], &fr.states[i]
 	delay := b.times.slow()
@@ -27,12 +27,12 @@ func (fr *frame[Req, Res]) armHedge(i int, ctx context.Context) context.Context 
 		return ctx
 	}
 	ctx, st.cancel[0] = context.WithCancelCause(ctx)
-	fr.refs++ // the timer's
+	fr.refs++ // for the timer
 	st.timer = time.AfterFunc(delay, func() { fr.second(i) })
 	return ctx
 }
 
-// second is the second attempt of branch i, on the timer's goroutine.
+// second makes the second attempt of branch i, on the timer's goroutine.
 func (fr *frame[Req, Res]) second(i int) {
 	f := fr.f
 	b, st := &f.branches[i], &fr.states[i]
@@ -67,8 +67,8 @@ func (fr *frame[Req, Res]) second(i int) {
 	fr.slots[i].attempt(fr, i, ctx, f.now(), true)
 }
 
-// settleHedge ends what is left of branch i when one attempt has settled it. The
-// frame is locked.
+// settleHedge cancels the timer and the other attempt of branch i once one attempt has settled the
+// branch. The frame is locked.
 func (fr *frame[Req, Res]) settleHedge(i int, err error, second bool) {
 	b, st := &fr.f.branches[i], &fr.states[i]
 	if b.hedge == nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// replica is a source with stragglers, which counts what is asked of it.
+// replica is a source with stragglers, which counts its attempts.
 type replica struct {
 	mu        sync.Mutex
 	rng       *rand.Rand
 	attempts  int
-	cancelled int // attempts that ended by their context
-	latest    int // call
-	straggler int // which of a hundred calls; the second attempt is one at random
+	cancelled int // attempts ended by their context
+	latest    int // latest call
+	straggler int // index of the straggler in each hundred calls; second attempts straggle at random
 	down      error
 	hang      bool
 }
@@ -96,7 +96,7 @@ func TestHedgingCutsTheTail(t *testing.T) {
 		if extra := r.attempts - calls; extra > calls*2/100 {
 			t.Errorf("%d extra attempts for %d calls", extra, calls)
 		}
-		// Each hedge leaves one loser, and nobody else is cancelled.
+		// Each hedge cancels the losing attempt, and nothing else is cancelled.
 		if s := f.Stats(); r.cancelled != int(s.Hedges) || s.Failed > 0 || s.Partial > 0 {
 			t.Errorf("%d attempts were cancelled, %+v", r.cancelled, s)
 		}
@@ -160,8 +160,8 @@ func TestAHedgeThatFailsDisturbsNobody(t *testing.T) {
 	})
 }
 
-// Load is not added while something sheds: a limiter below a branch, or the one
-// that goroutines are taken from.
+// No second attempts are made while a limiter sheds load: a limiter below a branch, or
+// Config.Limiter.
 func TestNothingIsHedgedWhileSomethingSheds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(-1)
@@ -217,7 +217,7 @@ func TestGoroutinesMayBeTakenFromALimiter(t *testing.T) {
 		if s := lim.Stats(); s.InFlight != 0 || s.Queued != 0 {
 			t.Errorf("%d slots are not given back", s.InFlight)
 		}
-		// A limiter that gives nothing leaves the caller to do the work.
+		// With a closed limiter, the caller does the work.
 		lim.Close()
 		p.most = 0
 		if got, err := f.Do(t.Context(), 0); err != nil || got.Value != 4 || p.most != 1 {
@@ -226,8 +226,8 @@ func TestGoroutinesMayBeTakenFromALimiter(t *testing.T) {
 	})
 }
 
-// A second attempt is extra work, and times tell when it comes too late: it costs no
-// token, as nothing would come of it.
+// A second attempt is extra work. The learned times show when a second attempt would be too late;
+// then none is made, and no token is taken.
 func TestNoSecondAttemptIsMadeWithTooLittleTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(-1)

@@ -24,8 +24,8 @@ func labelsHere(t testing.TB) string {
 	return "no such goroutine"
 }
 
-// A helper that an earlier call had started, and that begins only now, ran the branches of
-// this one under the labels of that one's caller.
+// A helper started by an earlier call, which begins only in this call, ran the branches of this
+// call under the profile labels of the earlier caller.
 func TestALateHelperHasTheLabelsOfTheCallThatItHelps(t *testing.T) {
 	for _, c := range []struct {
 		ctx  context.Context
@@ -44,7 +44,7 @@ func TestALateHelperHasTheLabelsOfTheCallThatItHelps(t *testing.T) {
 		}
 		f.procs.Store(1)
 		fr := newFrame(f)
-		fr.pending = 1 // the caller waits for this one
+		fr.pending = 1 // the caller waits for the helper started below
 		f.budget.take()
 		begins := func() bool {
 			fr.mu.Lock()

@@ -15,9 +15,9 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// One call in a hundred has a branch that ignores its context and answers, with
-// something big, to nobody. No other call may see any of it, and when these
-// branches have ended nothing is left of them.
+// One call in a hundred has a branch that ignores its context and returns a big value after its
+// caller has left. No other call may see any part of the value. When these branches have ended,
+// nothing of them is left.
 func TestLateBranchesHarmNobody(t *testing.T) {
 	calls := 1_000_000
 	if raceEnabled || testing.Short() {
@@ -116,8 +116,8 @@ func TestALatePanicIsTold(t *testing.T) {
 	})
 }
 
-// What a branch says when its caller's context has ended reaches OnLate, wherever
-// it ran: a panic is not lost because the caller was cancelled first.
+// The result of a branch whose caller's context has ended reaches OnLate, wherever the branch ran:
+// a panic is not lost because the caller was cancelled first.
 func TestWhatComesTooLateIsTold(t *testing.T) {
 	spent, _ := NewBudget(1)
 	spent.take()
@@ -143,8 +143,8 @@ func TestWhatComesTooLateIsTold(t *testing.T) {
 	}
 }
 
-// Without a token everything runs in the caller, one branch after the other, and
-// means the same.
+// Without a token, all branches run in the caller, one after the other, with the same results as in
+// sequential mode.
 func TestWithoutATokenACallDoesWhatItsSequentialTwinSays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 3000 {

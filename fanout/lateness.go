@@ -8,38 +8,38 @@ import (
 	"time"
 )
 
-// lateness says when an optional branch would start in vain. Its evidence is what
-// became of calls that had about as much time, and not how long calls took: one that
-// may take long says nothing of a quick one. A call's kind is the power of two below
-// the time that it has. Times are since the Fanout was made.
+// lateness predicts whether an optional branch would be late. Its evidence is the outcome of calls
+// with about the same remaining time, not how long calls took: a call that may take long is no
+// evidence about a quick one. A call's kind is the power of two below its remaining time. Times are
+// since the Fanout was made.
 type lateness struct {
-	until atomic.Int64 // when the latest evidence ends; zero: no call looks how much time it has
+	until atomic.Int64 // end of the latest evidence; zero: calls need not determine their remaining time
 
 	mu   sync.Mutex
 	runs [65]run // by kind
 }
 
-// run is what is known of calls of one kind.
+// run is the evidence about calls of one kind.
 type run struct {
-	late   int           // how many in a row
-	until  time.Duration // when that is no evidence any more
-	made   time.Duration // when the latest answer came
-	judged uint32        // how many calls the evidence has spoken against
+	late   int           // late calls in a row
+	until  time.Duration // when the evidence expires
+	made   time.Duration // when the latest answer in time came
+	judged uint32        // calls that the evidence ruled out, probes included
 }
 
 const (
-	enoughLate    = 64              // in a row: hardly one in twenty is in time
-	evidenceLasts = 5 * time.Second // or evidenceTimes what calls had, if that is more
+	enoughLate    = 64              // late calls in a row: hardly one call in twenty is in time
+	evidenceLasts = 5 * time.Second // or evidenceTimes the remaining time of the late call, if longer
 	evidenceTimes = 20
-	probeEvery    = 16 // of the calls that evidence speaks against, one in so many tries
+	probeEvery    = 16 // one in probeEvery calls ruled out by the evidence starts anyway
 
 	forever = time.Duration(math.MaxInt64)
 )
 
-// watched reports whether it is worth looking how much time a call has.
+// watched reports whether calls must determine their remaining time.
 func (l *lateness) watched() bool { return l != nil && l.until.Load() != 0 }
 
-// late takes a call that was late after it had so much time; zero: nobody had looked.
+// late records a late call; left was its remaining time at the start, zero if not determined.
 func (l *lateness) late(now, left time.Duration) {
 	if l == nil {
 		return
@@ -47,7 +47,7 @@ func (l *lateness) late(now, left time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.of(left)
-	if now-left < r.made { // one like it was answered meanwhile
+	if now-left < r.made { // a call of this kind was answered in the meantime
 		return
 	}
 	ends := now + max(evidenceLasts, evidenceTimes*left)
@@ -62,7 +62,7 @@ func (l *lateness) late(now, left time.Duration) {
 	r.until = ends
 }
 
-// made takes a call that was answered and had so much time.
+// made records a call that was answered in time; left was its remaining time at the start.
 func (l *lateness) made(now, left time.Duration) {
 	if l == nil {
 		return
@@ -73,9 +73,8 @@ func (l *lateness) made(now, left time.Duration) {
 	r.late, r.made = 0, now
 }
 
-// hopeless reports that a call with so much time is not worth starting. One in sixteen
-// tries all the same, at no fixed distance from the one before: calls may come in a
-// pattern.
+// hopeless reports that a call with the remaining time left is not worth starting. One call in
+// sixteen starts anyway, at irregular intervals: calls may come in a pattern.
 func (l *lateness) hopeless(now, left time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +86,7 @@ func (l *lateness) hopeless(now, left time.Duration) bool {
 		return false
 	}
 	r.judged++
-	const golden = 0x9e3779b9 // its multiples are spread over all numbers
+	const golden = 0x9e3779b9 // multiples of golden spread over all numbers
 	block, place := r.judged/probeEvery, r.judged%probeEvery
 	return (block+1)*golden>>28 != place
 }

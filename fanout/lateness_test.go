@@ -13,7 +13,7 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// sleeps is a branch that takes as long as its call says, and heeds its context.
+// sleeps is a branch that takes the time that its call gives, and ends with its context.
 func sleeps(ctx context.Context, takes time.Duration) (uint64, error) {
 	select {
 	case <-time.After(takes):
@@ -23,7 +23,7 @@ func sleeps(ctx context.Context, takes time.Duration) (uint64, error) {
 	}
 }
 
-// within makes a call that has so much time; never: no deadline.
+// within makes a call with the given time left; never: no deadline.
 func within[Req, Res any](t *testing.T, f *Fanout[Req, Res], left time.Duration, req Req) (Result[Res], error) {
 	ctx, cancel := t.Context(), context.CancelFunc(func() {})
 	if left != never {
@@ -49,8 +49,8 @@ func everywhere(t *testing.T, test func(t *testing.T, cfg Config)) {
 	}
 }
 
-// Times of all calls together once spoke against quick calls after slow ones: on a
-// process that did nothing else, 15 of 16 failed.
+// The times of all calls together once ruled out quick calls after slow ones: in a process that did
+// nothing else, 15 of 16 failed.
 func TestQuickCallsAfterSlowOnesAreAnswered(t *testing.T) {
 	for name, of := range map[string]func(string, func(context.Context, time.Duration) (uint64, error), func(*uint64, uint64)) Branch[time.Duration, uint64]{
 		"required": Required[time.Duration, uint64, uint64], "optional": Optional[time.Duration, uint64, uint64],
@@ -103,7 +103,7 @@ type asked struct {
 	started atomic.Int64
 }
 
-// newAsked makes one whose cache has so much time of its own; zero: none.
+// newAsked makes a lookup whose cache has its own time limit; zero: none.
 func newAsked(t *testing.T, cfg Config, own time.Duration) *asked {
 	t.Helper()
 	a := &asked{takes: func(int) time.Duration { return 50 * ms }}
@@ -152,7 +152,7 @@ func TestABranchThatIsTooSlowIsTriedOneCallInSixteen(t *testing.T) {
 	}
 }
 
-// What is refused teaches nothing, so a probe or the clock has to.
+// A call that is not started is no evidence, so a probe or the clock must end the evidence.
 func TestABranchThatWasSlowForAMinuteIsAskedAgain(t *testing.T) {
 	for _, idle := range []time.Duration{0, evidenceLasts} {
 		t.Run(fmt.Sprint("after ", idle), func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestABranchThatWasSlowForAMinuteIsAskedAgain(t *testing.T) {
 	}
 }
 
-// Every sixteenth call may be the slow one of a pattern, each time.
+// If calls come in a pattern, a probe at every sixteenth call could hit a slow call each time.
 func TestProbesDoNotKeepStepWithCalls(t *testing.T) {
 	for _, period := range []int{2, 3, 4, 5, 8, 16, 32} {
 		for phase := 0; phase < period; phase += 1 + period/8 {
@@ -206,8 +206,8 @@ func TestProbesDoNotKeepStepWithCalls(t *testing.T) {
 	}
 }
 
-// A kind that is one in ten of those with as much time loses next to nothing, also
-// where calls come in bursts, whose slow ones all end after its own.
+// Quick calls that are one in ten of the calls with about the same remaining time lose almost no
+// answers. The same holds for bursts, in which all slow calls end after the quick ones.
 func TestFewQuickCallsAmongSlowOnesKeepTheirAnswers(t *testing.T) {
 	for name, burst := range map[string]int{"one by one": 1, "in bursts": 200} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestLatenessIsOfOneKindAndForgottenByTheClock(t *testing.T) {
 	} {
 		var l lateness
 		now := time.Hour
-		l.late(now, 0) // of a call whose time nobody had looked at
+		l.late(now, 0) // a call whose remaining time was not determined
 		for _, e := range c.events {
 			if now += e.after; e.made {
 				l.made(now, e.left)

@@ -7,73 +7,71 @@ import (
 	"time"
 )
 
-// learner finds out whether a workload is faster sequentially or in parallel.
-// Calls go in, a mode comes out; it reads no clock.
+// learner determines whether calls are faster sequentially or in parallel. Its input is measured
+// calls, its output a mode. learner reads no clock.
 //
-// Trying the slower mode can cost n times the call, so it is tried only where it
-// can win. In parallel mode the branches' own times tell what they would take
-// one after the other: while their sum is far above the wall time, sequential is
-// not tried. In sequential mode, what can be won at most is the sum without the
-// longest branch: while that is less than starting goroutines cost the last time,
-// parallel is not tried; otherwise a try costs no more than that. Between, one
-// call in about fifty tries the other mode, because a processor that has become
-// free shows in nothing else. If it did better, two more follow, and then
-// the mode that rules answers for itself again: a machine that was busy for a
-// moment made it look bad. What trials lose
-// is paid off, by a small share of each call, before the next one: on a busy
+// A trial of the slower mode can cost n times the call, so learner tries a mode only where the mode
+// can win. In parallel mode, the sum of the branches' times estimates the sequential time. While that
+// sum is far above the wall time, sequential is not tried. In sequential mode, parallel can gain at
+// most the sum without the longest branch. While this gain is below the last measured cost of
+// starting goroutines, parallel is not tried; otherwise a trial costs no more than the gain. In
+// between, about one call in fifty tries the other mode, because nothing else shows that a
+// processor has become free. If the trial call was faster, two more follow. Then the current mode
+// is measured again: the machine may have been busy for a moment, which makes this mode look slow. A
+// small share of each call's time pays off the losses of trials before the next trial: on a busy
 // machine, a goroutine can be late by a thousand times a short call.
 //
-// In quick calls in parallel the caller takes part: to put it to sleep and wake it
+// In quick parallel calls the caller runs branches too: to put the caller to sleep and wake it
 // costs more than its freedom to return early is worth.
 type learner struct {
-	// What callers read without the lock.
+	// Callers read these fields without the lock.
 	now   atomic.Uint32 // the mode of the next call
-	every atomic.Uint32 // which calls are measured: a power of two
-	slow  time.Duration // from where a call is measured each time
+	every atomic.Uint32 // one in every calls is measured: a power of two
+	slow  time.Duration // every call is measured that takes slow or longer
 
 	mu        sync.Mutex
-	parallel  bool // what rules
+	parallel  bool // parallel is the current mode
 	trying    bool // the other mode is on trial
-	checking  bool // it won, and the mode that rules is measured again
+	checking  bool // the other mode won, and the current mode is measured again
 	seq, par  window
-	sum, gain window        // of the branches' times in parallel mode; of what can be won, in sequential mode
+	sum, gain window        // sum of the branches' times, in parallel mode; largest possible gain, in sequential mode
 	since     int           // calls since the last trial
-	debt      time.Duration // what trials of parallel have lost, and is not yet paid off
-	over      window        // wall time beyond the sum, in parallel mode
-	start     time.Duration // at least what starting goroutines costs a call
-	settled   time.Duration // a call in the mode that rules, when that was decided
-	odd       int           // calls in a row unlike those that the choice was made on
-	unclear   bool          // the latest call in parallel might have been as quick in sequence
+	debt      time.Duration // loss of parallel trials that is not yet paid off
+	over      window        // wall time minus the sum, in parallel mode
+	start     time.Duration // lower bound of what starting goroutines costs a call
+	settled   time.Duration // usual time of a call in the current mode, at the last decision
+	odd       int           // calls in a row that differ from settled by a factor of two or more
+	unclear   bool          // the latest parallel call might have been as quick sequentially
 }
 
 // Modes of a call.
 const (
 	inSequence uint32 = iota
 	inParallel
-	joined // in parallel, and the caller takes part
+	joined // parallel, and the caller runs branches too
 )
 
 const (
-	measureEvery = 16 // one call of so many is measured; each, when branches are slow
-	closeLook    = 4  // or one of so many, where it is not clear which mode is better
+	measureEvery = 16 // one in measureEvery calls is measured; every call when branches are slow
+	closeLook    = 4  // one in closeLook where the better mode is unclear
 	tries        = 3  // calls to judge a mode by
 	pause        = 48 // calls between two trials
 
-	// farApart is where the sum of the branches' times ends the question. Times
-	// taken in parallel are longer than in sequence, by cold caches and shared
-	// processors, but not by so much.
+	// farApart is the ratio of the sum of the branches' times to the wall time above which
+	// sequential is not tried. Times measured in parallel exceed sequential times, because of cold
+	// caches and shared processors, but not by this factor.
 	farApart = 1.5
-	better   = 0.98 // what the other mode must reach to replace the one that rules
-	// payOff is the share of the time of calls that trials may lose: one in so many.
+	better   = 0.98 // the other mode must take less than this share of the current mode's time to replace it
+	// payOff is the inverse of the share of the calls' time that trials may lose.
 	payOff = 40
-	// leastStart is what starting goroutines costs at the very least.
+	// leastStart is the least cost of starting goroutines.
 	leastStart = 300 * time.Nanosecond
-	// slowCall and slowBranch, for each branch, are from where the readings of the
-	// clock and what is done with them do not matter.
+	// slowCall and slowBranch, for each branch, are the call times above which the cost of reading
+	// and processing the clock is negligible.
 	slowCall   = 50 * time.Microsecond
 	slowBranch = 10 * time.Microsecond
-	// joinBelow is what calls take that the caller joins: then it counts that it
-	// need not be put to sleep and woken, and not that it is free to return early.
+	// joinBelow is the call time below which the caller runs branches too: saving the caller's
+	// sleep and wake-up then matters more than its freedom to return early.
 	joinBelow = 200 * time.Microsecond
 )
 
@@ -85,14 +83,14 @@ func (l *learner) reset(n int) {
 	l.every.Store(1)
 }
 
-// choose returns the mode of call n, and whether it is to be measured.
+// choose returns the mode of call n, and whether the call is measured.
 func (l *learner) choose(n uint64) (mode uint32, measured bool) {
 	return l.now.Load(), l.due(n)
 }
 
 func (l *learner) due(n uint64) bool { return n&uint64(l.every.Load()-1) == 0 }
 
-// each is for how many calls one is measured.
+// each returns how many calls one measured call stands for.
 func (l *learner) each() int { return int(l.every.Load()) }
 
 // learn takes one measured call: its wall time, the sum of its branches' times,
@@ -112,7 +110,7 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 	}
 	switch {
 	case l.trying && parallel != l.parallel:
-		if parallel { // what a sequential one loses is bounded by the sum
+		if parallel { // the loss of a sequential trial is bounded by the sum
 			l.debt += max(0, wall-l.own().median())
 		}
 		l.judge()
@@ -122,9 +120,9 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 		}
 	case !l.trying && parallel == l.parallel:
 		l.watch(wall)
-		calls := l.each() // with those that were not measured
+		calls := l.each() // including calls not measured
 		l.since += calls
-		if l.debt > 0 { // by the median: one slow call does not pay it all
+		if l.debt > 0 { // by the median, so that one slow call does not pay all
 			l.debt = max(0, l.debt-l.own().median()*time.Duration(calls)/payOff)
 		}
 		if l.since < pause || l.own().n < tries || l.debt > 0 {
@@ -134,16 +132,16 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 			*l.other() = window{}
 			break
 		}
-		if !l.parallel { // otherwise it is tried as soon as it is worth it
+		if !l.parallel { // in parallel mode, sequential is tried as soon as worthTrying reports true
 			l.since = 0
-			l.start = max(leastStart, l.start/8*7) // it may have been an odd call
+			l.start = max(leastStart, l.start/8*7) // the cost may have been measured in an odd call
 		}
 	}
 	// Otherwise the call began before the mode changed: one more sample.
 	l.publish(wall)
 }
 
-// watch notices that the workload is no longer the one that was judged.
+// watch detects that the workload has changed since the last decision.
 func (l *learner) watch(wall time.Duration) {
 	if l.settled > 0 && wall < l.settled*2 && wall > l.settled/2 {
 		l.odd = 0
@@ -156,7 +154,7 @@ func (l *learner) watch(wall time.Duration) {
 	l.since, l.start = pause, leastStart
 	l.seq, l.par, l.sum, l.gain, l.over = window{}, window{}, window{}, window{}, window{}
 	l.settled = wall
-	l.debt = min(l.debt, wall/2) // soon paid: the change has to be followed
+	l.debt = min(l.debt, wall/2) // paid off soon, to follow the change
 }
 
 func (l *learner) worthTrying() bool {
@@ -166,7 +164,8 @@ func (l *learner) worthTrying() bool {
 	return l.gain.median() > l.start
 }
 
-// judge looks at the calls on trial so far. As soon as they do worse, it ends.
+// judge compares the trial calls so far with the current mode. A trial ends as soon as it is
+// slower.
 func (l *learner) judge() {
 	switch worse := l.other().median() > l.own().median(); {
 	case !worse && l.other().n < tries:
@@ -178,12 +177,12 @@ func (l *learner) judge() {
 	}
 }
 
-// better reports whether the mode that does not rule does better.
+// better reports whether the other mode is faster than the current one.
 func (l *learner) better() bool {
 	return float64(l.other().median()) < better*float64(l.own().median())
 }
 
-// decide ends a trial.
+// decide ends a trial and sets the current mode.
 func (l *learner) decide() {
 	own, other := l.own().median(), l.other().median()
 	l.trying, l.checking, l.since, l.odd, l.settled = false, false, 0, 0, own
@@ -193,8 +192,8 @@ func (l *learner) decide() {
 	}
 }
 
-// publish tells the callers. Each call is measured while something is being found
-// out.
+// publish sets the mode for callers. During a trial, after odd calls and with few samples, every
+// call is measured.
 func (l *learner) publish(wall time.Duration) {
 	mode := inSequence
 	if l.parallel != l.trying {
@@ -216,8 +215,7 @@ func (l *learner) publish(wall time.Duration) {
 	}
 }
 
-// joins reports whether the caller takes part in calls in parallel: if those of
-// late were quick.
+// joins reports whether the caller runs branches in parallel calls: if recent calls were quick.
 func (l *learner) joins() bool {
 	usual := l.settled
 	if l.own().n >= tries {
@@ -226,8 +224,7 @@ func (l *learner) joins() bool {
 	return usual > 0 && usual < joinBelow && l.odd == 0
 }
 
-// pace says which calls are measured from now on: each, if they are slow, or one
-// of so many.
+// pace sets which calls are measured from now on: all slow calls, otherwise one in every.
 func (l *learner) pace(wall time.Duration, every uint32) {
 	if wall >= l.slow {
 		every = 1
@@ -254,7 +251,7 @@ func (l *learner) other() *window {
 // window holds the latest times.
 type window struct {
 	d [5]time.Duration
-	n int // ever added
+	n int // number ever added
 }
 
 func (w *window) add(d time.Duration) {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// workload says what a call of n branches takes in either mode, on this many
-// processors, when goroutines cost something to start.
+// workload determines how long a call of n branches takes in either mode, given the number of
+// processors and the cost of starting a goroutine.
 type workload struct {
 	n     int
 	each  time.Duration
-	procs int // free processors; enough for all when branches wait
+	procs int // free processors; enough for all branches if branches wait
 	start time.Duration
 }
 
@@ -79,12 +79,12 @@ func TestTheRightModeCostsAlmostNothingToFind(t *testing.T) {
 	}
 }
 
-// On a busy machine a goroutine waits for a processor for milliseconds. Trials
-// once cost calls of a microsecond as much as the calls themselves.
+// On a busy machine a goroutine waits for a processor for milliseconds. For calls of a microsecond,
+// trials once cost as much as the calls themselves.
 func TestTrialsAreCheapHoweverLateGoroutinesStart(t *testing.T) {
 	for _, each := range []time.Duration{500, 2e3, 5e3} {
 		if raceEnabled && each > 500 {
-			continue // one goroutine: nothing to detect
+			continue // one goroutine: no race to detect
 		}
 		for _, late := range []time.Duration{50e3, 1e6, 4e6} {
 			w := workload{2, each, 1, late}
@@ -104,7 +104,7 @@ func TestAChangeIsFollowedWithin64Calls(t *testing.T) {
 	for i, from := range workloads() {
 		for j, to := range workloads() {
 			if raceEnabled && (i+j)%8 != 0 {
-				continue // one goroutine: nothing to detect
+				continue // one goroutine: no race to detect
 			}
 			was, _, clear1 := from.best()
 			want, _, clear2 := to.best()
@@ -117,7 +117,7 @@ func TestAChangeIsFollowedWithin64Calls(t *testing.T) {
 			calls := 500 + rng.IntN(3000)
 			from.play(&l, rng, 0, calls)
 			to.play(&l, rng, calls, 64)
-			// Trials of the other mode go on; what counts is which one rules.
+			// Trials of the other mode continue; only the current mode matters.
 			if l.parallel != want {
 				t.Errorf("from %v to %v: the wrong mode after 64 calls", from, to)
 			}
@@ -125,8 +125,8 @@ func TestAChangeIsFollowedWithin64Calls(t *testing.T) {
 	}
 }
 
-// A caller who takes part is not free to leave, so he does where calls are quick,
-// and no longer when one of them was not.
+// A caller that runs branches cannot return early. So the caller runs branches only while calls are
+// quick, and stops after a call that was not.
 func TestTheCallerTakesPartInQuickCallsOnly(t *testing.T) {
 	var l learner
 	l.reset(8)

@@ -10,23 +10,23 @@ import (
 	"sync"
 )
 
-// MapConfig says how Map works. The zero value works and is bounded.
+// MapConfig configures Map. The zero value works and is bounded.
 type MapConfig struct {
-	// Limit is how many elements are worked on at once. Zero means 8 for each
-	// processor (GOMAXPROCS); there is no way to say "all". It cannot be negative.
+	// Limit is how many elements are in progress at once. Zero means 8 per processor (GOMAXPROCS);
+	// no value means "all". Limit cannot be negative.
 	Limit int
 
-	// CollectAll goes on after an error: the elements that worked are returned
-	// with the errors of the others.
+	// CollectAll makes Map continue after an error: Map returns the results of the successful
+	// elements and the errors of the others.
 	CollectAll bool
 
-	// Budget bounds the goroutines over all calls that share it, as
-	// Config.Budget does. Nil means Limit goroutines for this call and those that
-	// fn makes with its context, taken together: nested calls do not multiply.
+	// Budget bounds the goroutines over all calls that share the Budget, as Config.Budget does. Nil
+	// means Limit goroutines for this call and the nested calls that fn makes with its context,
+	// taken together: nested calls do not multiply goroutines.
 	Budget *Budget
 
-	// OnLate is told of each error, also a panic, that came when Map had failed
-	// already, on the goroutine where it happened. Nil: they are dropped.
+	// OnLate receives each error, including panics, that occurs after Map has failed, on the
+	// goroutine where the error occurred. If OnLate is nil, late errors are dropped.
 	OnLate func(*ItemError)
 }
 
@@ -43,19 +43,18 @@ func (e *ItemError) Error() string { return fmt.Sprintf("fanout: element %d: %v"
 // Unwrap returns Err.
 func (e *ItemError) Unwrap() error { return e.Err }
 
-// Map calls fn for every element and returns the results in the order of the
-// elements. Panics of fn are errors; runtime.Goexit in fn ends the caller too.
+// Map calls fn for every element and returns the results in the order of the elements. A panic of
+// fn is an error of the element. runtime.Goexit in fn ends the caller's goroutine too.
 //
-// With the first error, Map cancels the context of the other calls, starts no
-// more, and returns nil and a *ItemError without waiting for those that run. With
-// CollectAll, the result is as long as items, with zero values where fn failed,
-// and the error joins an *ItemError for each, in order. When ctx ends first, its
-// error is the last of those joined, or the only one. A ctx that has ended already
-// starts nothing, and the result is the same: nil, or with CollectAll zero values.
+// On the first error, Map cancels the context of the other calls and starts no more elements. Map
+// then returns nil and a *ItemError without waiting for running elements. With CollectAll, the
+// result is as long as items, with zero values where fn failed. The error then joins an *ItemError
+// for each failed element, in order. When ctx ends first, its error is the last joined error, or
+// without CollectAll the only error. If ctx has already ended, Map starts nothing and returns the
+// same: nil, or with CollectAll zero values, and ctx's error.
 //
-// fn must not write to what its caller uses afterwards: after an error it may
-// still run. Without a free goroutine in the budget fn runs in the caller, which
-// then waits until it returns.
+// fn must not write to data that its caller uses afterwards: after an error, fn may still run.
+// Without a free goroutine in the budget, fn runs in the caller, and Map waits until fn returns.
 func Map[T, R any](ctx context.Context, cfg MapConfig, items []T, fn func(context.Context, T) (R, error)) ([]R, error) {
 	switch {
 	case cfg.Limit < 0:
@@ -92,8 +91,7 @@ func Map[T, R any](ctx context.Context, cfg MapConfig, items []T, fn func(contex
 
 type mapBudget struct{}
 
-// mapping is the state of one Map. Results are written under its lock while it
-// is open.
+// mapping is the state of one Map call. Results are written under the lock while the call is open.
 type mapping[T, R any] struct {
 	items  []T
 	fn     func(context.Context, T) (R, error)
@@ -110,7 +108,7 @@ type mapping[T, R any] struct {
 	errs    []*ItemError // unsorted
 	next    int
 	done    int
-	working int // goroutines, and the caller once it works itself
+	working int // goroutines, and the caller while it runs fn itself
 	goexit  bool
 	closed  bool
 }
@@ -120,12 +118,12 @@ func (m *mapping[T, R]) do(ctx context.Context) ([]R, error) {
 	m.mu.Lock()
 	started := m.start()
 	if !started {
-		m.working++ // the caller: it counts against the limit too
+		m.working++ // the caller counts against the limit too
 	}
 	m.mu.Unlock()
 	if !started {
 		m.work(false)
-		if err := ctx.Err(); err != nil { // had it been free, the caller would have returned then
+		if err := ctx.Err(); err != nil { // a caller that runs no element would have returned by now
 			return m.outcome(err)
 		}
 	}
@@ -139,9 +137,9 @@ func (m *mapping[T, R]) do(ctx context.Context) ([]R, error) {
 	return m.outcome(m.cut(ctx.Err()))
 }
 
-// cut returns end, that of the caller's context, if an element failed because of
-// it: that it noticed before the caller did makes no difference. The call is over, and
-// the errors are fn's: they are asked without the lock.
+// cut returns end, the error of the caller's context, if an element failed with end. So the result
+// does not depend on whether the element or the caller noticed the end first. The call is over. The
+// errors may be user code, so their methods are called without the lock.
 func (m *mapping[T, R]) cut(end error) error {
 	m.mu.Lock()
 	failed := m.errs[:len(m.errs):len(m.errs)]
@@ -152,7 +150,7 @@ func (m *mapping[T, R]) cut(end error) error {
 	return nil
 }
 
-// over reports whether there is nothing to wait for.
+// over reports whether the caller has nothing left to wait for.
 func (m *mapping[T, R]) over() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -185,10 +183,9 @@ func (m *mapping[T, R]) start() bool {
 	return true
 }
 
-// work works on elements until none is left. Each goroutine starts another one
-// first, so that calls that wait all wait at once, and calls that compute start
-// few goroutines for nothing. The caller, alone because the budget was spent,
-// asks again before each element.
+// work runs elements until none is left. Each goroutine starts another goroutine first, so that all
+// waiting elements wait at once, and computing elements start few useless goroutines. A caller that
+// works alone because the budget was spent asks for a token before each element.
 func (m *mapping[T, R]) work(grow bool) {
 	for {
 		m.mu.Lock()
@@ -211,7 +208,7 @@ func (m *mapping[T, R]) call(i int) {
 	defer func() {
 		if !returned {
 			m.mu.Lock()
-			if !m.late() { // a caller that has returned reads this without the lock
+			if !m.late() { // a caller that has returned reads goexit without the lock
 				m.goexit = true
 			}
 			m.mu.Unlock()
@@ -245,8 +242,7 @@ func (m *mapping[T, R]) call(i int) {
 	}
 }
 
-// late reports whether the end of an element no longer counts. It is
-// called with the lock held.
+// late reports whether the result of an element no longer counts. It is called with the lock held.
 func (m *mapping[T, R]) late() bool { return m.closed || len(m.errs) > 0 && !m.all }
 
 func (m *mapping[T, R]) signal() {

@@ -15,7 +15,7 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// peak counts how many are inside at once.
+// peak records the highest number of concurrent calls.
 type peak struct {
 	mu        sync.Mutex
 	now, most int
@@ -66,8 +66,8 @@ func TestMapIsBoundedAndInOrder(t *testing.T) {
 	}
 }
 
-// The caller, who works while the budget is spent, did not count: when a token came
-// back, a goroutine was started beside it, one more than Limit.
+// The caller, which works while the budget is spent, once did not count against Limit. When a token
+// came back, one goroutine more than Limit was started.
 func TestMapKeepsItsLimitWhenTheBudgetWasEmptyAtFirst(t *testing.T) {
 	for _, limit := range []int{1, 2, 5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestMapKeepsItsLimitWhenTheBudgetWasEmptyAtFirst(t *testing.T) {
 	}
 }
 
-// One element that maps many had a budget of one goroutine for all of them.
+// An element with a nested Map of many elements once had a budget of one goroutine for all of them.
 func TestNestedMapHasTheLimitOfTheOuterOneNotItsLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p peak
@@ -202,7 +202,7 @@ func TestMapEndsWithItsContext(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 3*ms {
 				t.Error(err, time.Since(began))
 			}
-			want := []int{1, 1, 0, 0, 0} // the third is still at it
+			want := []int{1, 1, 0, 0, 0} // the third is still running
 			if !all {
 				want = nil
 			}
@@ -215,8 +215,8 @@ func TestMapEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// It was nil when ctx had ended before the call, which a caller that goes through its
-// elements by their index does not survive.
+// The result was nil when ctx had ended before the call. A caller that indexes the result by
+// element then panics.
 func TestMapThatCollectsAllIsAsLongAsItsElementsWhateverEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -281,9 +281,8 @@ func TestMapSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// In the caller for lack of a goroutine, Map went through all elements of a caller
-// who had left; beside him, an element that heard of it first made the error its
-// own.
+// Running in the caller for lack of a goroutine, Map went through all elements after ctx had ended.
+// Running on goroutines, an element that noticed the end first replaced ctx's error by its own.
 func TestMapOfACallerWhoLeavesIsTheSameWhereverItRuns(t *testing.T) {
 	spent, _ := NewBudget(1)
 	spent.take()
@@ -325,8 +324,8 @@ func TestMapOfACallerWhoLeavesIsTheSameWhereverItRuns(t *testing.T) {
 	}
 }
 
-// What an element does when Map has failed already is not asked for: its Goexit
-// raced with the caller's look, under -race, and could end him.
+// After Map has failed, the end of an element must have no effect: its Goexit raced with the
+// caller's read, under -race, and could end the caller's goroutine.
 func TestALateGoexitInMapIsNobodysEnd(t *testing.T) {
 	for range 2000 {
 		failed := make(chan struct{})

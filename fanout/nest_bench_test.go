@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// 16 branches that call 16 that call 16, which compute: without a bound by hand,
-// and with 64 goroutines for all.
+// BenchmarkNested runs 16 branches that call 16 that call 16, which compute: unbounded by hand, and
+// with 64 goroutines in total.
 func BenchmarkNested(b *testing.B) {
 	ctx := context.Background()
 	for _, rounds := range []int{0, 1000, 10000} {

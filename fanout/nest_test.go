@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// Trees of calls at random: budgets of any size, any mode, failures, one value
-// inside itself. None deadlocks, and every token comes back. What is counted is
-// trees: calls from outside, each with all that it calls in turn. A million takes
-// half a minute:
+// Random trees of calls: budgets of any size, any mode, failures, a Fanout nested inside itself.
+// None deadlocks, and every token comes back. The count is of trees: a call from outside with all
+// its nested calls is one tree. A million trees take half a minute:
 //
 //	SPILLWAY_FANOUT_NESTINGS=1000000 go test ./fanout -run RandomNestings -v
 func TestRandomNestingsEnd(t *testing.T) {
@@ -71,7 +70,7 @@ func TestRandomNestingsEnd(t *testing.T) {
 		}
 		values = append(values, f)
 	}
-	synctest.Test(t, func(t *testing.T) { // where a deadlock is noticed
+	synctest.Test(t, func(t *testing.T) { // synctest detects a deadlock
 		var wg sync.WaitGroup
 		for worker := range 4 {
 			wg.Go(func() {
@@ -92,7 +91,7 @@ func TestRandomNestingsEnd(t *testing.T) {
 	})
 }
 
-// 16 branches that each call 16 that each call 16, with 64 goroutines for all.
+// 16 branches that each call 16 that each call 16, with 64 goroutines in total.
 func TestNestedCallsStayWithinTheBudget(t *testing.T) {
 	budget, _ := NewBudget(64)
 	var mu sync.Mutex
@@ -126,10 +125,9 @@ func TestNestedCallsStayWithinTheBudget(t *testing.T) {
 	}
 }
 
-// The same with leaves that sleep for a millisecond. 64 goroutines and the caller
-// need 64 of them at the very least; parents that wait hold tokens all the while,
-// and branches that find none run in their callers, so that none stands idle for
-// long.
+// The same with leaves that sleep for a millisecond. 64 goroutines and the caller need at least 64
+// ms. Waiting parents hold tokens meanwhile, and branches without a token run in their callers, so
+// that no goroutine is idle for long.
 func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget, _ := NewBudget(64)
@@ -180,7 +178,7 @@ func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
 		if synctest.Wait(); most > 64 || budget.InUse() != 0 {
 			t.Errorf("%d tokens at once, %d are left", most, budget.InUse())
 		}
-		// One that ends is counted for a moment longer, on each processor. Without a budget
+		// A goroutine that ends is counted for a moment longer, on each processor. Without a budget
 		// there would be thousands.
 		if most := 64 + runtime.GOMAXPROCS(0); goroutines > most || goroutines < 32 {
 			t.Errorf("%d goroutines at once, want at most %d", goroutines, most)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// wait waits until the call is over and returns what to tell branches that still
-// run. It returns with the frame locked.
+// wait waits until the call is over and returns the cancellation cause for branches that still run.
+// It returns with the frame locked.
 func (fr *frame[Req, Res]) wait(ctx context.Context) (cause error) {
 	var timeout <-chan time.Time
 	for {
@@ -18,7 +18,7 @@ func (fr *frame[Req, Res]) wait(ctx context.Context) (cause error) {
 		}
 		switch {
 		case fr.fatal >= 0:
-			return nil // already told
+			return nil // the branches are already cancelled
 		case fr.goexit || fr.open == 0:
 			return context.Canceled
 		}
@@ -46,9 +46,9 @@ func (fr *frame[Req, Res]) alarm(d time.Duration) <-chan time.Time {
 	return fr.timer.C
 }
 
-// expire gives up the branches whose own time is over and returns how long the
-// next one has at least: one that has not been started may be at any moment. The
-// frame is locked.
+// expire gives up the branches whose own time limit has passed. It returns a lower bound of the
+// time until the next limit passes: branches not yet started may start at any moment. The frame is
+// locked.
 func (fr *frame[Req, Res]) expire() (next time.Duration) {
 	now := fr.f.now()
 	for i := range fr.states {
@@ -72,8 +72,7 @@ func (fr *frame[Req, Res]) expire() (next time.Duration) {
 	return next
 }
 
-// giveUp notes that branch i, if it runs, runs on without the caller, and why. The frame
-// is locked.
+// giveUp marks branch i as late if the branch is running; why is the reason. The frame is locked.
 func (fr *frame[Req, Res]) giveUp(i int, why error) {
 	st := &fr.states[i]
 	if st.running > 0 {
@@ -84,12 +83,12 @@ func (fr *frame[Req, Res]) giveUp(i int, why error) {
 	fr.disarmHedge(i)
 }
 
-// overdue notes that branch i has not answered when its context had ended, and why that
-// was. The frame is locked.
+// overdue records that branch i had not answered when end ended its context. Only a deadline is
+// lateness. The frame is locked.
 func (fr *frame[Req, Res]) overdue(i int, end error) {
 	if st := &fr.states[i]; end == context.DeadlineExceeded {
 		fr.f.branches[i].lateness.late(fr.f.now(), st.left)
-		st.left = 0 // once
+		st.left = 0 // count the branch once
 	}
 }
 
@@ -111,8 +110,8 @@ func (fr *frame[Req, Res]) close(cause error) {
 	}
 }
 
-// outcome says how the call ended, merges the answers and leaves the frame. The
-// frame is locked and closed.
+// outcome determines the call's error, merges the answers and leaves the frame. The frame is locked
+// and closed.
 func (fr *frame[Req, Res]) outcome(measured bool) (out Result[Res], err error) {
 	if fr.goexit {
 		fr.leave()
@@ -122,7 +121,7 @@ func (fr *frame[Req, Res]) outcome(measured bool) (out Result[Res], err error) {
 	if err == nil && measured {
 		fr.learn()
 	}
-	fr.mu.Unlock() // no branch writes any more, and merging is the user's code
+	fr.mu.Unlock() // no branch writes any more, and merge is user code
 	if err == nil {
 		for i := range fr.states {
 			if st := &fr.states[i]; st.settled && st.err == nil {
@@ -136,11 +135,11 @@ func (fr *frame[Req, Res]) outcome(measured bool) (out Result[Res], err error) {
 	return out, err
 }
 
-// missing lists the branches without an answer and returns the call's error. When
-// the caller's context ends, a branch may notice first or we may: it makes no
-// difference. The frame is locked.
+// missing lists the branches without an answer and returns the call's error. When the caller's
+// context ends, the result does not depend on whether a branch or the caller noticed first. The
+// frame is locked.
 func (fr *frame[Req, Res]) missing() (missing []BranchError, err error) {
-	first := -1 // of the required ones
+	first := -1 // first required branch without an answer
 	for i := range fr.states {
 		st, why := &fr.states[i], fr.cut
 		switch {
@@ -148,7 +147,7 @@ func (fr *frame[Req, Res]) missing() (missing []BranchError, err error) {
 			continue
 		case st.settled:
 			why = st.err
-		case why == nil: // cancelled because of the fatal one: not news
+		case why == nil: // cancelled because of the fatal branch: not reported
 			continue
 		}
 		missing = append(missing, BranchError{fr.f.branches[i].name, why})
@@ -169,7 +168,7 @@ func (fr *frame[Req, Res]) missing() (missing []BranchError, err error) {
 	return missing, nil
 }
 
-// learn tells the learner of a call that succeeded. The frame is locked.
+// learn records a successful call in the learner. The frame is locked.
 func (fr *frame[Req, Res]) learn() {
 	now := fr.f.now()
 	var sum, longest time.Duration

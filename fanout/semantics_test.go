@@ -15,8 +15,7 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// lookup is the call of these tests: a database that must answer, and a cache
-// that may.
+// lookup is the Fanout of these tests: a required database and an optional cache.
 type lookup = Fanout[string, []string]
 
 func merge(users *[]string, more []string) {
@@ -27,15 +26,15 @@ func merge(users *[]string, more []string) {
 	}
 }
 
-// source is what a branch asks, in virtual time.
+// source is the behavior of a branch, in virtual time.
 type source struct {
 	takes  time.Duration
 	users  []string
 	err    error
-	deaf   bool // it ignores its context
-	wraps  bool // it tells in its own words what its context says
+	deaf   bool // ignores its context
+	wraps  bool // wraps the error of its context
 	panics bool
-	does   func(context.Context, string) ([]string, error) // instead of all that
+	does   func(context.Context, string) ([]string, error) // replaces all other fields
 }
 
 func (s source) ask(ctx context.Context, q string) ([]string, error) {
@@ -46,8 +45,8 @@ func (s source) ask(ctx context.Context, q string) ([]string, error) {
 	if s.deaf {
 		ended = nil
 	}
-	// No timer of 0: two goroutines of a bubble that receive from one at the same time
-	// bring down the race detector (go.dev/issue/78156).
+	// Make no timer of 0: two goroutines of a bubble that receive from such a timer at the same
+	// time crash the race detector (go.dev/issue/78156).
 	if s.takes > 0 {
 		select {
 		case <-time.After(s.takes):
@@ -80,7 +79,7 @@ func after(d time.Duration, err error, users ...string) source {
 	return source{takes: d, err: err, users: users}
 }
 
-// deaf is after that ignores its context.
+// deaf is like after, but ignores its context.
 func deaf(d time.Duration, users ...string) source {
 	return source{takes: d, users: users, deaf: true}
 }
@@ -89,20 +88,19 @@ func panics(d time.Duration) source { return source{takes: d, panics: true, deaf
 
 const ms = time.Millisecond
 
-// fails fails after d with an error of its own, whatever its context does.
+// fails fails after d with its own error, and ignores its context.
 func fails(d time.Duration) source { return source{takes: d, err: errDown, deaf: true} }
 
-// wraps hears its context, and tells so in its own words.
+// wraps returns s with errors that wrap the error of the context.
 func wraps(s source) source {
 	s.wraps = true
 	return s
 }
 
-// Every row of what a caller may see, at the exact time at which it sees it. Where
-// branches run is seen in the time, and in nothing else: each row is run with its
-// branches beside the caller, and in the caller, by choice or for lack of a
-// token. The one exception is a branch whose turn has not come: there is nothing
-// to tell of it, or it is missing too.
+// Every row is a result that a caller may see, with the exact time. Only the time depends on where
+// branches run: each row runs with its branches beside the caller, and in the caller, by mode or
+// for lack of a token. The one exception is a branch that has not started: such a branch is either
+// not reported or missing too.
 func TestSemantics(t *testing.T) {
 	long := 5 * time.Second
 	spent, _ := NewBudget(1)
@@ -114,10 +112,10 @@ func TestSemantics(t *testing.T) {
 		within          time.Duration // the cache's
 
 		took    time.Duration
-		alone   time.Duration // in the caller; zero: as long
+		alone   time.Duration // when branches run in the caller; zero: the same as took
 		users   string
-		missing string // branch: error
-		waiting string // in the caller; empty: the same
+		missing string // format: branch: error
+		waiting string // missing when branches run in the caller; empty: the same
 		err     string
 		is      error
 	}{
@@ -235,7 +233,7 @@ func TestSemantics(t *testing.T) {
 					if got.Partial() != (row.missing != "") {
 						t.Errorf("partial: %v", got.Partial())
 					}
-					// The late ones end, and change nothing.
+					// The late branches end without changing the result.
 					before := slices.Clone(got.Value)
 					time.Sleep(2 * long)
 					synctest.Wait()
@@ -369,12 +367,12 @@ type hostile struct{}
 func (hostile) Error() string { return "hostile" }
 func (hostile) Is(error) bool { panic("nil map") }
 
-// Beside the caller such an error ended the process, and in the caller it found a lock
-// that was not held.
+// On another goroutine, such an error ended the process. In the caller, its panic met a mutex that
+// was not locked.
 func TestAnErrorWhoseMethodPanicsIsAPanicOfItsBranch(t *testing.T) {
 	everywhere(t, func(t *testing.T, cfg Config) {
 		if cfg.Mode == Sequential {
-			return // nothing is asked of an error while no context has ended
+			return // no method of an error is called while no context has ended
 		}
 		f := newLookup(t, cfg, after(ms, nil, "ann"), source{err: hostile{}})
 		held := f.budget.InUse()

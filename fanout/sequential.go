@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// sequential runs the branches in the caller, each with the caller's context or
-// one with its own deadline: there is nothing to cancel, since nothing is started
-// after a failure.
+// sequential runs the branches in the caller, each with the caller's context or a context with its
+// own deadline. Nothing needs cancelling, since nothing is started after a failure.
 func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured bool) (Result[Res], error) {
 	f := fr.f
 	var began, last, longest time.Duration
@@ -45,7 +44,7 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 		}
 	}
 	if ended == context.Canceled && out.Missing[len(out.Missing)-1].Err == ended {
-		fatal = ended // the cancelled caller misses something
+		fatal = ended // the cancelled caller lacks an answer
 	}
 	if fatal == nil {
 		out.Value = fr.res
@@ -59,10 +58,9 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 	return out, fatal
 }
 
-// inCaller runs branch b and merges what it answers. What it says when its
-// context has ended does not count, as if the caller had been free to leave it:
-// then its error is that of the context, and late tells whether that is the
-// caller's.
+// inCaller runs branch b and merges its answer. If the branch's context has ended by then, neither
+// answer nor error counts, as if the branch had run beside the caller. err is then the context's
+// error, and late reports whether the caller's context has ended.
 func (fr *frame[Req, Res]) inCaller(ctx context.Context, b *branch[Req, Res], req Req) (late bool, err error) {
 	own, left := ctx, time.Duration(0)
 	if b.within > 0 || b.lateness.watched() {
@@ -91,16 +89,16 @@ func (fr *frame[Req, Res]) inCaller(ctx context.Context, b *branch[Req, Res], re
 	return !endedAlone(own, ctx), ended
 }
 
-// endedAlone reports that a branch's context has ended by its own deadline, and
-// not by that of the caller's or with it.
+// endedAlone reports that a branch's context ended by its own deadline, and not by or with the
+// caller's context.
 func endedAlone(own, callers context.Context) bool {
 	mine, _ := own.Deadline()
 	theirs, some := callers.Deadline()
 	return own.Err() == context.DeadlineExceeded && (!some || mine.Before(theirs))
 }
 
-// start returns the context for branch b and how much time the branch has, zero if
-// nobody looked, or why it is not started. The function may be nil.
+// start returns branch b's context, its cancel function, which may be nil, and the branch's
+// remaining time; zero: not determined. The error says why the branch is not started.
 func (f *Fanout[Req, Res]) start(ctx context.Context, b *branch[Req, Res]) (context.Context, context.CancelFunc, time.Duration, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, 0, err
@@ -116,8 +114,8 @@ func (f *Fanout[Req, Res]) start(ctx context.Context, b *branch[Req, Res]) (cont
 	return own, cancel, left, nil
 }
 
-// left is how much time branch b has under the context of its call, with so much left
-// of its own.
+// left returns how much time branch b has under ctx, the context of its call. own is the rest of
+// the branch's own limit.
 func (b *branch[Req, Res]) left(ctx context.Context, own time.Duration) time.Duration {
 	left := forever
 	if deadline, ok := ctx.Deadline(); ok {
@@ -129,8 +127,8 @@ func (b *branch[Req, Res]) left(ctx context.Context, own time.Duration) time.Dur
 	return max(0, left)
 }
 
-// bounded returns the context of an attempt that has so much time, with so much left of
-// the branch's own. The function may be nil.
+// bounded returns the context of an attempt with the remaining time left. own is the rest of the
+// branch's own limit. The function may be nil.
 func (b *branch[Req, Res]) bounded(ctx context.Context, left, own time.Duration) (context.Context, context.CancelFunc) {
 	if b.within == 0 || left < own {
 		return ctx, nil

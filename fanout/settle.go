@@ -6,13 +6,13 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// settle takes the end of an attempt, which ran from began to now, and reports
-// whether its answer counts. The frame is locked.
+// settle records the end of an attempt, which ran from began to now, and reports whether its answer
+// counts. The frame is locked.
 func (fr *frame[Req, Res]) settle(i int, e *ending, began, now time.Duration, second bool) bool {
 	b, st, err := &fr.f.branches[i], &fr.states[i], e.err
-	// When the context has ended, the caller gives this branch up. If it is busy
-	// with another one, or with this, or has not noticed yet, that is done here: what
-	// is reported does not depend on which of them noticed first.
+	// When the context has ended, the caller gives this branch up. A caller that runs a branch or
+	// has not noticed the end yet cannot, so settle does. The result then does not depend on who
+	// noticed first.
 	if (err != nil || fr.busy) && !st.settled && !fr.closed && fr.fatal < 0 {
 		if end := e.over; end != nil {
 			if !e.alone {
@@ -52,7 +52,7 @@ func (fr *frame[Req, Res]) settle(i int, e *ending, began, now time.Duration, se
 	return err == nil
 }
 
-// decide says what becomes of branch i. The frame is locked.
+// decide settles branch i with its error. The frame is locked.
 func (fr *frame[Req, Res]) decide(i int, err error, took time.Duration) {
 	st := &fr.states[i]
 	st.settled, st.err, st.took = true, err, took
@@ -70,8 +70,8 @@ func (fr *frame[Req, Res]) decide(i int, err error, took time.Duration) {
 // locked.
 func (fr *frame[Req, Res]) afterwards(i int, err error, began, now time.Duration) {
 	b, st := &fr.f.branches[i], &fr.states[i]
-	if st.settled && st.err == nil { // it lost to the other attempt
-		b.times.add(now, now-began, fr.weight) // or longer: it was cancelled
+	if st.settled && st.err == nil { // this attempt lost to the other attempt
+		b.times.add(now, now-began, fr.weight) // a lower bound: this attempt was cancelled
 	}
 	_, panicked := err.(*spillway.PanicError)
 	if !st.late && !panicked {
@@ -83,8 +83,8 @@ func (fr *frame[Req, Res]) afterwards(i int, err error, began, now time.Duration
 	fr.f.tellLate(b, err, ended)
 }
 
-// vanished takes the end of an attempt that called runtime.Goexit. The goroutine
-// runs deferred functions only, which find the frame locked, as it is now.
+// vanished records the end of an attempt that called runtime.Goexit. The goroutine then only runs
+// deferred functions, which expect the frame locked, as it is now.
 func (fr *frame[Req, Res]) vanished(i int) {
 	st := &fr.states[i]
 	st.running--

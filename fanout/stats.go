@@ -7,35 +7,35 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Stats is what a Fanout has done and learned.
+// Stats holds the counts and the learned times of a Fanout.
 type Stats struct {
 	Name string
-	Mode Mode // Sequential or Parallel: how the next call runs
+	Mode Mode // Sequential or Parallel: the mode of the next call
 
-	Calls   uint64 // of Do, except with a context that had ended
-	Partial uint64 // successes with a branch missing
+	Calls   uint64 // calls of Do, except with a context that had ended
+	Partial uint64 // successful calls with a missing branch
 	Failed  uint64
 
-	Late       uint64 // branches that were given up while they ran
-	LateEnded  uint64 // of these, how many have ended since
-	LatePanics uint64 // panics that no caller waited for, also of attempts that lost to a hedge
+	Late       uint64 // branches given up while they ran
+	LateEnded  uint64 // late branches that have ended since
+	LatePanics uint64 // panics that no caller waited for, also of attempts that lost to the other attempt
 
 	Hedges     uint64 // second attempts
-	HedgeWins  uint64 // that succeeded before the first
-	Suppressed uint64 // second attempts that were due and not made, for lack of a token or under overload
+	HedgeWins  uint64 // second attempts that succeeded before the first
+	Suppressed uint64 // second attempts due but not made, for lack of a token or under overload
 
-	Branches []BranchStats // in the order they are started
+	Branches []BranchStats // in the order in which branches start
 }
 
-// BranchStats is what was learned of one branch. The times are of successes, the
-// latest thousand or those of a minute or two, zero while fewer than 64 are known, and
-// coarse: within an eighth. Of branches that run in the caller, one call in sixteen is
-// measured, or each when calls are slow.
+// BranchStats holds the learned times of one branch. The times are of successes: the latest
+// thousand, or those of a minute or two. They are zero while fewer than 64 are known, and accurate
+// within an eighth. Parallel calls of a Fanout with a Hedged or Within branch are all measured. Of
+// other calls at least one in sixteen is measured, and each when calls are slow.
 type BranchStats struct {
 	Name     string
 	Required bool
-	Quick    time.Duration // the 10th percentile: with less left, no second attempt is made
-	Slow     time.Duration // the 95th, or the higher one after which it is hedged
+	Quick    time.Duration // the 10th percentile: with less time left, no second attempt is made
+	Slow     time.Duration // the 95th percentile, or the higher one after which the branch is hedged
 }
 
 type counts struct {
@@ -44,8 +44,8 @@ type counts struct {
 	hedges, wins, suppressed   atomic.Uint64
 }
 
-// tellLate accounts for what a late attempt of b returned. Ended: of a late
-// branch it was the last.
+// tellLate accounts for a late attempt of b, and passes its error to OnLate. ended: the last
+// attempt of a late branch.
 func (f *Fanout[Req, Res]) tellLate(b *branch[Req, Res], err error, ended bool) {
 	if ended {
 		f.counts.lateDone.Add(1)
@@ -58,8 +58,8 @@ func (f *Fanout[Req, Res]) tellLate(b *branch[Req, Res], err error, ended bool) 
 	}
 }
 
-// Stats returns the counts so far. They are read one after the other, not all at
-// the same instant.
+// Stats returns the counts so far. The counts are read one after the other, not all at the same
+// instant.
 func (f *Fanout[Req, Res]) Stats() Stats {
 	if f == nil {
 		return Stats{}

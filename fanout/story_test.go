@@ -15,12 +15,12 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// The parallel lookup as it was published, in our own words: the cache in a
-// goroutine, the database in the caller, a deferred wait. Its faults are told
-// here, each beside what this package does instead.
+// published is a rewrite of the parallel lookup as it was published: the cache in a goroutine, the
+// database in the caller, a deferred wait. The tests below show its faults, each beside the
+// behavior of this package.
 func published(database, cache source) (users []string, err error) {
 	var fromCache []string
-	var guard sync.Mutex // ours: lets the fault be seen without a data race
+	var guard sync.Mutex // added: shows the fault without a data race
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {

@@ -7,36 +7,36 @@ import (
 	"time"
 )
 
-// times learns how long a branch takes: counts in buckets an eighth of a power
-// of two wide, halved after so many calls and after so much time, so that the past
-// fades. A call that was measured for many counts as many, so that the past does not
-// fade slower while calls are quick and few of them are measured. What was learned
-// decides about second attempts only.
+// times learns how long a branch takes. It counts samples in buckets an eighth of a power of two
+// wide. It halves the counts after a number of calls and after an interval, so that old samples
+// fade. A sample that stands for several calls counts as several; otherwise old samples would fade
+// slower while calls are quick and few of them measured. The quantiles control second attempts
+// only.
 type times struct {
 	mu     sync.Mutex
 	counts [buckets]uint16
-	total  int           // of counts
+	total  int           // sum of counts
 	known  int           // samples ever
-	fresh  int           // since the quantiles were read
-	fades  time.Duration // when the past is halved next, since the Fanout was made
+	fresh  int           // samples since the quantiles were read
+	fades  time.Duration // when the counts are halved next, since the Fanout was made
 
 	tenth atomic.Int64 // nanoseconds; zero: not known yet
 	upper atomic.Int64
-	high  float64 // which quantile upper is
+	high  float64 // the quantile in upper
 }
 
 const (
 	buckets   = 300
-	enough    = 64   // samples before anything is concluded
-	remember  = 1024 // calls before the past is halved
-	readAgain = 16   // samples between two looks at the quantiles
+	enough    = 64   // samples before quantiles are read
+	remember  = 1024 // calls before the counts are halved
+	readAgain = 16   // samples between two readings of the quantiles
 
-	// fade is the time in which the past is halved while more than enough is known: few
-	// calls in a minute tell more of a high quantile than those of a few seconds would.
+	// fade is the interval at which the counts are halved while their sum exceeds enough. A few
+	// calls of a minute tell more about a high quantile than the calls of a few seconds would.
 	fade = time.Minute
 )
 
-// add takes a sample that stands for so many calls.
+// add records a sample that stands for the given number of calls.
 func (t *times) add(now, d time.Duration, calls int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,7 +61,7 @@ func (t *times) add(now, d time.Duration, calls int) {
 	}
 }
 
-// halve lets the past fade. It is called with the lock held.
+// halve halves the counts, so that old samples fade. It is called with the lock held.
 func (t *times) halve() {
 	t.total = 0
 	for i := range t.counts {
@@ -70,10 +70,10 @@ func (t *times) halve() {
 	}
 }
 
-// quick is the tenth percentile of the successes, zero while too few are known.
+// quick is the tenth percentile of the successes, zero while too few samples are known.
 func (t *times) quick() time.Duration { return time.Duration(t.tenth.Load()) }
 
-// slow is the high percentile, zero while too few are known.
+// slow is the high percentile, zero while too few samples are known.
 func (t *times) slow() time.Duration { return time.Duration(t.upper.Load()) }
 
 // quantile returns the lower (edge 0) or the upper (edge 1) end of the bucket

@@ -32,7 +32,7 @@ func TestTimesKnowTheQuantiles(t *testing.T) {
 	if l.add(0, time.Second, 1); l.quick() != 0 || l.slow() != 0 {
 		t.Error("one sample is not knowledge")
 	}
-	for _, scale := range []float64{1, 50, 0.01} { // and forget
+	for _, scale := range []float64{1, 50, 0.01} { // each scale displaces the last
 		var all []time.Duration
 		for range 20_000 {
 			d := draw(scale)
@@ -53,8 +53,8 @@ func TestTimesKnowTheQuantiles(t *testing.T) {
 	}
 }
 
-// Slow calls are measured each, quick ones one in sixteen: were these not to count
-// for sixteen, a branch that became quick would look slow for that much longer.
+// Every slow call is measured, but one quick call in sixteen. Unless a quick sample counts for
+// sixteen calls, a branch that became quick looks slow sixteen times as long.
 func TestTimesForgetSlowCallsAsSoonAsQuickOnes(t *testing.T) {
 	l := times{high: 0.95}
 	for range 2000 {
@@ -68,7 +68,7 @@ func TestTimesForgetSlowCallsAsSoonAsQuickOnes(t *testing.T) {
 	}
 }
 
-// Counts alone once kept what was slow an hour ago for a thousand calls.
+// Fading by counts alone once kept samples of an hour ago for a thousand calls.
 func TestTimesForgetByTheClock(t *testing.T) {
 	l := times{high: 0.95}
 	now := time.Duration(0)

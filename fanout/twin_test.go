@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// script is what one branch will do.
+// script is the behavior of one branch.
 type script struct {
 	required, fails, deaf bool
-	takes, within         time.Duration // within zero: no deadline of its own
+	takes, within         time.Duration // within zero: no own deadline
 }
 
-// play is a call of these branches, in the order in which they are started.
+// play is a call of branches, in their starting order.
 type play struct {
 	mode     Mode
-	spent    bool // it is parallel, but there is no token
+	spent    bool // the call is parallel, but there is no token
 	branches []script
-	end      time.Duration // of the caller's context; zero: never
-	cancel   bool          // it is cancelled then; else its deadline passes
+	end      time.Duration // end of the caller's context; zero: never
+	cancel   bool          // end is a cancellation; else a deadline
 }
 
 type answer struct {
@@ -41,7 +41,7 @@ func orNever(d time.Duration) time.Duration {
 	return d
 }
 
-// twin says what a call must do by looking at the whole script at once.
+// twin predicts the result of the call from the whole script at once.
 func (p play) twin() (a answer) {
 	end, why := orNever(p.end), context.DeadlineExceeded
 	if p.cancel {
@@ -60,14 +60,14 @@ func (p play) twin() (a answer) {
 	if p.mode == Sequential {
 		for i, s := range p.branches {
 			limit, over := end, why
-			if own := a.took + s.within; s.within > 0 && own < end { // from its own start
+			if own := a.took + s.within; s.within > 0 && own < end { // counted from the branch's own start
 				limit, over = own, context.DeadlineExceeded
 			}
 			stop := false
 			switch done := a.took + s.takes; {
 			case a.took >= end:
 				fail(i, why)
-			case done > limit: // what a deaf one says then, nobody heeds
+			case done > limit: // the branch's result no longer counts
 				if a.took = limit; s.deaf {
 					a.took = done
 				}
@@ -86,10 +86,10 @@ func (p play) twin() (a answer) {
 			}
 		}
 	} else {
-		for _, s := range p.branches { // the last to be settled
+		for _, s := range p.branches { // the last branch to be settled
 			a.took = max(a.took, min(s.takes, orNever(s.within)))
 		}
-		for _, s := range p.branches { // unless one ends it all
+		for _, s := range p.branches { // unless a required branch fails first
 			if settled := min(s.takes, orNever(s.within)); s.required && (s.fails || s.takes > settled) {
 				a.took = min(a.took, settled)
 			}
@@ -101,7 +101,7 @@ func (p play) twin() (a answer) {
 		})
 		for i, s := range p.branches {
 			switch settled := min(s.takes, orNever(s.within)); {
-			case settled > a.took && broken: // cancelled: not news
+			case settled > a.took && broken: // cancelled: not reported
 			case settled > a.took:
 				fail(i, why)
 			case settled < s.takes:
@@ -130,7 +130,7 @@ func (p play) live(t *testing.T) (a answer) {
 			if s.deaf {
 				heard = nil
 			}
-			if s.takes > 0 { // as in after
+			if s.takes > 0 { // no timer of 0, as in source.ask
 				select {
 				case <-time.After(s.takes):
 				case <-heard:
@@ -159,7 +159,7 @@ func (p play) live(t *testing.T) (a answer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time in a frame that was used
+	for range 2 { // the second call reuses the frame
 		ctx, cancel := context.WithCancel(t.Context())
 		if p.end > 0 && p.cancel {
 			time.AfterFunc(p.end, cancel)
@@ -176,7 +176,7 @@ func (p play) live(t *testing.T) (a answer) {
 		if a.missing = fmt.Sprint(missing); err != nil {
 			a.err = err.Error()
 		}
-		time.Sleep(time.Hour) // the late ones end
+		time.Sleep(time.Hour) // the late branches end
 		synctest.Wait()
 		if n := f.budget.InUse() - held; n != 0 {
 			t.Fatalf("%d goroutines are left", n)
@@ -186,8 +186,8 @@ func (p play) live(t *testing.T) (a answer) {
 	return a
 }
 
-// parse makes a play of any bytes. No two things happen at the same time: what
-// comes first then is up to the scheduler.
+// parse makes a play from any bytes. No two events happen at the same time, because their order
+// would depend on the scheduler.
 func parse(data []byte) play {
 	next := func() int {
 		if len(data) == 0 {
@@ -202,7 +202,7 @@ func parse(data []byte) play {
 	if head&1 != 0 {
 		p.mode = Sequential
 	}
-	// Sums of whole numbers of units, plus a different power of two each.
+	// Times are whole numbers of units plus a different power of two each, so all sums differ.
 	tick := time.Duration(1)
 	when := func(n int) time.Duration {
 		d := time.Duration(n%16)*ms + tick

@@ -1,13 +1,13 @@
-// Package client sends HTTP requests to servers that shed load, without making
-// their overload worse.
+// Package client sends HTTP requests to servers that shed load, without making their overload
+// worse.
 //
 //	transport, err := client.New(client.Config{})
 //	httpClient := &http.Client{Transport: transport, Timeout: 2 * time.Second}
 //
-// A Transport tries a refused request again when the server says that it may, after
-// the time it says, and as long as a budget pays for it. A server that goes on
-// refusing is asked less often: the rest of the requests fail at once, without being
-// sent. Each request tells the server its priority and how much time is left.
+// A Transport retries a refused request if the server allows it, after the time that the server
+// gives, and as long as a budget pays for the retry. A server that goes on refusing gets fewer
+// requests: the Transport fails the rest at once, without sending them. Each request carries its
+// priority and its remaining time to the server.
 //
 // A request counts as refused when it is answered 503 or 429.
 package client
@@ -27,46 +27,44 @@ import (
 	"github.com/spillway-go/spillway/retrybudget"
 )
 
-// The headers that a Transport sets. They are taken from the context alone: what a
-// request has in them already is replaced or removed, so that a proxy passes nothing
-// on that a caller made up.
+// The headers that a Transport sets. They are taken from the context alone: the Transport replaces
+// or removes such headers of a request, so that a proxy passes on nothing that a caller made up.
 const (
 	// PriorityHeader carries the priority of the context: "low", "high" or
 	// "critical". Normal is not sent.
 	PriorityHeader = "Spillway-Priority"
-	// DeadlineHeader carries the time that is left until the deadline of the
-	// context, in whole milliseconds, from 1 to 99,999,999. Without a deadline it is not sent.
+	// DeadlineHeader carries the time left until the deadline of the context, in whole
+	// milliseconds, from 1 to 99,999,999. Without a deadline it is not sent.
 	DeadlineHeader = "Spillway-Deadline"
 )
 
-// Config says how a Transport behaves. The zero value works.
+// Config configures a Transport. The zero value works.
 type Config struct {
 	// Base sends the requests. Nil means http.DefaultTransport.
 	Base http.RoundTripper
 
-	// Budget pays for every attempt after the first, and earns from requests that
-	// succeed. Nil means one of the Transport's own, with the defaults of package
-	// retrybudget: one extra attempt for ten successes.
+	// Budget pays for every attempt after the first, and earns from requests that succeed. Nil
+	// means a private Budget with the defaults of package retrybudget: one extra attempt for ten
+	// successes.
 	Budget *retrybudget.Budget
 
-	// Attempts is how often a request is sent at most. Zero means 3, and 1 never
-	// sends one again.
+	// Attempts is the maximum number of attempts per request. Zero means 3, and 1 means no retries.
 	Attempts int
 
-	// MaxRetryAfter is the longest Retry-After that is waited for, and up to half as
-	// much again, at random. An answer that asks for more is returned to the caller as
-	// it is. Zero means 10 seconds.
+	// MaxRetryAfter is the longest Retry-After that a Transport waits for. The wait is up to half
+	// as long again, at random. An answer with a longer Retry-After is returned to the caller as it
+	// is. Zero means 10 seconds.
 	MaxRetryAfter time.Duration
 
-	// Tolerance is how many requests are sent for each one that the server accepts,
-	// before the rest is refused here; each priority and host counts for itself. Where
-	// the server accepts a smaller part than one in Tolerance, little more than one
-	// request in twenty is sent. That is less than a client has that does not hold back:
-	// beside such clients take more. Zero means 2, and math.Inf(1) refuses none.
+	// Tolerance is how many requests are sent for each request that the server accepts; the
+	// Transport refuses the rest. Each priority and host counts for itself. If the server accepts
+	// fewer than one request in Tolerance, little more than one request in twenty is sent. A client
+	// without throttling gets more than that: beside such clients, use a higher Tolerance. Zero
+	// means 2, and math.Inf(1) refuses none.
 	Tolerance float64
 
-	// MaxHosts is for how many hosts it is remembered what they accepted; the one
-	// that was not asked for longest is forgotten for another. Zero means 256.
+	// MaxHosts bounds the hosts whose answers are remembered; a new host replaces the least
+	// recently used one. Zero means 256.
 	MaxHosts int
 }
 
@@ -77,8 +75,8 @@ const (
 	defaultMaxHosts      = 256
 )
 
-// Transport is an http.RoundTripper that behaves well towards a server under
-// overload. It is safe for concurrent use and has no goroutine. New makes one.
+// Transport is an http.RoundTripper that reduces its requests to an overloaded server. It is safe
+// for concurrent use and has no goroutine. New makes one.
 type Transport struct {
 	base          http.RoundTripper
 	budget        *retrybudget.Budget
@@ -97,12 +95,11 @@ type Stats struct {
 	Requests  uint64 // calls of RoundTrip
 	Retries   uint64 // attempts after the first
 	Shed      uint64 // attempts answered 503 or 429
-	Throttled uint64 // requests refused here and not sent
-	Unpaid    uint64 // attempts that were not made for want of budget
+	Throttled uint64 // requests refused by the Transport and not sent
+	Unpaid    uint64 // attempts not made for want of budget
 }
 
-// New returns a Transport. The error names every field that is wrong, one on a
-// line.
+// New returns a Transport. The error names every invalid field, one on a line.
 func New(cfg Config) (*Transport, error) {
 	var wrong []error
 	fault := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("client: "+format, args...)) }
@@ -145,7 +142,7 @@ func (t *Transport) Stats() Stats {
 	return Stats{t.requests.Load(), t.retries.Load(), t.shed.Load(), t.throttled.Load(), t.unpaid.Load()}
 }
 
-// CloseIdleConnections closes those of Base, if it can. http.Client calls it.
+// CloseIdleConnections closes the idle connections of Base, if Base can. http.Client calls it.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -159,15 +156,15 @@ var errThrottled = &spillway.Rejection{Reason: spillway.Signal, Cause: throttled
 
 // RoundTrip sends req with the priority and the deadline of its context.
 //
-// While the server refuses most of what it is sent, some requests are not sent:
-// the error is then a *spillway.Rejection with the Reason Signal.
+// While the server refuses most requests, some requests are not sent: the error is then a
+// *spillway.Rejection with the Reason Signal.
 //
-// A request that the server refused is sent again after its Retry-After, or after a
-// growing, random time if there is none, and so is one for which no connection could
-// be made; but only if its method is idempotent or it has an Idempotency-Key, its
-// body can be had again, its deadline is later, and the budget pays for it.
-// Otherwise the answer is returned as it is. The wait ends with the context, and the
-// error is then that of the context.
+// RoundTrip retries a request that the server refused, after its Retry-After, or else after a
+// growing, random time. It also retries a request for which no connection could be made. Only a
+// request with an idempotent method or an Idempotency-Key is retried. Its body must be available
+// again, its deadline must be later, and the budget must pay for the retry. Otherwise RoundTrip
+// returns the answer as it is. The wait ends with the context, and the error is then the context's
+// error.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.requests.Add(1)
 	ctx := req.Context()
@@ -192,7 +189,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		next, bodyErr := again(req)
 		if bodyErr != nil {
-			return resp, err // what there is: the body cannot be had again
+			return resp, err // no new body for a retry
 		}
 		end := time.Now().Add(pause)
 		t.discard(resp) // within the pause
@@ -205,8 +202,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// note counts an answer. An attempt without one says nothing about what the server
-// would have accepted.
+// note counts an answer. An attempt without an answer does not show whether the server would have
+// accepted it.
 func (t *Transport) note(of *counter, resp *http.Response, shed bool) {
 	t.throttle.answered(of, time.Now(), !shed)
 	if shed {
@@ -226,7 +223,7 @@ func (t *Transport) pay() bool {
 	return false
 }
 
-// mayRepeat reports whether req may be sent once more after so many attempts.
+// mayRepeat reports whether req may be sent again after the given number of attempts.
 func (t *Transport) mayRepeat(req *http.Request, attempts int) bool {
 	if attempts >= t.attempts {
 		return false
@@ -241,13 +238,12 @@ func (t *Transport) mayRepeat(req *http.Request, attempts int) bool {
 	return req.Header.Get("Idempotency-Key") != "" || req.Header.Get("X-Idempotency-Key") != ""
 }
 
-// The pause where the server gives no advice, and the shortest in any case, is
-// between half of this and all of it at first, and twice as long each time: at
-// random, so that clients refused together do not return together.
+// firstPause is the first full pause, which doubles with each attempt. The actual pause is random,
+// between half of the full pause and all of it, so that clients refused together do not return
+// together. It applies if the server gives no advice, and is the minimum if it does.
 const firstPause = 100 * time.Millisecond
 
-// pause returns how long to wait before the next attempt. False: longer than
-// allowed.
+// pause returns how long to wait before the next attempt. False: longer than MaxRetryAfter.
 func (t *Transport) pause(resp *http.Response, attempt int) (time.Duration, bool) {
 	full := min(firstPause<<min(attempt-1, 20), t.maxRetryAfter)
 	own := full/2 + time.Duration(t.random()*float64(full)/2)
@@ -258,7 +254,7 @@ func (t *Transport) pause(resp *http.Response, attempt int) (time.Duration, bool
 	if !ok {
 		return own, true
 	}
-	// Whole seconds bring clients together: spread them over half as much again.
+	// Advice in whole seconds makes clients return together: spread them over half as much again.
 	return max(own, after+time.Duration(t.random()*float64(after)/2)), after <= t.maxRetryAfter
 }
 
@@ -267,8 +263,8 @@ func isShed(resp *http.Response) bool {
 	return resp != nil && (resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests)
 }
 
-// notSent reports whether no connection could be made for the request, so that the
-// server has seen nothing of it.
+// notSent reports whether no connection could be made for the request, so that the server received
+// nothing.
 func notSent(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
@@ -280,7 +276,7 @@ func tooLate(ctx context.Context, pause time.Duration) bool {
 	return ctx.Err() != nil || ok && time.Until(end) <= pause
 }
 
-// sleep waits, and ends with ctx.
+// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

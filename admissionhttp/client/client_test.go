@@ -20,7 +20,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// body notices whether it was closed.
+// body records whether it was closed.
 type body struct {
 	io.Reader
 	open *atomic.Int64
@@ -28,8 +28,8 @@ type body struct {
 
 func (b *body) Close() error { b.open.Add(-1); return nil }
 
-// fake answers with one status after the other, and 200 when there are no more. Every
-// request and answer has a body that must be closed in the end.
+// fake answers with the given statuses in turn, then with 200. Every request and answer has a body
+// that must be closed in the end.
 type fake struct {
 	statuses []int
 	after    string // Retry-After of answers that are not 200
@@ -176,7 +176,7 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// stuck is a body whose end does not come.
+// stuck is a body that blocks before its end.
 type stuck struct {
 	read   atomic.Int64
 	closed chan struct{}
@@ -197,8 +197,8 @@ func (s *stuck) Close() error {
 	return nil
 }
 
-// The rest of an answer is waited for within the pause, and not where its connection
-// cannot be used again anyway.
+// RoundTrip waits for the rest of an answer within the pause, but not if the connection cannot be
+// used again anyway.
 func TestAnAnswerWithoutAnEndMakesThePauseNoLonger(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestWithoutAConnectionARequestIsSentAgain(t *testing.T) {
 	})
 }
 
-// However the server refuses, extra attempts are at most what successes have earned.
+// For any pattern of refusals, successes must have earned the extra attempts.
 func TestExtraAttemptsAreATenthOfWhatSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, ok := 0, 0
@@ -316,7 +316,7 @@ func TestTheContextSaysPriorityAndDeadline(t *testing.T) {
 			t.Error("the request was changed")
 		}
 
-		// What the caller of a proxy made up is not passed on.
+		// Headers that the caller of a proxy made up are not passed on.
 		req = request(t, t.Context(), http.MethodGet, "")
 		req.Header.Set(PriorityHeader, "critical")
 		req.Header.Set(DeadlineHeader, "60000")

@@ -25,14 +25,14 @@ func seeded(seed uint64) func() float64 {
 	}
 }
 
-// At three times the capacity, 200 clients keep the server busy, spend no more than
-// their budgets, do not come back all at once, and ask less than is asked of them.
+// At three times the capacity, 200 clients keep the server busy, spend no more than their budgets,
+// and do not return all at once. They send fewer requests than their callers make.
 func TestACrowdOfClientsAtThreeTimesTheCapacity(t *testing.T) {
 	const (
 		clients  = 200
 		slots    = 10
 		service  = 20 * time.Millisecond
-		capacity = float64(slots) / 0.020 // a second
+		capacity = float64(slots) / 0.020 // requests per second
 		run      = 10 * time.Second
 		bin      = 100 * time.Millisecond
 	)

@@ -13,7 +13,7 @@ import (
 	"github.com/spillway-go/spillway/admissionhttp/client"
 )
 
-// A server refuses the first request and says when to come back.
+// A server refuses the first request and gives a time for the retry.
 func Example() {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway/admissionhttp/client"
 )
 
-// What a Transport sends, the middleware reads.
+// The middleware reads the headers that a Transport sends.
 func TestTheMiddlewareReadsTheHeaders(t *testing.T) {
 	if client.PriorityHeader != admissionhttp.HeaderPriority || client.DeadlineHeader != admissionhttp.HeaderDeadline {
 		t.Error("the names differ")

@@ -17,8 +17,8 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Over a real connection: a refused request is sent again on the same connection, and
-// once the server refuses everything the client finds it in the error of http.Client.
+// Over a real connection, a refused request is retried on the same connection. Once the server
+// refuses everything, the error of http.Client shows the refusal.
 func TestOverLoopback(t *testing.T) {
 	var refuse, asked atomic.Int64
 	refuse.Store(1)
@@ -41,7 +41,7 @@ func TestOverLoopback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.stall = time.Hour // connections are used again, though an answer be slow
+	tr.stall = time.Hour // connections are reused, even after a slow answer
 	c := &http.Client{Transport: tr, Timeout: time.Hour}
 	defer c.CloseIdleConnections()
 	var connections, reused int
@@ -88,8 +88,8 @@ func TestOverLoopback(t *testing.T) {
 	}
 }
 
-// An answer whose length is not said was not read to its end, and the connection was
-// closed: each attempt made a new one, to a server that is overloaded.
+// An answer of unknown length was once not read to its end, and its connection was closed. Each
+// attempt then made a new connection to an overloaded server.
 func TestAShortAnswerInChunksKeepsItsConnection(t *testing.T) {
 	for name, write := range map[string]func(http.ResponseWriter){
 		"in chunks": func(w http.ResponseWriter) {
@@ -152,8 +152,8 @@ func TestAShortAnswerInChunksKeepsItsConnection(t *testing.T) {
 	}
 }
 
-// A server that refuses and then hangs must not keep the request that it refused. It
-// waited for the rest of an answer that is thrown away, for ever without a timeout.
+// A server that refuses and then hangs must not hold up the refused request. RoundTrip once waited
+// for the rest of an unused answer, forever without a timeout.
 func TestAnAnswerThatDoesNotEndIsNotWaitedFor(t *testing.T) {
 	var asked atomic.Int64
 	hang := make(chan struct{})

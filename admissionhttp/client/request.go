@@ -12,8 +12,8 @@ import (
 // longestDeadline is the largest number that servers read: eight digits, 27 hours.
 const longestDeadline = 99_999_999
 
-// prepare returns a copy of req with the headers that its context asks for. A
-// RoundTripper must not change the request itself.
+// prepare returns a copy of req with the headers for its context. A RoundTripper must not change
+// the request itself.
 func prepare(req *http.Request) *http.Request {
 	ctx := req.Context()
 	next := req.WithContext(ctx)
@@ -34,7 +34,7 @@ func prepare(req *http.Request) *http.Request {
 	return next
 }
 
-// again returns req with a body that can be read once more.
+// again returns req with a fresh body.
 func again(req *http.Request) (*http.Request, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, nil
@@ -50,19 +50,19 @@ func again(req *http.Request) (*http.Request, error) {
 
 func closeBody(req *http.Request) {
 	if req.Body != nil {
-		_ = req.Body.Close() // of a request that is not sent: nothing can be lost
+		_ = req.Body.Close() // the request is not sent: nothing can be lost
 	}
 }
 
-// defaultStall is how long the rest of an answer may take that will not be used.
+// defaultStall is how long discard reads the rest of an unused answer.
 const defaultStall = time.Second
 
-// shortAnswer is how much of an answer is read that will not be used.
+// shortAnswer is how many bytes of an unused answer discard reads.
 const shortAnswer = 4096
 
-// discard closes the body of an answer that will not be read. A short one is read
-// to its end first, so that the connection can be used again, unless it does not come. Only
-// the end shows how long an answer in chunks, or one that was compressed, is.
+// discard closes the body of an unused answer. It first reads a short body to its end, so that the
+// connection can be used again, unless the rest takes longer than stall. Only the end shows how
+// long a chunked or compressed answer is.
 func (t *Transport) discard(resp *http.Response) {
 	if resp == nil {
 		return

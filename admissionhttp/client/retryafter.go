@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// longestAdvice is what longer advice is taken for, so that nothing overflows.
+// longestAdvice replaces longer advice, so that nothing overflows.
 const longestAdvice = 365 * 24 * time.Hour
 
-// retryAfter reads the Retry-After header of an answer: whole seconds, or a date,
-// which is compared with the server's own clock if it said what that shows. False:
-// there is none that makes sense.
+// retryAfter reads the Retry-After header of an answer: whole seconds, or a date. A date is
+// compared with the server's own clock if the answer has a Date. False: no valid Retry-After.
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	text := h.Get("Retry-After")
 	if text == "" || len(text) > 64 {
 		return 0, false
 	}
-	if text[0] >= '0' && text[0] <= '9' { // ParseUint would take a sign for an error too
+	if text[0] >= '0' && text[0] <= '9' { // ParseUint reports a sign as an error too
 		seconds, err := strconv.ParseUint(text, 10, 64)
 		switch {
 		case err == nil && seconds <= uint64(longestAdvice/time.Second):

@@ -10,20 +10,19 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// throttle refuses requests that a server would most likely refuse. It is the
-// adaptive throttling at the client of "Handling Overload" in Site Reliability
-// Engineering (Beyer and others, O'Reilly 2016, chapter 21): with requests tried
-// and accepts among them within a window, the next one is refused with the probability
+// throttle refuses requests that a server would most likely refuse. It is the client-side adaptive
+// throttling of "Handling Overload" in Site Reliability Engineering (Beyer and others, O'Reilly
+// 2016, chapter 21). In the formula, requests is the number of tried requests within a window,
+// accepts the number of accepted ones. The next request is refused with the probability
 //
 //	(requests - tolerance * accepts) / (requests + 1)
 //
-// Requests that are refused here count as tried, so that the share that is sent
-// falls as long as the server accepts nothing. There are four differences. The first
-// few refusals are free, so that one of them does not throttle a client that asks
-// once a minute. The window is ten seconds instead of two minutes, and the
-// probability at most 0.95, so that a client recovers within half a minute of the
-// server. And an attempt counts when it ends, so that slow answers are no
-// refusals. As there, each priority counts for itself.
+// Requests refused by throttle count as tried, so that the share of sent requests falls as long as
+// the server accepts nothing. There are four differences from the book. The first few refusals are
+// free, so that one refusal does not throttle a client with one request a minute. The window is ten
+// seconds instead of two minutes. The probability is at most 0.95, so that a client recovers within
+// half a minute of the server. An attempt counts when it ends, so that slow answers do not
+// count as refusals. As in the book, each priority counts for itself.
 type throttle struct {
 	tolerance float64
 	maxHosts  int
@@ -31,14 +30,14 @@ type throttle struct {
 
 	mu     sync.Mutex
 	hosts  map[hostKey]*list.Element
-	recent *list.List // of *host, the latest asked first
+	recent *list.List // *host values, the most recently used first
 }
 
 const (
 	free    = 5  // refusals within the window that throttle nothing
-	buckets = 10 // of the window
+	buckets = 10 // number of buckets in the window
 	width   = time.Second
-	most    = 0.95 // of the requests are refused
+	most    = 0.95 // highest probability of a refusal
 	classes = int(spillway.Critical-spillway.Low) + 1
 
 	longestHost = 255 // names in DNS are not longer
@@ -51,10 +50,10 @@ type host struct {
 	of  [classes]counter
 }
 
-// counter holds what was tried and accepted within the window, for one host and
-// priority. It stays valid for requests under way when its host is forgotten.
+// counter holds the tried and accepted requests within the window, for one host and priority. It
+// stays valid for requests in progress when its host is forgotten.
 type counter struct {
-	current int64 // number of the bucket that is counted in, from the start
+	current int64 // number of the current bucket, from the start
 	bucket  [buckets]struct{ tried, accepted int64 }
 }
 
@@ -62,7 +61,7 @@ func newThrottle(tolerance float64, maxHosts int) throttle {
 	return throttle{tolerance: tolerance, maxHosts: maxHosts, base: time.Now(), hosts: map[hostKey]*list.Element{}, recent: list.New()}
 }
 
-// counter returns what is known of the host of u for a priority.
+// counter returns the counter of a priority for the host of u.
 func (t *throttle) counter(u *url.URL, p spillway.Priority) *counter {
 	var key hostKey
 	if u != nil {
@@ -80,14 +79,14 @@ func (t *throttle) counter(u *url.URL, p spillway.Priority) *counter {
 		delete(t.hosts, oldest.Value.(*host).key)
 		t.recent.Remove(oldest)
 	}
-	key = hostKey{strings.Clone(key.scheme), strings.Clone(key.host)} // not the whole URL
+	key = hostKey{strings.Clone(key.scheme), strings.Clone(key.host)} // do not keep the whole URL alive
 	h := &host{key: key}
 	t.hosts[key] = t.recent.PushFront(h)
 	return &h.of[class]
 }
 
-// refuses reports whether a request should not be sent; it counts one that should
-// not. Random is from 0 to less than 1.
+// refuses reports whether a request should not be sent, and then counts the request. random is from
+// 0 to less than 1.
 func (t *throttle) refuses(c *counter, now time.Time, random float64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// ask sends a request every 10 ms to a server that accepts some of them, and returns
-// the share that was sent.
+// ask sends a request every 10 ms to a server that accepts some of them, and returns the share of
+// sent requests.
 func (tr *throttle) ask(c *counter, random *rand.Rand, start time.Time, from, to time.Duration, accept func(n int) bool) (sent float64) {
 	n, asked := 0, 0
 	for at := from; at < to; at += 10 * time.Millisecond {
