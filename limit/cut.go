@@ -221,15 +221,7 @@ func (a *Adaptive) undoCut(r reading, margin float64) {
 	if start { // the start goes on with a proven baseline
 		next = starting
 	}
-	restore := t.restore
-	if start && restore < firstLimit {
-		// An earlier cut of the start was kept, so a queue stood above. By Little's law the latency
-		// of this cut leaves so much of the slots in use without a queue; the start goes on from there.
-		_, fell := t.changed()
-		knee := t.inFlight * math.Exp(0.5*a.est.between(t.after.n, t.before.n)-fell)
-		restore, a.base = min(max(math.Ceil(knee), t.to), restore), t.after
-	}
-	a.set(r.at, next, restore, why)
+	a.set(r.at, next, t.restore, why)
 	a.raises.next, a.cuts.next = r.at, r.at+a.cuts.every
 	// The limit is as right as before: a slower backend needs no trial soon.
 	if !a.aim.jobs && t.suspicion && !a.recalls(r.at) {
