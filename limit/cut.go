@@ -221,7 +221,15 @@ func (a *Adaptive) undoCut(r reading, margin float64) {
 	if start { // the start goes on with a proven baseline
 		next = starting
 	}
-	a.set(r.at, next, t.restore, why)
+	restore := t.restore
+	if start && restore < firstLimit && t.after.n >= fewTimes {
+		// A kept cut of the start showed a queue above. By Little's law, so many of the slots were in
+		// use before this cut without a queue. The start goes on from there, not from the queue.
+		_, fell := t.changed()
+		err := a.est.between(t.after.n, t.before.n)
+		restore = min(max(math.Ceil(t.inFlight*math.Exp(0.5*err-fell)), t.to), restore)
+	}
+	a.set(r.at, next, restore, why)
 	a.raises.next, a.cuts.next = r.at, r.at+a.cuts.every
 	// The limit is as right as before: a slower backend needs no trial soon.
 	if !a.aim.jobs && t.suspicion && !a.recalls(r.at) {

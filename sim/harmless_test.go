@@ -99,6 +99,30 @@ func TestOneSlotHalfInUseAnswersWhatASemaphoreDoes(t *testing.T) {
 	}
 }
 
+// A service starts under overload, in front of ten slots that degrade. The start halved the limit from 32 to 16
+// and 8, could not tell what the last cut cost, and went back to 16 and to 32, where a queue had been found
+// before. In seconds 3 to 8 it answered 0.92 of what the slots can do.
+func TestTheStartDoesNotGoBackToAQueue(t *testing.T) {
+	const seeds = 60
+	for _, load := range []float64{1.5, 5} {
+		done := 0.
+		for seed := range uint64(seeds) {
+			s := sim.Scenario{Seed: seed + 1, Warmup: 3 * sec, Duration: 8 * sec, Backend: sim.Degrading(10, .5), Arrivals: sim.Poisson(load * 250)}
+			s.Classes = []sim.Class{{Share: .8}, {Share: .2, Priority: spillway.Critical}}
+			for i := range s.Classes {
+				s.Classes[i].Service, s.Classes[i].Deadline = sim.Uniform(20*ms, 60*ms), sec
+			}
+			s.Policy = adaptive()
+			r := run(t, s)
+			done += r.Total.Served() * load / seeds
+		}
+		t.Logf("load %.1f: %.3f of what can be done is answered in time", load, done)
+		if done < .93 {
+			t.Errorf("load %.1f: %.3f of what can be done is answered in time", load, done)
+		}
+	}
+}
+
 // Where nobody may wait, or nobody has the time, what is refused tells that one slot is too few. After two
 // minutes in which the backend had one, the law stayed there for ever, and three in four were refused.
 func TestALimitOfOneIsLeftThoughNobodyWaits(t *testing.T) {
