@@ -80,10 +80,11 @@ func (c *cohort) begin(first uint64, want int, usual, slow float64, now time.Dur
 	*c = cohort{first: first, want: want, usual: usual, slow: slow, start: now, last: now, exact: slices.Grow(c.exact[:0], want), atLeast: c.atLeast[:0]}
 }
 
-func (c *cohort) admit(seq uint64, at time.Duration, load Load, enforced int, measured bool) {
-	if seq < c.first || c.closed {
-		return
-	}
+// takes reports whether an admission is a member.
+func (c *cohort) takes(seq uint64) bool { return seq >= c.first && !c.closed }
+
+// admit adds a member.
+func (c *cohort) admit(at time.Duration, load Load, enforced int, measured bool) {
 	c.members++
 	if !measured {
 		c.skipped++

@@ -71,8 +71,8 @@ func TestACohortReadsWhatItsTwinReads(t *testing.T) {
 		c.begin(1, n, 0, math.Inf(1), 0)
 		var exact, atLeast []float64
 		cuts := r.Float64()
-		for i := range n {
-			c.admit(uint64(i+1), 0, Load{InFlight: 3}, 5, true)
+		for range n {
+			c.admit(0, Load{InFlight: 3}, 5, true)
 		}
 		for range n {
 			x := 16 + r.NormFloat64()
@@ -106,9 +106,9 @@ func TestCallersThatLeaveDoNotChangeTheLevel(t *testing.T) {
 		var a, b cohort
 		a.begin(1, 100, 0, math.Inf(1), 0)
 		b.begin(1, 100, 0, math.Inf(1), 0)
-		for i := range uint64(100) {
-			a.admit(i+1, 0, Load{InFlight: 1}, 5, true)
-			b.admit(i+1, 0, Load{InFlight: 1}, 5, true)
+		for range 100 {
+			a.admit(0, Load{InFlight: 1}, 5, true)
+			b.admit(0, Load{InFlight: 1}, 5, true)
 			work, leaves := 20*math.Exp(0.3*r.NormFloat64()), 40*r.Float64()
 			a.end(math.Log(work*1e6), Success)
 			if leaves < work {
@@ -209,7 +209,7 @@ func TestASingleSlotThatNobodyWaitsForIsNotFull(t *testing.T) {
 		var c cohort
 		c.begin(1, 5, 0, 1, 0)
 		for i := range uint64(5) {
-			c.admit(i+1, time.Duration(i)*time.Second, Load{InFlight: 1, Queued: queued}, 1, true)
+			c.admit(time.Duration(i)*time.Second, Load{InFlight: 1, Queued: queued}, 1, true)
 			c.end(0, Success)
 		}
 		if r := c.reading(5*time.Second, 5); r.saturated != want {

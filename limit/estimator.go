@@ -71,8 +71,8 @@ func (e *estimator) admit(at time.Duration, load Load, limit int) {
 	if e.quiet {
 		e.idle, e.quiet = e.idle+at-e.empty, false
 	}
-	if !e.draining {
-		e.cohort.admit(e.admitted, at, load, load.enforced(limit), e.classes.measured(class) || class == 0 && !e.classes.of[0].known)
+	if !e.draining && e.cohort.takes(e.admitted) {
+		e.cohort.admit(at, load, load.enforced(limit), e.classes.measured(class) || class == 0 && !e.classes.of[0].known)
 	}
 }
 
@@ -103,9 +103,13 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 	if s.Outcome == Success {
 		e.done += e.classes.weight(class)
 	}
-	e.losses.add(s, e.cohort.isLost(logOf(s.End-s.Start)-e.classes.of[class].offset, s.Outcome))
-	if member := e.cohort.has(s.Seq); member || s.Outcome == Success && e.classes.learns(class) {
-		log := logOf(s.End - s.Start)
+	member, log := e.cohort.has(s.Seq), 0.0
+	wanted := member || s.Outcome == Success && e.classes.learns(class)
+	if wanted || s.Outcome != Success {
+		log = logOf(s.End - s.Start)
+	}
+	e.losses.add(s, e.cohort.isLost(log-e.classes.of[class].offset, s.Outcome))
+	if wanted {
 		if s.Outcome == Success {
 			calm := load.Queued == 0 && load.InFlight < load.enforced(limit)
 			var changed bool
@@ -115,7 +119,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 				return restart, rescaled
 			}
 		}
-		net := log - e.classes.of[class].offset
+		net := log - e.classes.of[class].offset // of the offset as learned now
 		switch {
 		case !member:
 		case e.classes.measured(class):

@@ -21,9 +21,10 @@ func (l *losses) add(s *Sample, lost bool) {
 	if l.ends++; l.ends > lossesForget {
 		l.ran, l.wasted, l.ends, l.lost = l.ran/2, l.wasted/2, l.ends/2, l.lost/2
 	}
-	l.ran += took(*s)
+	took := took(*s)
+	l.ran += took
 	if lost {
-		l.wasted += took(*s)
+		l.wasted += took
 		l.lost++
 	}
 }

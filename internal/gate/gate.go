@@ -16,7 +16,6 @@
 package gate
 
 import (
-	"cmp"
 	"math"
 	"time"
 
@@ -221,14 +220,7 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait
 // place finds a slot for work, or a place in the queue if the queue leads to a slot in time. A free
 // slot is granted however long such work takes.
 func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) Decision {
-	ahead := 0
-	for i := range lv + 1 {
-		ahead += g.queues[i].n
-		if w := g.queues[i].first; w != nil && g.blocks(now, w) {
-			ahead--
-		}
-	}
-	if ahead == 0 && g.fits(a.Cost) {
+	if g.fits(a.Cost) && (g.queued == 0 || !g.ahead(now, lv)) {
 		if mayWait && g.gathers(now, lv, kind, a) {
 			return Decision{Verdict: Wait}
 		}
@@ -254,6 +246,18 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait 
 		return Decision{Verdict: Reject, Reason: g.blame(spillway.WaitTooLong)}
 	}
 	return Decision{Verdict: Wait, probe: probe}
+}
+
+// ahead reports whether work waits that comes before new work of a level.
+func (g *Gate) ahead(now time.Duration, lv int) bool {
+	ahead := 0
+	for i := range lv + 1 {
+		ahead += g.queues[i].n
+		if w := g.queues[i].first; w != nil && g.blocks(now, w) {
+			ahead--
+		}
+	}
+	return ahead > 0
 }
 
 // fits reports whether cost more slots may be used. Work that costs more than the whole limit runs
@@ -304,7 +308,8 @@ func (g *Gate) admit(now time.Duration, lv int, kind uint8, a *Arrival) {
 	if g.queued > 0 {
 		g.floor.pass(now)
 	}
-	g.start(Grant{Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Kind: kind, Long: a.held() == 0}, lv)
+	g.latest = Grant{Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Kind: kind, Long: a.held() == 0}
+	g.start(lv)
 }
 
 // grant starts a waiter. The waiter counts as admitted once its caller has accepted the grant.
@@ -315,25 +320,22 @@ func (g *Gate) grant(now time.Duration, w *Waiter) {
 	}
 	g.granted++
 	g.ledger[w.level].granted++
-	g.start(Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority(w.level), Kind: w.kind, Long: w.held == 0}, w.level)
+	g.latest = Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority(w.level), Kind: w.kind, Long: w.held == 0}
+	g.start(w.level)
 }
 
-// start starts work. The law does not see long work, which holds no slots.
-func (g *Gate) start(w Grant, lv int) {
+// start starts the work in latest. The law does not see long work, which holds no slots.
+func (g *Gate) start(lv int) {
+	w := &g.latest
 	g.running++
 	if w.Long {
 		g.long++
-	} else {
-		g.seq++
-	}
-	w.Seq = g.seq
-	if !w.Long {
-		w.Cost = min(w.Cost, math.MaxInt-g.inFlight) // inFlight must not overflow
-	}
-	g.latest = w
-	if w.Long {
+		w.Seq = g.seq
 		return
 	}
+	g.seq++
+	w.Seq = g.seq
+	w.Cost = min(w.Cost, math.MaxInt-g.inFlight) // inFlight must not overflow
 	if g.inFlight == 0 {
 		g.busyAt = w.Start
 	}
@@ -344,7 +346,9 @@ func (g *Gate) start(w Grant, lv int) {
 	if g.inFlight > load.Enforced && g.running > 1 {
 		g.crowdedAt = w.Start
 	}
-	load.Queued = cmp.Or(load.Queued, g.turned)
+	if load.Queued == 0 {
+		load.Queued = g.turned
+	}
 	g.turned = 0
 	load.Class = w.Kind
 	load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
@@ -424,7 +428,7 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 		// Work that a shorter, unknown deadline ended is left out.
 		g.life.end(float64(took), o, float64(late), g.service.mean)
 	}
-	g.service.end(now, w, float64(took), float64(among), fair, o)
+	g.service.end(now, w.Kind, float64(took), float64(took)/float64(among), fair, o)
 	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited {
 		s.Outcome = limit.Unknown // the work spent most of its time in the queue
 	}

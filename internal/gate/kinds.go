@@ -138,17 +138,19 @@ const (
 
 // recent reports whether the latest times of the kind are still evidence.
 func (k *kind) recent(now time.Duration) bool {
-	return k.n > 0 && float64(now-k.last) < max(float64(evidenceLasts), evidenceTimes*k.mean)
+	since := now - k.last
+	return k.n > 0 && (since < evidenceLasts || float64(since) < evidenceTimes*k.mean)
 }
 
-// end records how long work of the kind took. Outdated evidence is dropped first.
-func (k *kind) end(now time.Duration, took, among float64, fair bool, o limit.Outcome) {
+// end records how long work of the kind held its slot, and its part of the capacity. Outdated
+// evidence is dropped first.
+func (k *kind) end(now time.Duration, took, part float64, fair bool, o limit.Outcome) {
 	if !k.recent(now) {
 		*k = kind{level: k.level, told: k.told, held: k.held, has: k.has, times: k.times, fresh: k.fresh, arrived: k.arrived, stay: k.stay, doubted: k.doubted}
 	}
-	weight := weightOf(now-k.last, serviceMemory)
+	weight := weightOf(now - k.last)
 	k.last = now
-	k.enter(took, among, weight, fair)
+	k.enter(took, part, weight, fair)
 	k.quantiles(took, o, min(5*weight, 0.25))
 }
 

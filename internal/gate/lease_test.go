@@ -134,7 +134,7 @@ func TestTheSlotOfWorkThatHasOvertakenIsPassedOn(t *testing.T) {
 func TestOnlyDemandOfItsLevelAndAboveBoundsAWait(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(4), QueueSize: 1000, MaxWait: 10 * time.Second})
 	g.spent = patienceSpent
-	g.service.enter(1e8, 4, 1, true)
+	g.service.enter(1e8, 1e8/4, 1, true)
 	now := time.Duration(0)
 	for i := range 2000 { // work for forty slots; one piece in forty is critical
 		now += 2500 * time.Microsecond

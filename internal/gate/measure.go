@@ -133,11 +133,11 @@ type cost struct {
 	part average
 }
 
-// enter adds how long work held one of among slots.
-func (c *cost) enter(took, among, weight float64, fair bool) {
+// enter adds how long work held its slot, and its part of the capacity.
+func (c *cost) enter(took, part, weight float64, fair bool) {
 	c.add(took, weight)
 	if fair || c.part.n < serviceKnown {
-		c.part.add(took/among, weight)
+		c.part.add(part, weight)
 	}
 }
 
@@ -171,27 +171,26 @@ func (a *average) or(other average) float64 {
 
 func (s *service) known() bool { return s.n > 0 }
 
-// end records the end of work that held one of among slots.
-func (s *service) end(now time.Duration, w Grant, took, among float64, fair bool, o limit.Outcome) {
-	weight := weightOf(now-s.last, serviceMemory)
+// end records how long work of a kind held its slot, and its part of the capacity.
+func (s *service) end(now time.Duration, kind uint8, took, part float64, fair bool, o limit.Outcome) {
+	weight := weightOf(now - s.last)
 	s.last = now
-	s.enter(took, among, weight, fair)
-	k := &s.kinds.list[w.Kind]
-	k.end(now, took, among, fair, o)
+	s.enter(took, part, weight, fair)
+	s.kinds.list[kind].end(now, took, part, fair, o)
 	switch o {
-	case limit.Deadline, limit.Canceled, limit.Overload:
-		s.lost.add(1, weight)
-	case limit.Success, limit.Failed:
+	case limit.Success:
 		s.lost.add(0, weight)
-	}
-	switch o {
+		s.unsaid, s.failed = 0, 0
+	case limit.Deadline, limit.Overload:
+		s.lost.add(1, weight)
+		s.unsaid, s.failed = 0, 0
+	case limit.Canceled: // no sample and no failure
+		s.lost.add(1, weight)
 	case limit.Failed:
+		s.lost.add(0, weight)
 		s.unsaid, s.failed = s.unsaid+1, s.failed+1
 	case limit.Unknown:
 		s.unsaid++
-	case limit.Canceled: // no sample and no failure
-	default:
-		s.unsaid, s.failed = 0, 0
 	}
 }
 
@@ -233,14 +232,17 @@ func (a *arrivals) add(k *kind) {
 func (a *arrivals) weight() float64 { return 1 - math.Pow(1-1/serviceSpan, a.n) }
 
 // weightOf is the weight of an end, with passed as the time since the previous end. A mean covers
-// the last hundred ends, or the ends within memory if they are fewer: slow ends from before a
-// change of the limit must not count for long.
-func weightOf(passed, memory time.Duration) float64 {
-	weight := 1 / serviceSpan
-	if passed > memory/serviceSpan { // otherwise the new weight is smaller
-		weight = max(weight, 1-math.Exp(-passed.Seconds()/memory.Seconds()))
+// the last hundred ends, or the ends within serviceMemory if they are fewer: slow ends from before
+// a change of the limit must not count for long.
+func weightOf(passed time.Duration) float64 {
+	if passed <= serviceMemory/serviceSpan { // the weight of seldom ends is smaller
+		return 1 / serviceSpan
 	}
-	return weight
+	return weightOfSeldom(passed)
+}
+
+func weightOfSeldom(passed time.Duration) float64 {
+	return max(1/serviceSpan, 1-math.Exp(-passed.Seconds()/serviceMemory.Seconds()))
 }
 
 // quantiles moves low and high by stochastic approximation, in steps of the mean. Work that a
