@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -114,7 +115,14 @@ func pushback(ctx context.Context, r *spillway.Rejection) (ms int64, ok bool) {
 
 const refusedFor = "refused: "
 
-var tooClose = refusedFor + spillway.DeadlineTooClose.String()
+// noOverload has the reasons for a refusal by a service below that are no sign of overload.
+var noOverload = []spillway.Reason{spillway.Quota, spillway.DeadlineTooClose, spillway.Budget}
+
+// showsOverload reports whether the reason in the message of a refusal is not in noOverload.
+func showsOverload(message string) bool {
+	reason := strings.TrimPrefix(message, refusedFor)
+	return !slices.ContainsFunc(noOverload, func(r spillway.Reason) bool { return reason == r.String() })
+}
 
 // errFailed is the outcome of an answer that is no sample.
 var errFailed = errors.New("admissiongrpc: the handler failed")
@@ -125,13 +133,13 @@ var errFailed = errors.New("admissiongrpc: the handler failed")
 // RetryInfo is a refusal by a service below, and a sign of overload there. When ctx has ended, the
 // error is taken as a result of that end. Other failures are no samples, and neither is a caller's
 // quota, which does not show the capacity. A deadline too close for the service below is no sample
-// either: callers choose their deadlines.
+// either: callers choose their deadlines. Nor is a budget that other replicas use up.
 func outcome(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	if r, ok := errors.AsType[*spillway.Rejection](err); ok {
-		if r.Reason == spillway.Quota || r.Reason == spillway.DeadlineTooClose {
+		if slices.Contains(noOverload, r.Reason) {
 			return errFailed
 		}
 		return err
@@ -152,7 +160,7 @@ func outcome(ctx context.Context, err error) error {
 	case codes.Canceled:
 		return context.Canceled
 	case codes.Unavailable:
-		if st.Message() != tooClose && slices.ContainsFunc(st.Details(), isRetryInfo) {
+		if showsOverload(st.Message()) && slices.ContainsFunc(st.Details(), isRetryInfo) {
 			return spillway.ErrRejected
 		}
 	}

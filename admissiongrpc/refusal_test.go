@@ -157,6 +157,7 @@ func TestWhatAnAnswerTeachesTheLimiter(t *testing.T) {
 	cancel()
 	shed := statusOf(&spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Second}).Err()
 	late := statusOf(&spillway.Rejection{Reason: spillway.DeadlineTooClose, RetryAfter: time.Second}).Err()
+	budget := statusOf(&spillway.Rejection{Reason: spillway.Budget, RetryAfter: time.Second}).Err()
 	quota := statusOf(&spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Second}).Err()
 	for _, c := range []struct {
 		ctx  context.Context
@@ -174,8 +175,10 @@ func TestWhatAnAnswerTeachesTheLimiter(t *testing.T) {
 		{t.Context(), shed, limit.Overload},
 		{t.Context(), quota, limit.Failed},
 		{t.Context(), late, limit.Failed},
+		{t.Context(), budget, limit.Failed},
 		{t.Context(), &spillway.Rejection{Reason: spillway.DeadlineTooClose}, limit.Failed},
 		{t.Context(), &spillway.Rejection{Reason: spillway.Quota}, limit.Failed},
+		{t.Context(), &spillway.Rejection{Reason: spillway.Budget}, limit.Failed},
 		{t.Context(), &spillway.Rejection{Reason: spillway.QueueFull}, limit.Overload},
 		{t.Context(), status.Error(codes.DeadlineExceeded, "late"), limit.Deadline},
 		{t.Context(), fmt.Errorf("query: %w", context.DeadlineExceeded), limit.Deadline},
