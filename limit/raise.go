@@ -27,8 +27,9 @@ const (
 // double grows the limit at the start, until latency rises.
 func (a *Adaptive) double(r reading) {
 	switch {
-	case r.first && r.saturated && a.limit == firstLimit:
-		// Arrivals outran completions, so a queue in the backend is likely.
+	case r.saturated && a.limit == firstLimit && !a.proven:
+		// Arrivals outran completions, so a queue in the backend is likely. A first reading while the
+		// slots filled is no baseline: that latency may contain the queue already.
 		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.level, r.n}, false)
 		return
 	case !r.first:

@@ -103,22 +103,35 @@ func TestOneSlotHalfInUseAnswersWhatASemaphoreDoes(t *testing.T) {
 // and 8, could not tell what the last cut cost, and went back to 16 and to 32, where a queue had been found
 // before. In seconds 3 to 8 it answered 0.92 of what the slots can do.
 func TestTheStartDoesNotGoBackToAQueue(t *testing.T) {
-	const seeds = 60
-	for _, load := range []float64{1.5, 5} {
-		done := 0.
-		for seed := range uint64(seeds) {
-			s := sim.Scenario{Seed: seed + 1, Warmup: 3 * sec, Duration: 8 * sec, Backend: sim.Degrading(10, .5), Arrivals: sim.Poisson(load * 250)}
+	for _, c := range []struct {
+		slots             int
+		load, mean, worst float64
+	}{
+		{10, 1.5, .93, .85},
+		{10, 5, .94, .88},
+		// The first cohort came while the slots filled, and its latency was the queue's. So the second was flat, and
+		// the limit doubled: the fourth worst of sixty starts answered 0.44.
+		{5, 5, .82, .7},
+	} {
+		var done []float64
+		for seed := range uint64(60) {
+			s := sim.Scenario{Seed: seed + 1, Warmup: 3 * sec, Duration: 8 * sec, Backend: sim.Degrading(c.slots, .5), Arrivals: sim.Poisson(c.load * 25 * float64(c.slots))}
 			s.Classes = []sim.Class{{Share: .8}, {Share: .2, Priority: spillway.Critical}}
 			for i := range s.Classes {
 				s.Classes[i].Service, s.Classes[i].Deadline = sim.Uniform(20*ms, 60*ms), sec
 			}
 			s.Policy = adaptive()
 			r := run(t, s)
-			done += r.Total.Served() * load / seeds
+			done = append(done, r.Total.Served()*c.load)
 		}
-		t.Logf("load %.1f: %.3f of what can be done is answered in time", load, done)
-		if done < .93 {
-			t.Errorf("load %.1f: %.3f of what can be done is answered in time", load, done)
+		slices.Sort(done)
+		mean := 0.
+		for _, x := range done {
+			mean += x / float64(len(done))
+		}
+		t.Logf("%d slots, load %.1f: %.3f of what can be done is answered in time, fourth worst %.3f", c.slots, c.load, mean, done[3])
+		if mean < c.mean || done[3] < c.worst {
+			t.Errorf("%d slots, load %.1f: %.3f of what can be done is answered in time, fourth worst %.3f", c.slots, c.load, mean, done[3])
 		}
 	}
 }
