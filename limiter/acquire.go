@@ -34,6 +34,19 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
 	}
+	if r.DryRun && l.door.monitor != nil {
+		l.door.dryRuns.Add(1)
+	}
+	would := spillway.Reason(0) // why a dry run refuses the work at the door
+	if l.door.sheds.Load() && ctxErr == nil && !l.shut.Load() {
+		enforced := Mode(l.mode.Load()) == Enforce && !r.DryRun
+		if !l.door.allows(now, &r, enforced) {
+			if enforced {
+				return l.rejected(r.Priority, l.shed(now, &a))
+			}
+			would = spillway.Scheduler
+		}
+	}
 	if ctxErr == nil && a.Cost == 1 && a.Traits == 0 && l.ended.Load() == nil {
 		if rej := l.memos.repeat(now, &a, mayWait); rej != nil {
 			return l.rejected(r.Priority, rej)
@@ -60,12 +73,15 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	var w *waiter
 	switch {
 	case mode == DryRun:
-		d = l.gate.Force(now, a, mayWait)
+		d = l.gate.Force(now, a, mayWait, would)
 	case mayWait:
 		w = l.waiters.first()
 		d = l.gate.Arrive(now, a, &w.Waiter)
 	default:
 		d = l.gate.Arrive(now, a, nil)
+	}
+	if would != 0 && mode == Enforce && r.DryRun && d.Verdict == gate.Admit && d.Reason == 0 {
+		d = l.gate.Unenforced(a.Priority, would)
 	}
 	switch d.Verdict {
 	case gate.Admit:

@@ -57,6 +57,15 @@ type Config struct {
 	// value serves one limiter.
 	Signals []Signal
 
+	// IgnoreProcessors disables shedding for want of processors. By default, a limiter
+	// without a user-defined Law sheds some of the arrivals, the least important first,
+	// while goroutines wait too long for a processor. Then requests are late before a
+	// limiter sees them, whatever the limit. The bound of that wait is a quarter of the
+	// mean time of work, at least 100 ms and at most 250 ms. Nothing is shed if arrivals
+	// do not cause the wait, or if most arrivals are in a dry run. If some limiter is at
+	// the front of the process (see Limiter.Front), only limiters at the front shed.
+	IgnoreProcessors bool
+
 	// SlowStart is for a process that starts cold. From the first arrival the limit
 	// grows linearly, over the duration SlowStart, from one slot to its full value.
 	// Zero means no slow start.

@@ -60,9 +60,9 @@ func TestALawOrSignalServesOneLimiter(t *testing.T) {
 	configured(t, Config{Law: shared})
 	configured(t, Config{Law: shared})
 
-	law, first, second := limit.NewAdaptive(), Memory(0), Scheduler(0)
+	law, first, second := limit.NewAdaptive(), Memory(0), Memory(0)
 	configured(t, Config{Signals: []Signal{second}})
-	if _, err := New(Config{Law: law, Signals: []Signal{first, second}}); err == nil || !strings.Contains(err.Error(), "signal 1 (scheduler)") {
+	if _, err := New(Config{Law: law, Signals: []Signal{first, second}}); err == nil || !strings.Contains(err.Error(), "signal 1 (memory)") {
 		t.Errorf("a signal of another limiter: %v", err)
 	}
 	if _, err := New(Config{Signals: []Signal{first, first}}); err == nil {

@@ -69,13 +69,13 @@ func ExampleKeyed() {
 }
 
 // A gauge measures a figure that latency does not show early enough, such as the wait
-// for a connection of a pool. Memory and Scheduler come with the package.
+// for a connection of a pool. Memory comes with the package.
 func ExampleGauge() {
 	poolWait := func() float64 { return 0.250 } // seconds; from sql.DBStats, for example
 	lim, _ := limiter.New(limiter.Config{
 		Law:       limit.NewFixed(10),
 		QueueSize: -1,
-		Signals:   []limiter.Signal{limiter.Memory(0), limiter.Scheduler(0), limiter.Gauge("pool wait", poolWait, 0.1)},
+		Signals:   []limiter.Signal{limiter.Memory(0), limiter.Gauge("pool wait", poolWait, 0.1)},
 	})
 	_, _ = lim.Acquire(context.Background())
 	_, err := lim.Acquire(context.Background())

@@ -54,6 +54,7 @@ type Keyed struct {
 	closed spillway.Reason
 	mode   Mode // of all limiters, if moded
 	moded  bool // SetMode was called
+	front  bool // Front was called
 
 	watches []weak.Pointer[KeyedWatch]
 }
@@ -138,6 +139,19 @@ func (k *Keyed) Get(key string) (*Limiter, error) {
 	return m.lim, nil
 }
 
+// Front calls Limiter.Front on all limiters of the family, including the limiters of later keys.
+func (k *Keyed) Front() {
+	k.lock()
+	defer k.mu.Unlock()
+	k.front = true
+	for _, m := range k.of {
+		m.lim.Front()
+	}
+	if k.shared != nil {
+		k.shared.lim.Front()
+	}
+}
+
 // done decrements the users of m.
 func (k *Keyed) done(m *keyed) {
 	k.mu.Lock()
@@ -165,7 +179,7 @@ func (k *Keyed) use(key string) (m *keyed, err error) {
 // place, the mode was changed or the family was closed.
 func (k *Keyed) tryUse(key string) (*keyed, error) {
 	k.lock()
-	mode, moded, closed := k.mode, k.moded, k.closed
+	mode, moded, closed, front := k.mode, k.moded, k.closed, k.front
 	m := k.find(key)
 	room := m == nil && key != Overflow && k.room() // Overflow is only the key of the shared limiter
 	if m == nil && !room && k.shared != nil {
@@ -196,13 +210,16 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("limiter of key %q: %w", key, err)
 	}
+	if front {
+		lim.Front()
+	}
 	if closed != 0 { // closeIntake may call an observer
 		lim.closeIntake(closed)
 	}
 
 	k.lock()
 	defer k.mu.Unlock()
-	if k.mode != mode || k.moded != moded || k.closed != closed {
+	if k.mode != mode || k.moded != moded || k.closed != closed || k.front != front {
 		return nil, nil
 	}
 	if !room {

@@ -52,6 +52,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
@@ -115,23 +116,26 @@ type Limiter struct {
 	ended atomic.Pointer[slot] // ends handed to the lock holder, latest first, linked by nextEnded
 	memos memos
 
-	polling sync.Mutex // held while the user's signals run; locked before mu
-	mu      sync.Mutex
-	last    time.Duration // latest time seen: the gate's time never goes back
-	law     limit.Law
-	ownLaw  bool     // the law is the limiter's choice, not the operator's
-	careful *careful // wrapper of a user-defined law, else nil; set once
-	over    overruling
-	gate    *gate.Gate
-	press   press
-	lease   lease
-	refusal *refusal.Table
-	running slots
-	waiters waiters
-	woken   *waiter       // waiters to notify after the unlock, linked by next
-	grew    time.Duration // when last a slot was allocated or a caller queued
-	idle    chan struct{} // closed when the last work ends; nil unless Drain waits
-	leaked  uint64
+	door door
+
+	polling  sync.Mutex    // held while the user's signals run; locked before mu
+	nextPoll time.Duration // guarded by polling
+	mu       sync.Mutex
+	last     time.Duration // latest time seen: the gate's time never goes back
+	law      limit.Law
+	ownLaw   bool     // the law is the limiter's choice, not the operator's
+	careful  *careful // wrapper of a user-defined law, else nil; set once
+	over     overruling
+	gate     *gate.Gate
+	press    press
+	lease    lease
+	refusal  *refusal.Table
+	running  slots
+	waiters  waiters
+	woken    *waiter       // waiters to notify after the unlock, linked by next
+	grew     time.Duration // when last a slot was allocated or a caller queued
+	idle     chan struct{} // closed when the last work ends; nil unless Drain waits
+	leaked   uint64
 
 	log       limit.Log        // last changes of the limit
 	overruled string           // what overruled the law at the last change; empty: nothing
@@ -166,8 +170,15 @@ func New(cfg Config) (*Limiter, error) {
 	l.mode.Store(uint32(cfg.Mode))
 	l.limit.Store(int64(l.gate.Limit()))
 	l.overruled = l.overruledBy()
+	if l.ownLaw && !cfg.IgnoreProcessors {
+		least := 0.
+		if cfg.MaxRefused > 0 {
+			least = 1 - cfg.MaxRefused
+		}
+		l.door.watch(processors.Of(l.base), least)
+	}
 	l.due.Store(int64(forever))
-	if len(cfg.Signals) > 0 || cfg.LeakAfter > 0 {
+	if len(cfg.Signals) > 0 || cfg.LeakAfter > 0 || l.door.monitor != nil {
 		l.due.Store(0)
 	}
 	l.raise()

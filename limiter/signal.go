@@ -5,12 +5,13 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
-// Signal is a reason other than latency to lower the limit: Memory, Scheduler, a Gauge,
-// or a user-defined signal. The signal with the highest level rules, and the rejections
-// name their signal.
+// Signal is a reason other than latency to lower the limit: Memory, a Gauge, or a
+// user-defined signal. The signal with the highest level rules, and the rejections name
+// their signal. Processors need no signal: see Config.IgnoreProcessors.
 type Signal interface {
 	// Name returns the Cause of the rejections.
 	Name() string
@@ -64,12 +65,9 @@ func (p *press) update(s Signal, name string, level float64, lim, inFlight int) 
 		p.Cap = max(1, from*4/5)
 		if p.By != p.Signal || p.reason == 0 {
 			p.By, p.reason, p.signal = p.Signal, spillway.Signal, nil
-			switch s.(type) {
-			case *memory:
+			if _, ok := s.(*memory); ok {
 				p.reason = spillway.Memory
-			case *scheduler:
-				p.reason = spillway.Scheduler
-			default:
+			} else {
 				p.signal = refusal.NewRow(spillway.Signal, p.By)
 			}
 		}
@@ -88,17 +86,24 @@ func (p *press) row(d gate.Decision) *refusal.Row {
 	return refusal.Of(d.Reason)
 }
 
-// poll checks the signals and looks for leaks, at most every 100 ms. Signals may be
-// user code, so they run without the limiter's lock.
+// poll watches the processors, at most every 40 ms, and checks the signals and looks for
+// leaks, at most every 100 ms. Signals may be user code, so they run without the limiter's lock.
 func (l *Limiter) poll(now time.Duration) {
-	if !l.polling.TryLock() {
+	watches, signals := l.door.monitor != nil, len(l.signals) > 0 || l.leakAfter > 0
+	if watches {
+		l.due.Store(int64(now + processors.Every))
+		l.lookAtProcessors(now)
+	}
+	if !signals || !l.polling.TryLock() {
 		return // another caller polls
 	}
 	defer l.polling.Unlock()
-	if now < time.Duration(l.due.Load()) {
+	if now < l.nextPoll {
 		return
 	}
-	l.due.Store(int64(now + pollEvery))
+	if l.nextPoll = now + pollEvery; !watches {
+		l.due.Store(int64(l.nextPoll))
+	}
 	s, level := worst(l.signals)
 	name := ""
 	if s != nil {

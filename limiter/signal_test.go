@@ -5,7 +5,6 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -142,62 +141,18 @@ func TestMemoryReadsTheRuntime(t *testing.T) {
 	}
 }
 
-func TestSchedulerSeesOnlyWhatIsNewAndOnlyWhileGoroutinesWait(t *testing.T) {
-	h := &metrics.Float64Histogram{Buckets: []float64{math.Inf(-1), 0.001, 0.020, 0.1, math.Inf(1)}, Counts: make([]uint64, 4)}
-	waiting := 100 * runtime.GOMAXPROCS(0)
-	runnable := waiting
-	s := Scheduler(0).(*scheduler)
-	s.read = func() (*metrics.Float64Histogram, int) { return h, runnable }
-	h.Counts[3] = 1e6 // long ago
-	if got := s.Level(); got != 0 {
-		t.Errorf("the past of the process: %v", got)
-	}
-	h.Counts[0] += 1000
-	h.Counts[3]++
-	if got := s.Level(); got >= 1 {
-		t.Errorf("one in a thousand: %v", got)
-	}
-	h.Counts[0] += 1000
-	h.Counts[2] += 50
-	if got := s.Level(); got < 1 {
-		t.Errorf("one in twenty waited 20 ms and more: %v", got)
-	}
-	h.Counts[2] += 50
-	if runnable = 0; s.Level() != 0 {
-		t.Error("no goroutine waits any more")
-	}
-	if runnable = waiting; s.Level() != 0 {
-		t.Error("nothing new")
-	}
-}
-
-func TestSchedulerReadsTheRuntime(t *testing.T) {
-	s := Scheduler(time.Hour)
-	for range 3 {
-		runtime.Gosched()
-		if got := s.Level(); got < 0 || got >= 1 {
-			t.Errorf("level %v", got)
-		}
-	}
-}
-
 func TestRejectionsNameTheSignalThatRules(t *testing.T) {
 	pressing := func() Signal {
 		m := Memory(0).(*memory)
 		m.read = func() (live, limit float64) { return 100, 100 }
 		return m
 	}
-	crowded := Scheduler(0).(*scheduler)
-	h := &metrics.Float64Histogram{Buckets: []float64{0, 1, 2}, Counts: []uint64{0, 0}}
-	crowded.read = func() (*metrics.Float64Histogram, int) { h.Counts[1] += 10; return h, math.MaxInt }
-	_ = crowded.Level() // skips the past
 	for _, c := range []struct {
 		signals []Signal
 		want    spillway.Reason
 		cause   string
 	}{
 		{[]Signal{Gauge("pool", func() float64 { return 1 }, 2), pressing()}, spillway.Memory, ""},
-		{[]Signal{crowded, pressing()}, spillway.Scheduler, ""},
 		{[]Signal{pressing(), Gauge("pool", func() float64 { return 9 }, 2)}, spillway.Signal, "pool"},
 	} {
 		l := configured(t, Config{Law: limit.NewFixed(10), QueueSize: -1, Signals: c.signals})

@@ -22,6 +22,9 @@ type Stats struct {
 	Decisions []limit.Decision // last changes of the limit, by the law or by an overruling, oldest first
 	Pressure  Pressure         // effect of the signals
 
+	// Processors tells whether processors are short.
+	Processors ProcessorStats
+
 	Limit          int                       // slots
 	InFlight       int                       // slots in use
 	LongInFlight   int                       // pieces of work admitted as Long, which hold no slot
@@ -33,7 +36,8 @@ type Stats struct {
 	// Demand is the work that arrived in the last seconds, divided by the work that could
 	// be done in the same time within the limit. Above one, more work arrives than can be
 	// served. If slots are short and no work gets done, as when the backend hangs, a lease
-	// is over or a dry run collapses, Demand is up to 100. Scale by Demand, because load
+	// is over or a dry run collapses, Demand is up to 100. While processors are short, Demand
+	// is at least the arrivals over what the processors can do. Scale by Demand, because load
 	// shedding keeps processor usage low.
 	Demand float64
 
@@ -79,6 +83,7 @@ type PriorityStats struct {
 // Stats returns the counts so far. The snapshot is a copy and costs some microseconds:
 // call Stats at the pace of a metrics scrape, not per request.
 func (l *Limiter) Stats() Stats {
+	processors := l.door.stats()
 	now := l.lock(l.now())
 	if l.over.moving() && (l.over.began || l.over.rampFor == 0) { // a slow start begins with the first arrival
 		l.tick(now)
@@ -88,7 +93,7 @@ func (l *Limiter) Stats() Stats {
 	c := l.gate.Counts()
 	s := Stats{
 		Name: l.name, Mode: Mode(l.mode.Load()),
-		Law: limit.ReporterOf(l.law).Name(), State: l.state(now), Decisions: l.log.All(), Pressure: l.press.Pressure,
+		Law: limit.ReporterOf(l.law).Name(), State: l.state(now, processors), Decisions: l.log.All(), Pressure: l.press.Pressure, Processors: processors,
 		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), LongInFlight: l.gate.Long(), Queued: l.gate.Queued(),
 		Demand: l.gate.Demand(now), Lost: l.gate.Lost(now),
 		QueuedBy: map[spillway.Priority]int{},
@@ -96,6 +101,9 @@ func (l *Limiter) Stats() Stats {
 		Rejected: c.Rejected(), RejectedBy: map[spillway.Reason]uint64{},
 		Cancelled: c.Cancelled, WouldReject: c.WouldReject(), WouldRejectBy: map[spillway.Reason]uint64{},
 		ByPriority: map[spillway.Priority]PriorityStats{},
+	}
+	if s.Mode == Enforce && processors.Admitted < 1 {
+		s.Demand = max(s.Demand, 1/processors.Admitted)
 	}
 	if oldest := l.running.oldest; oldest != nil {
 		s.OldestInFlight = now - oldest.grant.Start

@@ -32,7 +32,7 @@ const nested = "work may wait here for itself, by Do inside Do or by services th
 
 // state explains the limit: what keeps the law from learning, what overrules the law, and
 // what the law does. The caller holds the lock.
-func (l *Limiter) state(now time.Duration) string {
+func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 	s := limit.ReporterOf(l.law).State()
 	if by := l.overruledBy(); by != "" {
 		s = fmt.Sprintf("%s: %d instead of %d; the law: %s", by, l.gate.Limit(), l.law.Limit(), s)
@@ -51,6 +51,11 @@ func (l *Limiter) state(now time.Duration) string {
 		s = fmt.Sprintf("%d slots are in use and %d are allowed; %s", n, most, s)
 	} else if n > 2*most {
 		s = fmt.Sprintf("%d slots are in use and a limit would allow %d; %s", n, most, s)
+	}
+	if p.Admitted < 1 {
+		s = fmt.Sprintf("processors are short: requests wait %v for one, and %.0f %% are shed; %s", p.Wait.Round(time.Millisecond), 100*(1-p.Admitted), s)
+	} else if p.Wait > p.Bound {
+		s = fmt.Sprintf("processors are short: requests wait %v for one; %s", p.Wait.Round(time.Millisecond), s)
 	}
 	stands := l.gate.Lost(now)
 	if stands > 0 {

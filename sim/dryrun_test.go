@@ -27,7 +27,7 @@ func (p *dryRun) arrive(c *call) {
 			p.before[i] = p.gate.CountsOf(spillway.Critical - spillway.Priority(i))
 		}
 	}
-	p.gate.Force(p.run.now, gate.Arrival{Cost: c.class.Cost, Priority: c.class.Priority, Deadline: c.deadline}, true)
+	p.gate.Force(p.run.now, gate.Arrival{Cost: c.class.Cost, Priority: c.class.Priority, Deadline: c.deadline}, true, 0)
 	p.admit(c)
 }
 

@@ -24,6 +24,7 @@ type (
 		State          string                  `json:"state"`
 		Decisions      []jsonDecision          `json:"decisions,omitempty"`
 		Pressure       *jsonPressure           `json:"pressure,omitempty"`
+		Processors     *jsonProcessors         `json:"processors,omitempty"`
 		Limit          int                     `json:"limit"`
 		InFlight       int                     `json:"in_flight"`
 		LongInFlight   int                     `json:"long_in_flight"`
@@ -59,6 +60,11 @@ type (
 		Level  float64 `json:"level"`
 		Cap    int     `json:"cap,omitempty"`
 		By     string  `json:"by,omitempty"`
+	}
+	jsonProcessors struct {
+		Wait     float64 `json:"wait_seconds"`
+		Bound    float64 `json:"bound_seconds"`
+		Admitted float64 `json:"admitted"`
 	}
 	jsonPriority struct {
 		Offered     uint64 `json:"offered"`
@@ -113,6 +119,9 @@ func jsonOf(c *picture) jsonLimiter {
 	}
 	if p := c.Pressure; p.Signal != "" {
 		j.Pressure = &jsonPressure{p.Signal, finite(p.Level), p.Cap, p.By}
+	}
+	if p := c.Processors; p.Bound > 0 {
+		j.Processors = &jsonProcessors{p.Wait.Seconds(), p.Bound.Seconds(), p.Admitted}
 	}
 	for _, l := range c.Leaks {
 		j.Leaks = append(j.Leaks, jsonLeak{l.Site, l.Age.Seconds(), l.Priority.String()})

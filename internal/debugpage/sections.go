@@ -98,6 +98,9 @@ func (m *markup) limiter(v *view) {
 		}
 		m.put(`.`)
 	}
+	if p := v.Processors; p.Wait > p.Bound/2 {
+		m.put(` Requests wait %v for a processor before any code sees them.`, span(p.Wait))
+	}
 	m.put(`</p>`)
 	if v.mood == "off" && v.word == "off" {
 		m.put(`<p class="note">Everything is admitted and nothing is counted; the figures are from before.</p>`)

@@ -77,6 +77,8 @@ func (v *view) judge() (mood, word string) {
 		return "bad", "little ends in time"
 	case rejects:
 		return "bad", "refusing: " + reason.String()
+	case v.Processors.Bound > 0 && v.Processors.Wait > v.Processors.Bound:
+		return "bad", "processors are short"
 	case v.Mode == limiter.DryRun && dry:
 		return "busy", "dry run, would refuse: " + would.String()
 	case v.Mode == limiter.DryRun && v.Demand > 1:

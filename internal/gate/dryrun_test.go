@@ -11,7 +11,7 @@ import (
 )
 
 func force(g *Gate, now time.Duration, mayWait bool, deadline time.Duration) spillway.Reason {
-	return g.Force(now, Arrival{Cost: 1, Deadline: deadline}, mayWait).Reason
+	return g.Force(now, Arrival{Cost: 1, Deadline: deadline}, mayWait, 0).Reason
 }
 
 // Work that runs when a dry run begins takes slots in the dry run. Earlier evidence
@@ -56,7 +56,7 @@ func TestADryRunRefusesWhatWouldHaveWaitedForNothing(t *testing.T) {
 		{150 * time.Millisecond, []Late{{spillway.Normal, spillway.DeadlineTooClose}}},
 		{1100 * time.Millisecond, []Late{{spillway.Normal, spillway.WaitTooLong}}},
 	} {
-		g.Force(c.at, Arrival{Cost: 1, Deadline: Never, Priority: spillway.High}, false)
+		g.Force(c.at, Arrival{Cost: 1, Deadline: Never, Priority: spillway.High}, false, 0)
 		if late := g.Late(); !slices.Equal(late, c.want) {
 			t.Errorf("at %v: %v, want %v", c.at, late, c.want)
 		}

@@ -292,6 +292,36 @@ func (g *Gate) replace(lv int, a *Arrival) Decision {
 	return Decision{Verdict: Reject, Reason: spillway.QueueFull}
 }
 
+// Unenforced counts an arrival, which was admitted, as one that its owner would have refused.
+func (g *Gate) Unenforced(p spillway.Priority, reason spillway.Reason) Decision {
+	return g.unenforced(level(p), Decision{Verdict: Reject, Reason: reason})
+}
+
+// Came returns how many arrivals of a level there were.
+func (g *Gate) Came(lv int) uint64 {
+	var c Counts
+	g.sum(&c, lv)
+	return c.Offered
+}
+
+// Shed counts an arrival that the gate's owner refused for a reason of its own.
+func (g *Gate) Shed(now time.Duration, a *Arrival, reason spillway.Reason) {
+	lv := level(a.Priority)
+	g.demandOf(now, lv, g.asks(a))
+	g.arrived(now, lv, a)
+	g.ledger[lv].rejected[reason]++
+	g.demand.back[lv] += float64(g.asks(a))
+	g.demand.turn(1, reason)
+}
+
+// Took returns how long work holds its slots in the mean, or zero if that is not known.
+func (g *Gate) Took() time.Duration {
+	if !g.service.known() {
+		return 0
+	}
+	return time.Duration(g.service.mean)
+}
+
 // unenforced counts a refusal that is not enforced, and admits the arrival.
 func (g *Gate) unenforced(lv int, d Decision) Decision {
 	if d.Verdict != Reject {

@@ -242,7 +242,7 @@ func FuzzGate(f *testing.F) {
 				grantAll(t, g, m, now)
 			case 7: // a dry-run arrival
 				a := Arrival{Cost: arg%6 + 1, Priority: priorityOf(arg % levels), Deadline: Never}
-				d := g.Force(now, a, true)
+				d := g.Force(now, a, true, 0)
 				m.offered++
 				if (d.Verdict == Reject) != (m.closed != 0) {
 					t.Fatalf("op %d: force: %+v", i, d)

@@ -58,8 +58,9 @@ func (g *Gate) shadowBegins(now time.Duration) {
 
 // Force admits work regardless of the limit, unless the intake is closed. A dry run counts the
 // refusals of an enforcing gate, and enforces nothing. mayWait is whether the work could have
-// waited.
-func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
+// waited. With would not zero the gate's owner would have refused the work for that reason, without
+// asking the gate.
+func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.Reason) Decision {
 	lv := level(a.Priority)
 	g.demandOf(now, lv, g.asks(&a))
 	kind := g.arrived(now, lv, &a)
@@ -71,7 +72,10 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool) Decision {
 		g.shadowBegins(now)
 	}
 	d := Decision{Verdict: Admit}
-	if would := g.shadowRefuses(now, kind, a, mayWait); would != 0 {
+	if would == 0 {
+		would = g.shadowRefuses(now, kind, a, mayWait)
+	}
+	if would != 0 {
 		d = g.unenforced(lv, Decision{Verdict: Reject, Reason: would})
 	}
 	g.admit(now, lv, kind, &a)

@@ -20,7 +20,7 @@ func TestADryRunLeavesOutWhatItWouldHaveRefused(t *testing.T) {
 			g.End(now, running[0], limit.Success)
 			running = running[1:]
 		}
-		g.Force(now, Arrival{Cost: 1, Deadline: Never}, false)
+		g.Force(now, Arrival{Cost: 1, Deadline: Never}, false, 0)
 		running = append(running, Grant{Seq: g.Seq(), Start: now, Cost: 1})
 	}
 	c := g.Counts()
@@ -31,7 +31,7 @@ func TestADryRunLeavesOutWhatItWouldHaveRefused(t *testing.T) {
 
 func TestAShadowEndsWithEnforcement(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1)})
-	g.Force(0, Arrival{Cost: 1, Deadline: Never}, false)
+	g.Force(0, Arrival{Cost: 1, Deadline: Never}, false, 0)
 	g.End(1, Grant{Seq: g.Seq(), Cost: 1}, limit.Success)
 	if g.shadow == nil {
 		t.Fatal("a dry run without a shadow")

@@ -85,7 +85,7 @@ func TestADryRunBeginsWithAnyNumberOfSlots(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(math.MaxInt)})
 	g.Arrive(0, Arrival{Cost: math.MaxInt - 10, Deadline: Never}, nil)
 	w := g.Started()
-	if d := g.Force(1, Arrival{Cost: 1, Deadline: Never}, false); d.Verdict != Admit || d.Reason != 0 {
+	if d := g.Force(1, Arrival{Cost: 1, Deadline: Never}, false, 0); d.Verdict != Admit || d.Reason != 0 {
 		t.Errorf("%+v", d)
 	}
 	if s := g.shadow.gate; s.InFlight() != math.MaxInt-9 || s.Running() > 1<<18 {

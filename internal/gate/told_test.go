@@ -145,7 +145,7 @@ func TestAKindOfWhichSomeRunsOrWaitsIsNotForgotten(t *testing.T) {
 			var d Decision
 			w := &Waiter{}
 			if dry {
-				d = g.Force(now, a, true)
+				d = g.Force(now, a, true, 0)
 			} else {
 				d = g.Arrive(now, a, w)
 			}

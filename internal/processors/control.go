@@ -1,14 +1,14 @@
-// Package processors sheds load when processors are what is short.
+// Package processors sheds load while processors are short.
 //
-// With few processors a handler that computes runs to its end, so hardly anything is in flight
-// inside a middleware, and latency there is flat. The queue stands in front of the door: in
-// the run queues of the scheduler, in requests that nobody has read. A limit of concurrency
-// cannot see that queue and cannot shorten it. So a share of what arrives is shed, before
-// anything is done for it.
+// With few processors, a handler that computes runs to its end before the next request is read.
+// Hardly any work is in flight inside a middleware, and latency there is flat. The queue stands
+// in front of the door: in the run queues of the scheduler, and in sockets that no goroutine has
+// read. A limit of concurrency neither sees nor shortens that queue. So a share of the arrivals is
+// shed at the door, before anything is done for them.
 //
-// The share follows from the wait for a processor, as in the PIE controller of RFC 8033. PIE
-// adds to a probability of dropping; here the share that is admitted is multiplied, so that the
-// loop is equally fast at one and a half and at ten times the capacity.
+// The share follows from the wait for a processor, as in the PIE controller of RFC 8033. PIE adds
+// to the probability of dropping. The controller here multiplies the admitted share, so the loop
+// is equally fast at one and a half and at ten times the capacity.
 package processors
 
 import (
@@ -16,48 +16,56 @@ import (
 	"time"
 )
 
-// Levels is how many priorities there are. Level 0 is the most important.
+// Levels is the number of priorities. Level 0 is the most important.
 const Levels = 4
 
 const (
-	// Every is the time between two readings. It is no divisor of 100 ms, the period of quotas of
-	// processor time, so that not all readings fall on their ends.
+	// Every is the time between two readings. Quotas of processor time have a period of 100 ms. Every
+	// does not divide that period, so readings fall on all parts of the period.
 	Every = 40 * time.Millisecond
-	// stale is the age from which a reading says nothing any more.
+	// stale is the age from which a reading is ignored.
 	stale = time.Second
-	// The ratio of waits to queue lengths is remembered for memory, what arrives for recent; in seconds.
+	// memory is how long the ratio of waits to queue lengths is remembered, in seconds.
 	memory = 2.
+	// recent is how long arrivals are remembered, in seconds.
 	recent = 0.5
 
-	// A goroutine that computes is stopped after 10 ms if others wait. With a quota of the operating
-	// system a slice may take twice as long and more. What is longer is a pause of the whole process.
+	// longestSlice is the longest time, in seconds, that one goroutine is taken to compute before the
+	// next one runs on the same processor. The scheduler stops a goroutine after 10 ms if others wait. A quota of the
+	// operating system may double that time. Anything longer is a pause of the whole process.
 	longestSlice = 0.025
-	// waits that end in so many readings after a gap began before it.
+	// afterGap is the number of readings after a gap whose waits may have begun before the gap.
 	afterGap = 2
 
-	// The wait that is aimed at is a quarter of what work takes, within these bounds. The collector, a
-	// quota or a neighbour on the same processors make goroutines wait for 20 to 100 ms, and nobody
-	// is late for that.
+	// The aim is the wait that the control keeps to: the part aimPart of the mean service time, within
+	// leastAim and mostAim, in seconds. The collector, a quota or a neighbour on the same processors
+	// make goroutines wait for 20 to 100 ms, which makes no request late.
 	aimPart  = 0.25
 	leastAim = 0.1
 	mostAim  = 0.25
 
 	// The admitted share a obeys d ln(a)/dt = -pull*error - brake*d(wait)/dt. The wait grows by
-	// load*a-1 seconds a second, so around the right share ln(a) acts on the wait with a gain of one,
-	// and with these numbers the loop is damped and answers within half a second.
+	// load*a-1 seconds per second. So around the right share ln(a) acts on the wait with a gain of
+	// one. With these values the loop is damped and settles within half a second.
 	pull      = 2.
 	brake     = 4.
-	mostError = 3.   // of the aim
-	relief    = 0.25 // a wait below this part of the aim: the overload is over
-	opening   = 5.   // then ln(a) rises by so much a second
+	mostError = 3.   // largest error, in aims
+	relief    = 0.25 // part of the aim; below that wait the overload is over
+	opening   = 5.   // rise of ln(a) per second after an overload
 
 	leastShare = 1. / 64
 
-	// By Little's law arrivals make the queue if those of a second, times the wait, are about as many
-	// as wait. If they are fewer, either far more comes than passes the door, or the queue is made by what
-	// does not arrive, such as a batch in the background. Then three of four are shed at once, for a
-	// trial. Where three of four are shed, soon the wait is clearly shorter, and in any case far more
-	// passes the door, because a refusal takes little of a processor. If not, shedding rests.
+	// leastArrivals is the number of recent arrivals from which arrivals can be the cause of a wait.
+	leastArrivals = 2
+	// fewest is the number of recent arrivals of a level below which the level counts as absent.
+	fewest = 1e-6
+
+	// By Little's law, arrivals make the queue if their rate times the wait is about the length of the
+	// queue. A smaller product has two possible causes. Either far more requests arrive than pass the
+	// door, or something else makes the queue, such as a batch in the background. A trial decides:
+	// three of four arrivals are shed at once. If arrivals make the queue, the wait soon becomes
+	// clearly shorter and far more arrivals pass the door, because a refusal takes little processor
+	// time. Otherwise shedding pauses.
 	made       = 2. / 3
 	trialShare = 1. / 4
 	trial      = 500 * time.Millisecond
@@ -68,48 +76,51 @@ const (
 	mostRest   = time.Minute
 )
 
-// Reading is what the runtime says, and what happened at the door since the reading before.
+// Reading holds figures of the runtime, and the events at the door since the previous reading.
 type Reading struct {
-	At       time.Duration
-	Runnable int // goroutines that wait for a processor now
-	// Waited and Squares are the sum of the waits that have ended, in seconds, and the sum of
-	// their squares. They may be of a sample.
-	Waited, Squares float64
+	At         time.Duration
+	Processors int     // GOMAXPROCS; 0 counts as 1
+	Runnable   int     // goroutines that wait for a processor now
+	Waited     float64 // sum of the waits that have ended, in seconds; a sample is enough
+	Squares    float64 // sum of the squares of the waits in Waited
 	Door
 }
 
-// Door is what happened at the limiters that shed.
+// Door holds the events at the limiters that shed.
 type Door struct {
-	Arrivals [Levels]float64 // since the reading before
-	Enforced float64         // of these, what is shed when its share says so
-	InFlight int             // work that is let in: it may wait for a processor too, and is a limiter's
-	Service  time.Duration   // what work takes in the mean
+	Arrivals [Levels]float64 // since the previous reading
+	Enforced float64         // arrivals that may be shed: not in a dry run
+	InFlight int             // admitted work; it may be runnable too, and is the limiter's concern
+	Service  time.Duration   // mean service time
 }
 
-// Control turns readings into shares. It is pure: no clock, no lock. The zero value admits all.
+// Control turns readings into shares. A Control has no clock and no lock. The zero value admits all
+// arrivals.
 type Control struct {
 	at     time.Duration
 	began  bool
-	gap    int     // readings until the waits that are read began after the gap
-	log    float64 // of the admitted share; zero: all
-	wait   float64 // seconds; of the last two readings the lower
-	latest float64 // seconds, by the last reading
-	length float64 // of the queue at the door, by the last reading
-	aim    float64 // seconds
+	gap    int     // readings until all waits began after the gap
+	log    float64 // logarithm of the admitted share; zero: all
+	wait   float64 // the lower of the last two readings, in seconds
+	latest float64 // the wait by the last reading, in seconds
+	length float64 // length of the queue at the door, by the last reading
+	aim    float64 // in seconds
 
-	waited, squares   float64         // of waits, fading
-	lengths, lengths2 float64         // of what was runnable, as often as it was read, fading
-	mix               [Levels]float64 // of arrivals, fading
-	enforced          float64         // of these
-	time              float64         // in which they came, fading
+	// Fading sums.
+	waited, squares   float64         // of waits and their squares
+	lengths, lengths2 float64         // of queue lengths and their squares
+	mix               [Levels]float64 // of arrivals
+	enforced          float64         // of arrivals that may be shed
+	time              float64         // of the time behind mix
 
-	// Of the present shedding: the wait and the arrivals a second when it began, whether it has
-	// shown that it helps, and since when that is looked at. Shedding rests until resting, each
-	// time for longer.
-	waitBefore, rateBefore float64
-	proven                 bool
-	since                  time.Duration
-	resting, rest          time.Duration
+	// The present shedding.
+	waitBefore float64       // wait when the shedding began, in seconds
+	rateBefore float64       // arrivals per second when the shedding began
+	proven     bool          // the shedding helps
+	since      time.Duration // start of the trial
+
+	resting time.Duration // nothing is shed before this time
+	rest    time.Duration // length of the latest pause; each pause is longer
 }
 
 // Read enters a reading.
@@ -125,12 +136,12 @@ func (c *Control) Read(r Reading) {
 	c.decide(r.At, dt, before)
 }
 
-// measure finds out how long a goroutine waits for a processor that becomes runnable now:
-// the goroutines before it, times what each of them takes. What each takes is known from the
-// waits that have ended and from how many waited meanwhile. Both means are weighted by size:
-// most goroutines wait for nothing, because they are woken by the one that hands them its
-// processor, and a request is not among those. Work that was let in is left out: how much
-// of that there is the limiter decides, who sees it.
+// measure estimates how long a goroutine that becomes runnable now waits for a processor: the
+// number of goroutines before it, times the time that each of them takes. The time follows from
+// the waits that have ended and the number of goroutines that waited meanwhile. Both means are
+// weighted by size. Most goroutines hardly wait, because the goroutine that wakes them hands over
+// its processor; requests are not among these. Admitted work is left out of the queue, because the
+// limiter bounds admitted work.
 func (c *Control) measure(r Reading, dt float64) {
 	if c.gap > 0 {
 		c.gap--
@@ -141,7 +152,9 @@ func (c *Control) measure(r Reading, dt float64) {
 	c.lengths, c.lengths2 = c.lengths*fade+n*dt, c.lengths2*fade+n*n*dt
 	fade = math.Exp(-dt / recent)
 	for i, k := range r.Arrivals {
-		c.mix[i] = c.mix[i]*fade + k
+		if c.mix[i] = c.mix[i]*fade + k; c.mix[i] < fewest {
+			c.mix[i] = 0
+		}
 	}
 	c.enforced, c.time = c.enforced*fade+r.Enforced, c.time*fade+dt
 	each := 0.
@@ -152,12 +165,12 @@ func (c *Control) measure(r Reading, dt float64) {
 		}
 	}
 	c.length = max(n-float64(r.InFlight), 0)
-	now := min(each, longestSlice) * c.length
+	now := min(each, longestSlice/float64(max(r.Processors, 1))) * c.length
 	c.wait, c.latest = min(now, c.latest), now
 	c.aim = min(max(aimPart*r.Service.Seconds(), leastAim), mostAim)
 }
 
-// arrivals returns how many came of late, and how many a second.
+// arrivals returns the number of recent arrivals, and their rate per second.
 func (c *Control) arrivals() (n, rate float64) {
 	for _, k := range c.mix {
 		n += k
@@ -170,13 +183,13 @@ func (c *Control) decide(now time.Duration, dt, before float64) {
 	n, rate := c.arrivals()
 	excess := (c.wait - c.aim) / c.aim
 	switch {
-	case now < c.resting || c.enforced < n/2: // who sheds is too few of them
+	case now < c.resting || c.enforced < n/2: // too few of the arrivals may be shed
 		c.log = min(c.log+opening*dt, 0)
-	case c.log == 0 && excess <= 0:
+	case c.log == 0 && (excess <= 0 || n < leastArrivals):
 		return
 	case c.log == 0:
 		c.waitBefore, c.rateBefore, c.since, c.proven = c.wait, rate, now, false
-		if c.shed(excess, dt, before); rate*c.latest < made*c.length {
+		if c.shed(excess, dt, before); !c.madeBy(rate) {
 			c.log = math.Log(trialShare)
 		}
 		return
@@ -190,18 +203,22 @@ func (c *Control) decide(now time.Duration, dt, before float64) {
 	c.judge(now, rate)
 }
 
-// shed lets the share follow the wait.
+// madeBy reports whether arrivals at this rate make the queue at the door, by Little's law.
+func (c *Control) madeBy(rate float64) bool { return rate*c.latest >= made*c.length }
+
+// shed moves the share by the wait.
 func (c *Control) shed(excess, dt, before float64) {
 	c.log -= pull*min(excess, mostError)*dt + brake*(c.wait-before)
 	c.log = min(max(c.log, math.Log(leastShare)), 0)
 }
 
-// judge gives up where only a quarter is admitted, or less, and that does not help.
+// judge ends the shedding if a quarter or less is admitted and the shedding does not help.
 func (c *Control) judge(now time.Duration, rate float64) {
 	switch {
 	case c.log > math.Log(trialShare)+1e-9:
 		c.since = now
-	case now-c.since < trial || rate >= morePass*c.rateBefore:
+	case now-c.since < trial:
+	case rate >= morePass*c.rateBefore && (now-c.since < longTrial || c.madeBy(rate)):
 	case c.wait <= shorter*c.waitBefore:
 		if c.proven = true; now-c.since >= longTrial {
 			c.giveUp(now)
@@ -211,23 +228,23 @@ func (c *Control) judge(now time.Duration, rate float64) {
 	}
 }
 
-// giveUp ends shedding for a while, a longer one each time.
+// giveUp pauses shedding. Each pause is longer than the previous one.
 func (c *Control) giveUp(now time.Duration) {
 	c.rest = min(max(2*c.rest, leastRest), mostRest)
 	c.log, c.resting = 0, now+c.rest
 }
 
-// Wait is how long a request waits for a processor before it can ask anything.
+// Wait is how long a request waits for a processor before any code sees the request.
 func (c *Control) Wait() time.Duration { return time.Duration(math.Round(c.wait * 1e9)) }
 
-// Aim is the wait above which is shed.
+// Aim is the wait above which arrivals are shed.
 func (c *Control) Aim() time.Duration { return time.Duration(c.aim * float64(time.Second)) }
 
-// Share is the part of all arrivals that is admitted, above 0; 1: all.
+// Share is the admitted part of all arrivals, above 0; 1: all.
 func (c *Control) Share() float64 { return math.Exp(c.log) }
 
-// Would is the part of all arrivals that shedding would admit, as a guess for what nobody sheds:
-// how much too much comes cannot be seen while all of it is late.
+// Would estimates the part of all arrivals that shedding would admit, for a dry run. How far the
+// arrivals exceed the capacity is unknown while all of them are admitted.
 func (c *Control) Would() float64 {
 	if c.wait <= c.aim {
 		return 1
@@ -235,19 +252,21 @@ func (c *Control) Would() float64 {
 	return max(c.aim/c.wait, 0.5)
 }
 
-// Shares returns the share of each level that is admitted. The least important is shed first.
-func (c *Control) Shares() (of [Levels]float64) {
-	total, left, before := 0., c.Share(), 1.
+// Shares returns the admitted share of each level. The least important level is shed first. At
+// least the part least of all arrivals is admitted.
+func (c *Control) Shares(least float64) (of [Levels]float64) {
+	share, total, before := max(c.Share(), least), 0., 1.
+	left := share
 	for _, n := range c.mix {
 		total += n
 	}
 	for i, n := range c.mix {
 		switch {
-		case total <= 0: // not known
-			of[i] = left
+		case total <= 0 || share >= 1: // the mix is not known, or all are admitted
+			of[i] = share
 			continue
 		case n == 0:
-			of[i] = before // there is none, or there was none
+			of[i] = before // no arrivals, at least recently
 			continue
 		}
 		part := n / total

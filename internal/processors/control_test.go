@@ -11,7 +11,7 @@ func door(n float64) Door { return Door{Arrivals: [Levels]float64{1: n}, Enforce
 
 func TestTheFirstReadingsShedNothing(t *testing.T) {
 	var c Control
-	if c.Share() != 1 || c.Wait() != 0 || c.Would() != 1 || c.Shares() != [Levels]float64{1, 1, 1, 1} {
+	if c.Share() != 1 || c.Wait() != 0 || c.Would() != 1 || c.Shares(0) != [Levels]float64{1, 1, 1, 1} {
 		t.Errorf("the zero value sheds: %+v", c)
 	}
 	huge := Reading{Runnable: 1e6, Waited: 1e6, Squares: 1e9, Door: door(1e6)}
@@ -92,7 +92,7 @@ func FuzzControl(f *testing.F) {
 			data = data[4:]
 			before := c.Share()
 			c.Read(r)
-			share, of := c.Share(), c.Shares()
+			share, of := c.Share(), c.Shares(0)
 			if !(share >= leastShare-1e-9 && share <= 1) || math.IsNaN(c.wait) || c.Wait() < 0 {
 				t.Fatalf("reading %d: %+v", i, c)
 			}
@@ -111,4 +111,31 @@ func FuzzControl(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A level that has not come for long was shed to the least share, although nothing was shed.
+func TestARareLevelIsNotShedForNothing(t *testing.T) {
+	var c Control
+	r := Reading{Door: door(100)}
+	r.Arrivals[3] = 1
+	for range 20_000 { // 13 minutes
+		r.At += Every
+		c.Read(r)
+		r.Arrivals[3] = 0
+		if c.Shares(0) != [Levels]float64{1, 1, 1, 1} {
+			t.Fatalf("after %v: %v", r.At, c.Shares(0))
+		}
+	}
+	if c.mix[3] != 0 {
+		t.Errorf("%v arrivals are left", c.mix[3])
+	}
+}
+
+// A bound of refusals is of all arrivals: the most important keep what they can.
+func TestTheLeastShareGoesToTheImportant(t *testing.T) {
+	c := Control{log: -3}
+	c.mix = [Levels]float64{10, 0, 0, 90}
+	if of := c.Shares(.8); of[0] != 1 || math.Abs(of[3]-.7/.9) > 1e-9 {
+		t.Errorf("%v", of)
+	}
 }

@@ -131,7 +131,7 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 			continue
 		}
 		if now >= read {
-			r.At, r.Runnable = now, len(queue)+1
+			r.At, r.Processors, r.Runnable = now, m.procs, len(queue)+1
 			r.InFlight, r.Service = inFlight, time.Duration(took*float64(time.Second))
 			if m.ignored {
 				r.Enforced = 0
@@ -149,7 +149,7 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 		if counted {
 			o.offered++
 		}
-		if !m.ignored && m.rng.Float64() >= m.control.Shares()[w.lv] {
+		if !m.ignored && m.rng.Float64() >= m.control.Shares(0)[w.lv] {
 			free[p] = now + m.refusal
 			if counted {
 				o.refused++
@@ -225,12 +225,19 @@ func TestNothingIsShedWhileProcessorsKeepUp(t *testing.T) {
 		}
 		return 0
 	}
+	stall := func(at time.Duration) time.Duration { // 90 ms of each 5 s
+		if phase := at % (5 * time.Second); phase >= 4910*time.Millisecond {
+			return at - phase + 5*time.Second
+		}
+		return 0
+	}
 	for name, m := range map[string]*model{
 		"0.7":                  {procs: 1, cost: 4 * time.Millisecond, rate: constant(.7 / .004)},
 		"0.9":                  {procs: 1, cost: 4 * time.Millisecond, rate: constant(.9 / .004)},
 		"0.85 of longer work":  {procs: 2, cost: 9 * time.Millisecond, rate: constant(.85 * 2 / .009)},
 		"0.9 of short work":    {procs: 1, cost: 100 * time.Microsecond, rate: constant(.9 / .0001)},
 		"half of a processor":  {procs: 1, cost: 4 * time.Millisecond, rate: constant(.4 / .004), stalls: half},
+		"stalls of many":       {procs: 64, cost: 300 * time.Microsecond, rate: constant(2000), stalls: stall},
 		"pauses":               {procs: 1, cost: 4 * time.Millisecond, rate: constant(.7 / .004), stalls: collector},
 		"pauses of short work": {procs: 2, cost: 200 * time.Microsecond, rate: constant(.7 * 2 / .0002), stalls: collector},
 	} {
@@ -277,9 +284,15 @@ func TestSheddingEndsWithTheOverload(t *testing.T) {
 
 // A wait that does not come from what arrives is no reason to shed, or not for long.
 func TestWhatIsNotMadeByArrivalsIsNotShed(t *testing.T) {
-	for _, hogs := range []int{5, 12, 15, 20, 30} {
-		for _, rate := range []float64{30, 200} {
-			m := &model{procs: 1, cost: time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(rate), hogs: hogs, patience: time.Second}
+	doubles := func(at time.Duration) float64 { // during the first trial
+		if at < 700*time.Millisecond {
+			return 25
+		}
+		return 60
+	}
+	for _, hogs := range []int{5, 12, 15, 20, 30, 60} {
+		for rate, at := range map[string]func(time.Duration) float64{"30": constant(30), "200": constant(200), "25 and then 60": doubles} {
+			m := &model{procs: 1, cost: time.Millisecond, refusal: 40 * time.Microsecond, rate: at, hogs: hogs, patience: time.Second}
 			o := m.run(0, 60*time.Second, nil)[1]
 			t.Logf("%d goroutines that always compute, %v a second: of %.0f calls %.0f are refused, %.0f in time", hogs, rate, o.offered, o.refused, o.good)
 			if o.refused > .08*o.offered { // of the first minute; rests become longer

@@ -4,32 +4,64 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime/metrics"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 )
 
-// Monitor reads the runtime and sheds by what a Control says. There is one for the process,
-// since processors are: see Of. It has no goroutine: whoever comes by calls Look.
+// Monitor reads the runtime and decides about arrivals by a Control. A process has one monitor,
+// because its limiters share the processors: see Of. A monitor has no goroutine. The limiters call
+// Look while requests arrive.
 type Monitor struct {
 	base time.Time
-	// fronted says that something stands at a door of the process, where it asks before anything
-	// is done. Then nobody else sheds: inside, work would be lost that is half done.
+	// fronted is set once some limiter is at a door of the process. Then the other limiters do not
+	// shed: inside the process, the work behind a request is half done.
 	fronted  atomic.Bool
 	shedding atomic.Bool
-	would    atomic.Uint64         // as admits, for what nobody sheds
-	admits   [Levels]atomic.Uint64 // shares of 2^32
-	wait     atomic.Int64          // of the last reading,
-	readAt   atomic.Int64          // and when that was
+	would    atomic.Uint64         // share of 2^32 that a dry run would admit
+	admits   [Levels]atomic.Uint64 // admitted share of 2^32 per level
+	delay    atomic.Int64          // wait by the last reading if above the aim, in nanoseconds
+	readAt   atomic.Int64          // time of the last reading, in nanoseconds since base
 
 	mu      sync.Mutex
 	control Control
 	source  func() (Reading, bool)
-	read    time.Duration // when the last reading was taken
-	door    Door          // since then
+	read    time.Duration // time of the last reading
+	door    Door          // events since the last reading
+	reports []weak.Pointer[Report]
 }
 
-// New returns a monitor of what source reads. A source that knows nothing returns false.
+// Report holds the running work of one limiter. The monitor forgets a report that is no longer
+// reachable.
+type Report struct {
+	running int
+	at      time.Duration
+}
+
+// Report returns a new report of a limiter.
+func (m *Monitor) Report() *Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := new(Report)
+	m.reports = append(m.reports, weak.Make(r))
+	return r
+}
+
+// running is the running work of all limiters, by reports that are not stale. The caller holds mu.
+func (m *Monitor) running(now time.Duration) (sum int) {
+	m.reports = slices.DeleteFunc(m.reports, func(p weak.Pointer[Report]) bool {
+		r := p.Value()
+		if r != nil && now-r.at <= stale {
+			sum += r.running
+		}
+		return r == nil
+	})
+	return sum
+}
+
+// New returns a monitor of the readings of source. A source returns false if it has no reading.
 func New(base time.Time, source func() (Reading, bool)) *Monitor {
 	m := &Monitor{base: base, source: source}
 	m.publish()
@@ -38,12 +70,12 @@ func New(base time.Time, source func() (Reading, bool)) *Monitor {
 
 var process = sync.OnceValue(func() *Monitor { return New(time.Now(), runtimeSource()) })
 
-// written is a time before which no clock stands that is right. A clock that is not the machine's,
-// as in a test in virtual time, has nothing to do with what the runtime measures.
+// written is a time before which no clock of a machine stands. A test in virtual time has an earlier
+// clock, which has no relation to what the runtime measures.
 var written = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Of returns the monitor of this process, for something that was made at a time by its clock, or nil
-// if that clock is not the machine's. The methods of a nil Monitor shed nothing.
+// Of returns the monitor of this process for a limiter that was made at the given time, or nil if
+// that time is virtual. A nil Monitor sheds nothing.
 func Of(made time.Time) *Monitor {
 	if made.Before(written) {
 		return nil
@@ -51,17 +83,17 @@ func Of(made time.Time) *Monitor {
 	return process()
 }
 
-// Front says that something at a door of the process asks. That is for good.
+// Front records that a limiter is at a door of the process. The record is permanent.
 func (m *Monitor) Front() { m.fronted.Store(true) }
 
-// Fronted reports whether something at a door asks.
+// Fronted reports whether some limiter is at a door of the process.
 func (m *Monitor) Fronted() bool { return m.fronted.Load() }
 
-// Look enters what happened at one door since that looked the last time, and takes a reading if
-// one is due.
-func (m *Monitor) Look(d Door) {
+// Look enters the events at one limiter since its last call of Look, and its running work in by. Look
+// takes a reading if one is due.
+func (m *Monitor) Look(d Door, by *Report) {
 	if !m.base.Before(written) && time.Now().Before(written) {
-		return // who looks is in virtual time, and the monitor is not
+		return // the caller is in virtual time, and the monitor is not
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,10 +101,10 @@ func (m *Monitor) Look(d Door) {
 		m.door.Arrivals[i] += n
 	}
 	m.door.Enforced += d.Enforced
-	m.door.InFlight += d.InFlight
 	m.door.Service = max(m.door.Service, d.Service)
 	now := time.Since(m.base)
-	if m.control.began && now < m.read+Every {
+	by.running, by.at = d.InFlight, now
+	if m.control.began && now < m.read+Every/2 { // limiters look in turns
 		return
 	}
 	r, ok := m.source()
@@ -81,54 +113,62 @@ func (m *Monitor) Look(d Door) {
 	}
 	m.read = now
 	r.At, r.Door = now, m.door
-	m.door = Door{}
+	r.InFlight, m.door = m.running(now), Door{}
 	m.control.Read(r)
 	m.publish()
 }
 
-// publish shows what the control says to those that ask without the lock.
+// publish copies the results of the control to where callers read them without the lock.
 func (m *Monitor) publish() {
-	for i, share := range m.control.Shares() {
+	for i, share := range m.control.Shares(0) {
 		m.admits[i].Store(uint64(share * (1 << 32)))
 	}
 	m.would.Store(uint64(m.control.Would() * (1 << 32)))
-	m.wait.Store(int64(m.control.Wait()))
+	m.delay.Store(0)
+	if m.control.wait > m.control.aim {
+		m.delay.Store(int64(m.control.Wait()))
+	}
 	m.readAt.Store(int64(m.read))
 	m.shedding.Store(m.control.Share() < 1 || m.control.Would() < 1)
 }
 
-// Sheds reports whether what stands at a door sheds a share of what arrives, or would if it
-// enforced that. Others do only while nothing stands at a door.
+// Sheds reports whether a limiter sheds a share of its arrivals, or would in a dry run. A limiter
+// that is not at the front sheds only while no limiter is.
 func (m *Monitor) Sheds(front bool) bool {
 	return m.shedding.Load() && (front || !m.fronted.Load())
 }
 
-// Admits decides by chance about an arrival. At least a share is admitted.
+// Admits decides by chance about an arrival. The admitted share of all arrivals is at least least.
 func (m *Monitor) Admits(level int, least float64) bool {
-	return uint64(rand.Uint32()) < max(m.admits[level].Load(), uint64(least*(1<<32)))
+	if least > 0 {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return rand.Float64() < m.control.Shares(least)[level]
+	}
+	return uint64(rand.Uint32()) < m.admits[level].Load()
 }
 
-// WouldAdmit decides by chance about an arrival that is admitted whatever the answer is.
+// WouldAdmit decides by chance about an arrival of a dry run.
 func (m *Monitor) WouldAdmit() bool { return uint64(rand.Uint32()) < m.would.Load() }
 
-// Wait is how long a request waits for a processor before it can ask anything; zero if nothing has
-// come by for a second.
-func (m *Monitor) Wait() time.Duration {
-	if m == nil || m.wait.Load() == 0 || int64(time.Since(m.base))-m.readAt.Load() > int64(stale) {
+// Delay is how long a request that arrives now has waited for a processor. A wait below the aim, as
+// of the collector, is reported as zero, and so is a wait that was not measured just now.
+func (m *Monitor) Delay() time.Duration {
+	if m == nil || m.delay.Load() == 0 || int64(time.Since(m.base))-m.readAt.Load() > int64(3*Every) {
 		return 0
 	}
-	return time.Duration(m.wait.Load())
+	return time.Duration(m.delay.Load())
 }
 
-// State is what a monitor says of itself.
+// State is the state of a monitor.
 type State struct {
-	Wait  time.Duration // of a request for a processor, before it can ask anything
-	Aim   time.Duration // above this wait is shed
-	Share float64       // of the arrivals that is admitted
+	Wait  time.Duration // wait of a request for a processor, before any code sees the request
+	Aim   time.Duration // wait above which arrivals are shed
+	Share float64       // admitted part of the arrivals
 }
 
-// State returns the state by the last reading, or that of a calm process if nothing has come by for a
-// second.
+// State returns the state by the last reading, or the state of a calm process if the last reading
+// is older than a second.
 func (m *Monitor) State() State {
 	if m == nil {
 		return State{Share: 1}
@@ -141,10 +181,10 @@ func (m *Monitor) State() State {
 	return State{m.control.Wait(), m.control.Aim(), m.control.Share()}
 }
 
-// runtimeSource reads the scheduler's figures of this process. One reading takes some
-// microseconds and allocates nothing after the first.
+// runtimeSource returns a source that reads the scheduler's figures of this process. A reading takes
+// some microseconds. Only the first reading allocates.
 func runtimeSource() func() (Reading, bool) {
-	samples := []metrics.Sample{{Name: "/sched/latencies:seconds"}, {Name: "/sched/goroutines/runnable:goroutines"}}
+	samples := []metrics.Sample{{Name: "/sched/latencies:seconds"}, {Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/gomaxprocs:threads"}}
 	var before []uint64
 	return func() (r Reading, ok bool) {
 		metrics.Read(samples)
@@ -157,11 +197,15 @@ func runtimeSource() func() (Reading, bool) {
 		}
 		before = append(before[:0], h.Counts...)
 		r.Runnable = int(samples[1].Value.Uint64())
+		if samples[2].Value.Kind() == metrics.KindUint64 {
+			r.Processors = int(samples[2].Value.Uint64())
+		}
 		return r, true
 	}
 }
 
-// moments sums what a histogram has counted since before, and the squares.
+// moments returns the sum of the values that a histogram has counted since before, and the sum of
+// their squares.
 func moments(h *metrics.Float64Histogram, before []uint64) (sum, squares float64) {
 	for i, n := range h.Counts {
 		if n -= before[i]; n == 0 {

@@ -19,17 +19,18 @@ func TestAMonitorShedsAtItsDoors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{waiting: 400}
 		m := New(time.Now(), q.read)
+		report := m.Report()
 		look := func(n int) {
 			for range n {
 				time.Sleep(Every)
-				m.Look(door(30))
+				m.Look(door(30), report)
 			}
 		}
 		if look(4); m.Sheds(false) && m.State().Share < 1 {
 			t.Errorf("the first readings shed: %+v", m.State())
 		}
 		look(4)
-		if s := m.State(); s.Share == 1 || s.Wait != 400*time.Millisecond || m.Wait() != s.Wait || s.Aim != 100*time.Millisecond || !m.Sheds(false) || !m.Sheds(true) {
+		if s := m.State(); s.Share == 1 || s.Wait != 400*time.Millisecond || m.Delay() != s.Wait || s.Aim != 100*time.Millisecond || !m.Sheds(false) || !m.Sheds(true) {
 			t.Errorf("behind 400 goroutines: %+v", s)
 		}
 		admitted := 0
@@ -48,8 +49,8 @@ func TestAMonitorShedsAtItsDoors(t *testing.T) {
 			t.Error("what stands behind a door sheds")
 		}
 		time.Sleep(stale + 1)
-		if s := m.State(); s.Share != 1 || s.Wait != 0 || m.Wait() != 0 {
-			t.Errorf("a second later: %+v, %v", s, m.Wait())
+		if s := m.State(); s.Share != 1 || s.Wait != 0 || m.Delay() != 0 {
+			t.Errorf("a second later: %+v, %v", s, m.Delay())
 		}
 		q.waiting = 0
 		if look(2); m.Sheds(true) || !m.WouldAdmit() || m.State().Share != 1 {
@@ -58,17 +59,18 @@ func TestAMonitorShedsAtItsDoors(t *testing.T) {
 	})
 }
 
-// A reading is taken at most every 40 ms, whoever looks, and has what happened at all doors.
+// Limiters look every 40 ms, in turns. A reading is taken at most every 20 ms, and has the events at all limiters.
 func TestReadingsAreFewAndHaveAllThatHappened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		readings := 0
 		m := New(time.Now(), func() (Reading, bool) { readings++; return Reading{}, true })
+		one, two := m.Report(), m.Report()
 		for range 1000 {
-			m.Look(door(1))
-			m.Look(door(2))
+			m.Look(door(1), one)
+			m.Look(door(2), two)
 			time.Sleep(time.Millisecond)
 		}
-		if readings != 25 {
+		if readings != 50 {
 			t.Errorf("%d readings in a second", readings)
 		}
 		if n, rate := m.control.arrivals(); n < 1000 || rate < 2990 || rate > 3010 {
@@ -84,12 +86,12 @@ func TestVirtualTimeAndRealProcessorsDoNotMeet(t *testing.T) {
 		if Of(time.Now()) != nil {
 			t.Error("the monitor of the process in virtual time")
 		}
-		m.Look(door(1))
+		m.Look(door(1), m.Report())
 	})
 	if one := Of(time.Now()); one == nil || one != Of(time.Now()) {
 		t.Error("a process has one monitor")
 	}
-	if none := (*Monitor)(nil); none.Wait() != 0 || none.State() != (State{Share: 1}) {
+	if none := (*Monitor)(nil); none.Delay() != 0 || none.State() != (State{Share: 1}) {
 		t.Error("what no monitor says")
 	}
 }
@@ -115,9 +117,37 @@ func TestTheRuntimeIsRead(t *testing.T) {
 func TestAMonitorWithoutAReadingShedsNothing(t *testing.T) {
 	m := New(time.Now(), func() (Reading, bool) { return Reading{Runnable: 1e6, Waited: 1e6, Squares: 1e9}, false })
 	for range 10 {
-		m.Look(door(100))
+		m.Look(door(100), m.Report())
 	}
 	if m.Sheds(true) || !m.Admits(3, 0) {
 		t.Errorf("%+v", m.State())
 	}
+}
+
+// The running work of each limiter counts once, by its last report, and not for ever.
+func TestRunningWorkIsThatOfTheLastReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New(time.Now(), func() (Reading, bool) { return Reading{}, true })
+		one, two := m.Report(), m.Report()
+		running := func(want int) {
+			t.Helper()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if got := m.running(time.Since(m.base)); got != want {
+				t.Errorf("%d pieces of work run, want %d", got, want)
+			}
+		}
+		for range 3 {
+			m.Look(Door{InFlight: 5}, one)
+			m.Look(Door{InFlight: 7}, two)
+		}
+		running(12)
+		time.Sleep(stale / 2)
+		m.Look(Door{InFlight: 1}, two)
+		running(6)
+		time.Sleep(stale/2 + 1)
+		running(1)
+		runtime.KeepAlive(one)
+		runtime.KeepAlive(two)
+	})
 }

@@ -1,0 +1,142 @@
+package limiter
+
+import (
+	"cmp"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/processors"
+)
+
+// Front declares that requests ask l before anything else in the process is done for them, as
+// behind a listener. The middlewares of admissionhttp and admissiongrpc call Front. Once some limiter
+// is at the front, the other limiters no longer shed for lack of processors, because their work is
+// half done. See Config.IgnoreProcessors.
+func (l *Limiter) Front() { l.front(cmp.Or(l.door.monitor, processors.Of(l.base))) }
+
+// front puts l at the front of the process of m, also if l itself ignores the processors.
+func (l *Limiter) front(m *processors.Monitor) {
+	l.door.front.Store(true)
+	if m != nil {
+		m.Front()
+	}
+}
+
+// ProcessorStats tells whether processors are short in the whole process. See
+// Config.IgnoreProcessors.
+type ProcessorStats struct {
+	Wait     time.Duration // wait of a request for a processor, before any code sees the request
+	Bound    time.Duration // wait above which arrivals are shed
+	Admitted float64       // share of the arrivals that is not shed for lack of processors
+}
+
+// door sheds a share of the arrivals while processors are short.
+type door struct {
+	monitor *processors.Monitor // nil: processors are ignored
+	report  *processors.Report  // of this limiter to the monitor
+	least   float64             // share that is always admitted
+	front   atomic.Bool         // see Limiter.Front
+	sheds   atomic.Bool         // a share of the arrivals is shed, or would be in a dry run
+	advice  atomic.Int64        // RetryAfter of the refusals, in nanoseconds
+	dryRuns atomic.Uint64       // arrivals with Request.DryRun
+
+	looking sync.Mutex          // held during a look; locked before mu
+	looked  atomic.Int64        // time of the last look
+	came    [gate.Levels]uint64 // arrivals that the monitor knows; guarded by looking
+	cameDry uint64              // arrivals with Request.DryRun that the monitor knows; guarded by looking
+}
+
+// lookLasts is how long a limiter sheds by its last look.
+const lookLasts = time.Second
+
+// watch has a new limiter watch the processors. The share least is always admitted.
+func (d *door) watch(m *processors.Monitor, least float64) {
+	if d.monitor, d.least = m, least; m != nil {
+		d.report = m.Report()
+	}
+}
+
+// lookAtProcessors reports the arrivals to the monitor, which may take a reading, and starts or ends
+// shedding.
+func (l *Limiter) lookAtProcessors(now time.Duration) {
+	d := &l.door
+	if !d.looking.TryLock() {
+		return // another caller looks
+	}
+	defer d.looking.Unlock()
+	if now < time.Duration(d.looked.Load())+processors.Every && d.looked.Load() > 0 {
+		return
+	}
+	d.looked.Store(int64(now))
+	front := d.front.Load()
+
+	l.lock(now)
+	l.memos.fold(l.gate)
+	seen := processors.Door{InFlight: l.gate.Running(), Service: l.gate.Took()}
+	for lv := range d.came {
+		n := l.gate.Came(lv)
+		seen.Arrivals[lv], d.came[lv] = float64(n-d.came[lv]), n
+		seen.Enforced += seen.Arrivals[lv]
+	}
+	if d.sheds.Load() {
+		l.memos.expect(spillway.Scheduler)
+	}
+	l.unlock()
+
+	dry := d.dryRuns.Load()
+	seen.Enforced = max(seen.Enforced-float64(dry-d.cameDry), 0)
+	d.cameDry = dry
+	if Mode(l.mode.Load()) != Enforce {
+		seen.Enforced = 0
+	}
+	if !front && d.monitor.Fronted() { // what arrives here is known at the front
+		d.sheds.Store(false)
+		return
+	}
+	d.monitor.Look(seen, d.report)
+	if !d.monitor.Sheds(front) {
+		d.sheds.Store(false)
+		return
+	}
+	advice := float64(time.Second) / d.monitor.State().Share
+	l.lock(now)
+	d.advice.Store(int64(max(time.Duration(advice), l.gate.RetryAfter(spillway.Normal))))
+	l.memos.expect(spillway.Scheduler)
+	d.sheds.Store(true)
+	l.unlock()
+}
+
+// allows reports whether the processors admit an arrival.
+func (d *door) allows(now time.Duration, r *Request, enforced bool) bool {
+	if now > time.Duration(d.looked.Load())+lookLasts {
+		return true // the last look is too old
+	}
+	if !enforced {
+		return d.monitor.WouldAdmit()
+	}
+	return d.monitor.Admits(gate.Level(r.Priority), d.least)
+}
+
+// stats returns the state of the processors.
+func (d *door) stats() ProcessorStats {
+	s := d.monitor.State()
+	if !d.sheds.Load() {
+		s.Share = 1
+	}
+	return ProcessorStats{s.Wait, s.Aim, max(s.Share, d.least)}
+}
+
+// shed refuses an arrival for lack of processors.
+func (l *Limiter) shed(now time.Duration, a *gate.Arrival) *spillway.Rejection {
+	advice := time.Duration(l.door.advice.Load())
+	if a.Cost == 1 && a.Traits == 0 {
+		return l.memos.refuse(now, a, spillway.Scheduler, advice)
+	}
+	l.gate.Shed(l.lock(now), a, spillway.Scheduler)
+	rej := l.refusal.For(spillway.Scheduler, advice)
+	l.unlock()
+	return rej
+}
