@@ -128,6 +128,11 @@ func New(cfg Config) (*Interceptor, error) {
 	if len(wrong) > 0 {
 		return nil, errors.Join(wrong...)
 	}
+	if cfg.Keyed != nil {
+		cfg.Keyed.Front()
+	} else {
+		cfg.Limiter.Front()
+	}
 	return &Interceptor{cfg}, nil
 }
 

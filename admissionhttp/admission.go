@@ -16,6 +16,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/fair"
+	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/shedlog"
 )
@@ -50,6 +51,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	now := time.Now()
 	g := &guard{
 		lim: cfg.Limiter, keyed: cfg.Keyed, class: cfg.Class,
 		priority: cfg.Priority, trusted: cfg.Trusted, cost: cfg.Cost, kind: cfg.Kind,
@@ -57,7 +59,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		exempt: cfg.Exempt, long: cfg.Long, hold: cfg.Hold, outcome: cfg.Outcome,
 		caller: cfg.Caller, percent: uint64(cmp.Or(cfg.EnforcePercent, 100)), seed: cfg.EnforceSeed,
 		refusal: cfg.Refusal, logger: cfg.Logger, logEvery: cmp.Or(cfg.LogEvery, defaultLogEvery), recording: cfg.Recording,
-		shedding: shedding{base: time.Now()}, hash: maphash.MakeSeed(),
+		shedding: shedding{base: now}, hash: maphash.MakeSeed(), processors: processors.Of(now),
 	}
 	if cfg.DeadlineHeader == noHeader {
 		g.header = ""
@@ -83,6 +85,11 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		if g.lim, err = ownLimiter(mode, cfg.Logger, cfg.LogEvery); err != nil {
 			return nil, err
 		}
+	}
+	if g.lim != nil {
+		g.lim.Front()
+	} else {
+		g.keyed.Front()
 	}
 	if cfg.Logger != nil {
 		g.shed = shedlog.New(shedlog.Config{Logger: cfg.Logger, Period: cfg.LogEvery})
@@ -120,30 +127,31 @@ func ownLimiter(mode limiter.Mode, logger *slog.Logger, every time.Duration) (*l
 
 // guard is one middleware.
 type guard struct {
-	lim       *limiter.Limiter
-	keyed     *limiter.Keyed
-	class     func(*http.Request) string
-	priority  func(*http.Request) spillway.Priority
-	trusted   func(*http.Request) bool
-	cost      func(*http.Request) int
-	kind      func(*http.Request) string
-	header    string // name of the deadline header; empty: none
-	usual     usual
-	limited   bool // usual has a deadline
-	exempt    func(*http.Request) bool
-	long      func(*http.Request) bool
-	hold      bool
-	outcome   func(int, http.Header) error
-	caller    func(*http.Request) string
-	shares    *fair.Shares // nil: no FairShares
-	percent   uint64
-	seed      uint64
-	refusal   func(http.ResponseWriter, *http.Request, Refusal)
-	logger    *slog.Logger
-	shed      *shedlog.Log // nil: no log
-	logEvery  time.Duration
-	recording *Recording
-	hash      maphash.Seed
+	lim        *limiter.Limiter
+	keyed      *limiter.Keyed
+	class      func(*http.Request) string
+	priority   func(*http.Request) spillway.Priority
+	trusted    func(*http.Request) bool
+	cost       func(*http.Request) int
+	kind       func(*http.Request) string
+	header     string // name of the deadline header; empty: none
+	usual      usual
+	limited    bool // usual has a deadline
+	exempt     func(*http.Request) bool
+	long       func(*http.Request) bool
+	hold       bool
+	outcome    func(int, http.Header) error
+	caller     func(*http.Request) string
+	shares     *fair.Shares // nil: no FairShares
+	percent    uint64
+	seed       uint64
+	refusal    func(http.ResponseWriter, *http.Request, Refusal)
+	logger     *slog.Logger
+	shed       *shedlog.Log // nil: no log
+	logEvery   time.Duration
+	recording  *Recording
+	hash       maphash.Seed
+	processors *processors.Monitor // nil in virtual time
 
 	shedding shedding
 	broken   atomic.Int64 // when an error of Keyed was last logged
@@ -171,7 +179,11 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 	if g.long != nil {
 		stream = g.long(r)
 	}
-	limited, lasting, cancel := g.limits(ctx, r, stream)
+	delay := g.processors.Delay()
+	if delay > 0 && !g.enforces(class, req) {
+		delay = 0
+	}
+	limited, lasting, cancel := g.limits(ctx, r, stream, delay)
 	defer cancel()
 	permit, t, err := g.acquire(limited, r, class, req)
 	if err != nil && (errors.Is(err, spillway.ErrRejected) || g.enforces(class, req)) {

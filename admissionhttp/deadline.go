@@ -13,9 +13,10 @@ type usual [spillway.Critical - spillway.Low + 1]time.Duration
 
 // limits returns the context limited, in which r waits and runs. A request that only claims to be a
 // stream is limited like other requests; lasting is then the context that applies once the request
-// is a stream. For other requests, lasting is limited. Both are ctx if limits adds no deadline.
-func (g *guard) limits(ctx context.Context, r *http.Request, stream bool) (limited, lasting context.Context, cancel context.CancelFunc) {
-	said, usual := g.deadlines(ctx, r)
+// is a stream. For other requests, lasting is limited. Both are ctx if limits adds no deadline. delay
+// is how long r has waited for a processor.
+func (g *guard) limits(ctx context.Context, r *http.Request, stream bool, delay time.Duration) (limited, lasting context.Context, cancel context.CancelFunc) {
+	said, usual := g.deadlines(ctx, r, delay)
 	switch {
 	case usual < 0:
 	case g.long != nil && stream:
@@ -31,14 +32,19 @@ func (g *guard) limits(ctx context.Context, r *http.Request, stream bool) (limit
 	return limited, limited, cancel
 }
 
+// leastLeft remains of the time in the header after any delay, so that the limiter decides about the
+// request.
+const leastLeft = time.Millisecond
+
 // deadlines returns how long r may take: said by its header, usual by the configuration. Negative:
-// no limit.
-func (g *guard) deadlines(ctx context.Context, r *http.Request) (said, usual time.Duration) {
+// no limit. The header gives the time left when r was sent. The delay is how long r has waited for a
+// processor since, and is subtracted from said.
+func (g *guard) deadlines(ctx context.Context, r *http.Request, delay time.Duration) (said, usual time.Duration) {
 	said, usual = -1, -1
 	if g.header != "" {
 		if text := r.Header[g.header]; len(text) == 1 {
 			if d, ok := parseDeadline(text[0]); ok {
-				said = d
+				said = max(d-delay, min(d, leastLeft))
 			}
 		}
 	}
