@@ -22,6 +22,7 @@ import (
 	"github.com/spillway-go/spillway/lab/pools"
 	"github.com/spillway-go/spillway/lab/reuse"
 	"github.com/spillway-go/spillway/lab/routes"
+	"github.com/spillway-go/spillway/lab/saturation"
 	"github.com/spillway-go/spillway/lab/shapes"
 	"github.com/spillway-go/spillway/lab/stories"
 )
@@ -35,6 +36,7 @@ var experiments = []*experiment.Experiment{
 	fan.Experiment,
 	routes.Experiment,
 	overload.Experiment,
+	saturation.Experiment,
 	admission.Experiment,
 	pools.Experiment,
 	reuse.Experiment,

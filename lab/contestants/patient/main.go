@@ -17,6 +17,7 @@ import (
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/postgres"
+	"github.com/spillway-go/spillway/lab/saturation"
 	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/lab/shapes"
 )
@@ -29,6 +30,7 @@ var roles = map[string]contestant.Role{
 	patterns.RoleScarce:   contestant.Server(scarce),
 	databases.RoleBout:    contestant.Func(bout),
 	mixes.RoleServer:      contestant.Server(mixed),
+	saturation.RoleServer: contestant.Server(saturated),
 	postgres.RoleDatabase: contestant.Server(kept),
 	postgres.RoleLock:     contestant.Server(locked),
 	shapes.RoleReuseH:     contestant.Func(reuseH),
