@@ -44,6 +44,9 @@ type Report struct {
 func (m *Monitor) Report() *Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(m.reports) == cap(m.reports) { // limiters that are gone must not make the list grow
+		m.reports = slices.DeleteFunc(m.reports, func(p weak.Pointer[Report]) bool { return p.Value() == nil })
+	}
 	r := new(Report)
 	m.reports = append(m.reports, weak.Make(r))
 	return r

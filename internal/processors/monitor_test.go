@@ -151,3 +151,17 @@ func TestRunningWorkIsThatOfTheLastReports(t *testing.T) {
 		runtime.KeepAlive(two)
 	})
 }
+
+// Limiters of many short-lived keys came and went while none looked, and the list of reports grew for ever.
+func TestReportsOfLimitersThatAreGoneAreForgotten(t *testing.T) {
+	m := New(time.Now(), func() (Reading, bool) { return Reading{}, true })
+	for range 20 {
+		for range 1000 {
+			m.Report()
+		}
+		runtime.GC()
+	}
+	if n := cap(m.reports); n > 5000 {
+		t.Errorf("room for %d reports", n)
+	}
+}
