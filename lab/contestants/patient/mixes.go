@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/mixes"
 	"github.com/spillway-go/spillway/lab/overload"
@@ -52,25 +50,10 @@ func sumsBehind(guard *overload.Guard, ask func(ctx context.Context, args ...any
 			http.Error(w, fmt.Sprintf("want rows of 1 to %d, and passes of 1 or more", mixes.Events-1), http.StatusBadRequest)
 			return
 		}
-		ctx := r.Context()
-		err := guard.Do(ctx, func(ctx context.Context) error {
+		answerBehind(guard, w, r, func(ctx context.Context) error {
 			from := 1 + rand.IntN(mixes.Events-rows)
-			err := ask(ctx, from, from+rows-1, passes)
-			if err != nil && ctx.Err() != nil { // the driver says only that it was interrupted
-				return ctx.Err()
-			}
-			return err
+			return ask(ctx, from, from+rows-1, passes)
 		})
-		switch {
-		case err == nil:
-			_, _ = io.WriteString(w, "done\n")
-		case errors.Is(err, spillway.ErrRejected):
-			http.Error(w, "refused", http.StatusServiceUnavailable)
-		case ctx.Err() != nil:
-			http.Error(w, "too late", http.StatusGatewayTimeout)
-		default:
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
 	})
 }
 

@@ -37,34 +37,33 @@ func saturated(ctx context.Context, j saturation.Job, ready contestant.Ready) (*
 		return nil, err
 	}
 	defer guard.Close()
-	web := &http.Server{Handler: fromHeaders(behind(guard, work)), ReadHeaderTimeout: 10 * time.Second}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answerBehind(guard, w, r, work) })
+	web := &http.Server{Handler: fromHeaders(handler), ReadHeaderTimeout: 10 * time.Second}
 	return service.Serve(ctx, ready, web, func(s *service.Sample) {
 		s.Limit, s.InFlight, s.Queued = guard.Limit(), guard.Running(), guard.Waiting()
 	})
 }
 
-// behind answers each request by work, if the contestant admits the request.
-func behind(guard *overload.Guard, work func(context.Context) error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := r.Context()
-		err := guard.Do(ctx, func(ctx context.Context) error {
-			err := work(ctx)
-			if err != nil && ctx.Err() != nil { // the driver says only that it was interrupted
-				return ctx.Err()
-			}
-			return err
-		})
-		switch {
-		case err == nil:
-			_, _ = io.WriteString(w, "done\n")
-		case errors.Is(err, spillway.ErrRejected):
-			http.Error(w, "refused", http.StatusServiceUnavailable)
-		case ctx.Err() != nil:
-			http.Error(w, "too late", http.StatusGatewayTimeout)
-		default:
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+// answerBehind answers a request by work, if the contestant admits the request.
+func answerBehind(guard *overload.Guard, w http.ResponseWriter, r *http.Request, work func(context.Context) error) {
+	ctx := r.Context()
+	err := guard.Do(ctx, func(ctx context.Context) error {
+		err := work(ctx)
+		if err != nil && ctx.Err() != nil { // the driver says only that it was interrupted
+			return ctx.Err()
 		}
+		return err
 	})
+	switch {
+	case err == nil:
+		_, _ = io.WriteString(w, "done\n")
+	case errors.Is(err, spillway.ErrRejected):
+		http.Error(w, "refused", http.StatusServiceUnavailable)
+	case ctx.Err() != nil:
+		http.Error(w, "too late", http.StatusGatewayTimeout)
+	default:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
 }
 
 // saturationGuard is the contestant of that name. Each stands at the front of its process.
