@@ -59,6 +59,15 @@ type reading struct {
 	first     bool          // no baseline existed before
 }
 
+// slotTime is the mean time that work of any class held a slot, in nanoseconds, by Little's law; 0:
+// unknown.
+func (r *reading) slotTime() float64 {
+	if r.count == 0 {
+		return 0
+	}
+	return float64(r.took) * r.inFlight / r.count
+}
+
 const (
 	// maxCohort bounds a cohort's memory.
 	maxCohort = 320

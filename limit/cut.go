@@ -66,11 +66,12 @@ func (a *Adaptive) cutBy(r reading, excess, inFlight float64, before mean) {
 // are logarithms. All work waits equally long, which is a large share of a short time and a small
 // share of a long time. The mean time in the backend follows from Little's law.
 func (a *Adaptive) costs(r reading, excess float64) float64 {
-	if r.count == 0 || excess <= 0 {
+	slotTime := r.slotTime()
+	if slotTime <= 0 || excess <= 0 {
 		return excess
 	}
 	wait := math.Exp(r.level) - math.Exp(r.level-excess)
-	part := wait / (float64(r.took) * r.inFlight / r.count)
+	part := wait / slotTime
 	if part >= 1 {
 		return excess
 	}
@@ -102,7 +103,7 @@ func (a *Adaptive) tryLess(r reading, to, inFlight float64, before mean, suspici
 	}
 	pace, filling := a.pace, a.phase == starting
 	a.set(r.at, cutting, min(to, from-1), why)
-	a.trial = trial{from: from, restore: restore, to: a.limit, inFlight: inFlight, before: before, paced: pace, suspicion: suspicion, filling: filling}
+	a.trial = trial{from: from, restore: restore, to: a.limit, inFlight: inFlight, before: before, paced: pace, short: a.short(r), suspicion: suspicion, filling: filling}
 }
 
 // judgeCut decides about a cut.
@@ -113,7 +114,7 @@ func (a *Adaptive) judgeCut(r reading) {
 		t.to = min(a.limit, t.from)
 	}
 	err := a.est.between(t.after.n, t.before.n)
-	switch v, margin := t.judge(a.aim.cutTest(t.suspicion, t.filling), err, &a.pace, a.rough.spread(a.est.deviation())); v {
+	switch v, margin := t.judge(a.aim.cutTest(t.suspicion, t.filling, t.short && a.short(r)), err, &a.pace, a.rough.spread(a.est.deviation())); v {
 	case undecided:
 	case untested: // the slots in use did not fall with the limit: the measured latency is the baseline
 		a.proven, a.base, a.held = true, t.after, mean{}

@@ -19,6 +19,8 @@ type model struct {
 	outcome  func(r *rand.Rand, o Outcome) Outcome
 	demand   int // highest concurrency of the callers; 0: unlimited
 	passive  bool
+	outside  func(r *rand.Rand) time.Duration // time after the slot until the work ends; nil: none
+	slowness func(now time.Duration) float64  // factor on all times; nil: 1
 
 	rand *rand.Rand
 	now  time.Duration
@@ -97,11 +99,19 @@ func (m *model) room() bool {
 
 func (m *model) admit() {
 	took := time.Duration(float64(m.service) * (1 + m.noise*(2*m.rand.Float64()-1)))
+	slowness := 1.0
+	if m.slowness != nil {
+		slowness = m.slowness(m.now)
+		took = time.Duration(float64(took) * slowness)
+	}
 	end := m.now + took
 	if m.slots != nil {
 		end = max(m.slots[0], m.now) + took
 		m.slots[0] = end
 		heap.Fix(&m.slots, 0)
+	}
+	if m.outside != nil {
+		end += time.Duration(float64(m.outside(m.rand)) * slowness)
 	}
 	m.seq++
 	s := Sample{Seq: m.seq, Start: m.now}

@@ -38,6 +38,7 @@ const (
 	jump        = 0.15 // latency above the baseline by this plus three standard errors is far above
 	faster      = 0.1  // fall below the baseline, or three standard errors if more: the backend became faster
 	clearlySlow = 0.7  // above the baseline: twice as long
+	shortTime   = 6e6  // nanoseconds; see Adaptive.short
 	nearlyFull  = 0.75 // share of slots in use from which the backend may hold a queue
 	// degrades is the ratio of latency growth to concurrency growth in a backend that degrades.
 	degrades   = 1.5
@@ -83,6 +84,8 @@ func (a *Adaptive) sign(r reading) sign {
 	err := e.between(r.n, a.base.n) * (1 + few/(5*r.n)) // few times give a poor estimate of the spread
 	switch {
 	case !r.saturated: // with free slots a lower limit would only refuse work
+		return usual
+	case a.short(r):
 		return usual
 	case a.phase == starting && excess > max(jump, 1.4*err):
 		return farAbove
@@ -172,6 +175,15 @@ func (a *Adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 		}
 		a.tryMore(r, a.raiseTo(r, level.n), inFlight, level)
 	}
+}
+
+// short reports whether work of all classes takes less than shortTime in the mean. Callers gain
+// nothing from a shorter queue in the backend then, and such times tell more about the machine than
+// about the backend: other work on its processors doubles them for a quarter of a second. So no
+// latency is a reason for a cut, and trials ask for throughput alone.
+func (a *Adaptive) short(r reading) bool {
+	t := r.slotTime()
+	return !a.aim.jobs && t > 0 && t < shortTime
 }
 
 // flat adds a latency measured without a queue to the baseline.

@@ -82,7 +82,7 @@ func (a *Adaptive) tryFarMore(r reading, inFlight float64, before mean) {
 func (a *Adaptive) tryMore(r reading, to, inFlight float64, before mean) {
 	from, pace := a.limit, a.pace
 	a.set(r.at, raising, max(to, from+1), "is more concurrency free?")
-	a.trial = trial{from: from, restore: from, to: a.limit, inFlight: inFlight, before: before, paced: pace}
+	a.trial = trial{from: from, restore: from, to: a.limit, inFlight: inFlight, before: before, paced: pace, short: a.short(r)}
 }
 
 // judgeRaise decides about a raise.
@@ -90,7 +90,7 @@ func (a *Adaptive) judgeRaise(r reading) {
 	t := &a.trial
 	t.enter(r)
 	err := a.est.between(t.after.n, t.before.n)
-	v, margin := t.judge(a.aim.raiseTest(t.bold), err, &a.pace, a.rough.spread(a.est.deviation()))
+	v, margin := t.judge(a.aim.raiseTest(t.bold, t.short && a.short(r)), err, &a.pace, a.rough.spread(a.est.deviation()))
 	more, rose := t.changed()
 	if t.cohorts == 1 && (t.bold || v == independent && rose > a.aim.raiseShare*more && r.n < t.to) {
 		t.after, t.ran, v = mean{}, mean{}, undecided // the slots were still filling: latency lags concurrency

@@ -13,6 +13,7 @@ type trial struct {
 	after     mean    // latency since
 	cohorts   int
 	longer    float64 // change of latency by the pace, in the direction of the limit, if the pace decided
+	short     bool    // all work took little time before: see Adaptive.short
 	suspicion bool    // a cut because latency rose, not a scheduled cut
 	filling   bool    // slots were being filled before: latency was still rising
 	bold      bool    // a large raise, towards the throughput without a limit
@@ -60,27 +61,36 @@ const (
 	// clearly followed: with few slots, a shorter trial shows no queue. A cut because latency
 	// rose is urgent and needs no such number.
 	fewTimes = 16
+	// throughputAlone is the share of a test that asks whether throughput fell, however latency changed.
+	throughputAlone = 1
 )
 
 // raiseTest keeps a raise if latency hardly followed it or throughput clearly grew. In doubt
-// a bold raise is refused.
-func (a *aim) raiseTest(bold bool) test {
+// a bold raise is refused. With short, only throughput counts.
+func (a *aim) raiseTest(bold, short bool) test {
 	t := test{share: a.raiseShare, worth: worthMore, follows: 1, independent: 1, cohorts: 2, atMost: 6}
 	if bold {
 		t.worth, t.proof = worthFarMore, true
+	}
+	if short {
+		t.share = throughputAlone
 	}
 	return t
 }
 
 // cutTest keeps a cut if latency followed and throughput hardly fell. A cut because latency rose
-// may cost more, since a later raise recovers the loss. With filling, the cost is not known.
-func (a *aim) cutTest(suspicion, filling bool) test {
+// may cost more, since a later raise recovers the loss. With filling, the cost is not known. With
+// short, a cut may cost nothing.
+func (a *aim) cutTest(suspicion, filling, short bool) test {
 	t := test{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
 	switch {
 	case filling:
 		t.worth = worthAnything
 	case suspicion:
 		t.worth = worthFarMore
+	}
+	if short {
+		t.share = throughputAlone
 	}
 	return t
 }

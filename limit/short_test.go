@@ -1,0 +1,74 @@
+package limit
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// flips is a machine whose processors are shared with others: all work takes 1.8 times as long for
+// some tenths of a second, again and again, as measured in front of a Redis.
+func flips(seed uint64) func(now time.Duration) float64 {
+	r := rand.New(rand.NewPCG(seed, 3))
+	slow, next := false, time.Duration(0)
+	return func(now time.Duration) float64 {
+		for next <= now {
+			slow, next = !slow, next+time.Duration(r.ExpFloat64()*float64(200*time.Millisecond))
+		}
+		if slow {
+			return 1.8
+		}
+		return 1
+	}
+}
+
+// In front of a Redis script of a millisecond, a request spends about as long on its way as in Redis.
+// Eight at once do clearly more than two. The law once stood at two or three: each time the
+// machine became faster during a cut, the cut seemed to have helped.
+func TestShortWorkKeepsItsThroughput(t *testing.T) {
+	for _, quiet := range []bool{true, false} {
+		done := func(law Law, seed uint64) float64 {
+			m := newModel(law, 1, 1050*time.Microsecond)
+			m.rand = rand.New(rand.NewPCG(seed, 1))
+			m.outside = func(r *rand.Rand) time.Duration { // mean 2 ms, standard deviation 4 ms
+				return time.Duration(float64(2*time.Millisecond) * math.Exp(1.27*r.NormFloat64()-1.27*1.27/2))
+			}
+			if !quiet {
+				m.slowness = flips(seed)
+			}
+			m.run(4 * time.Second)
+			before := m.done
+			m.run(16 * time.Second)
+			return float64(m.done - before)
+		}
+		ours, best := 0., 0.
+		for seed := range uint64(16) {
+			ours += done(NewAdaptive(), seed)
+			best += done(NewFixed(8), seed)
+		}
+		t.Logf("quiet %v: %.3f of what eight at once do", quiet, ours/best)
+		least := 0.93
+		if quiet {
+			least = 0.97
+		}
+		if ours < least*best {
+			t.Errorf("quiet %v: %.3f of what eight at once do, want %v", quiet, ours/best, least)
+		}
+	}
+}
+
+// Work that degrades must not be let in without end because each piece of work is short.
+func TestShortWorkThatDegradesIsHeldBack(t *testing.T) {
+	for share, want := range map[float64]verdict{0.9: independent, 1.2: follows, 1.5: follows} {
+		up := math.Log(1.25)
+		raise := trial{from: 8, to: 10, inFlight: 8, before: mean{0, 500}, ran: mean{10, 500}, after: mean{share * up, 500}, cohorts: 2}
+		if v, _ := raise.judge(forLatency.raiseTest(false, true), 0.01, &pace{}, 0.4); v != want {
+			t.Errorf("a raise, latency rose by %v of it: %v, want %v", share, v, want)
+		}
+		cut := trial{from: 10, to: 8, inFlight: 10, before: mean{share * up, 500}, ran: mean{8, 500}, after: mean{0, 500}, cohorts: 3}
+		if v, _ := cut.judge(forLatency.cutTest(false, false, true), 0.01, &pace{}, 0.4); v != want {
+			t.Errorf("a cut, latency fell by %v of it: %v, want %v", share, v, want)
+		}
+	}
+}
