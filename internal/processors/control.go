@@ -62,12 +62,14 @@ const (
 
 	// By Little's law, arrivals make the queue if their rate times the wait is about the length of the
 	// queue. A smaller product has two possible causes. Either far more requests arrive than pass the
-	// door, or something else makes the queue, such as a batch in the background. A trial decides:
-	// three of four arrivals are shed at once. If arrivals make the queue, the wait soon becomes
+	// door, or something else makes the queue, such as a batch in the background. A stall of the machine
+	// looks the same for a moment, because nothing arrives during a stall. If the wait stands, a trial
+	// decides: three of four arrivals are shed at once. If arrivals make the queue, the wait soon becomes
 	// clearly shorter and far more arrivals pass the door, because a refusal takes little processor
 	// time. Otherwise shedding pauses.
 	made       = 2. / 3
 	trialShare = 1. / 4
+	doubt      = 500 * time.Millisecond // how long the queue stands before a trial
 	trial      = 500 * time.Millisecond
 	shorter    = 0.8
 	morePass   = 2.
@@ -112,6 +114,8 @@ type Control struct {
 	mix               [Levels]float64 // of arrivals
 	enforced          float64         // of arrivals that may be shed
 	time              float64         // of the time behind mix
+
+	calm time.Duration // when the wait was last below the aim, while nothing is shed
 
 	// The present shedding.
 	waitBefore float64       // wait when the shedding began, in seconds
@@ -186,10 +190,15 @@ func (c *Control) decide(now time.Duration, dt, before float64) {
 	case now < c.resting || c.enforced < n/2: // too few of the arrivals may be shed
 		c.log = min(c.log+opening*dt, 0)
 	case c.log == 0 && (excess <= 0 || n < leastArrivals):
+		c.calm = now
 		return
 	case c.log == 0:
+		made := c.madeBy(rate)
+		if !made && now-c.calm < doubt {
+			return
+		}
 		c.waitBefore, c.rateBefore, c.since, c.proven = c.wait, rate, now, false
-		if c.shed(excess, dt, before); !c.madeBy(rate) {
+		if c.shed(excess, dt, before); !made {
 			c.log = math.Log(trialShare)
 		}
 		return
