@@ -66,12 +66,14 @@ const (
 	// looks the same for a moment, because nothing arrives during a stall. If the wait stands, a trial
 	// decides: three of four arrivals are shed at once. If arrivals make the queue, the wait soon becomes
 	// clearly shorter and far more arrivals pass the door, because a refusal takes little processor
-	// time. Otherwise shedding pauses.
+	// time. If the wait is clearly longer at the end, the queue was still growing, and the trial begins
+	// anew. Otherwise shedding pauses.
 	made       = 2. / 3
 	trialShare = 1. / 4
 	doubt      = 500 * time.Millisecond // how long the queue stands before a trial
 	trial      = 500 * time.Millisecond
 	shorter    = 0.8
+	grown      = 1.25
 	morePass   = 2.
 	longTrial  = 2 * time.Second
 	leastRest  = 4 * time.Second
@@ -228,6 +230,8 @@ func (c *Control) judge(now time.Duration, rate float64) {
 		c.since = now
 	case now-c.since < trial:
 	case rate >= morePass*c.rateBefore && (now-c.since < longTrial || c.madeBy(rate)):
+	case c.wait >= grown*c.waitBefore:
+		c.waitBefore, c.since = c.wait, now
 	case c.wait <= shorter*c.waitBefore:
 		if c.proven = true; now-c.since >= longTrial {
 			c.giveUp(now)

@@ -367,3 +367,41 @@ func TestAPauseOfTheProcessShedsNothing(t *testing.T) {
 		}
 	}
 }
+
+// An overload begins with many calls at once, a refusal is not for nothing, and the host takes the
+// processor again and again. The wait grows at first although three of four calls are shed. The
+// shedding was given up for four seconds then.
+func TestSheddingIsNotGivenUpWhileTheQueueGrows(t *testing.T) {
+	for _, load := range []float64{2, 2.5, 3} {
+		for _, burst := range []float64{0, 200, 400, 600} {
+			for _, taken := range []time.Duration{0, 20 * time.Millisecond, 60 * time.Millisecond} {
+				const refusal = 200 * time.Microsecond
+				m := &model{procs: 1, cost: time.Millisecond, refusal: refusal, patience: time.Second,
+					rate: func(at time.Duration) float64 {
+						switch {
+						case at < time.Second:
+							return 100
+						case at < 1020*time.Millisecond:
+							return load*1000 + burst/.02
+						}
+						return load * 1000
+					},
+					stalls: func(at time.Duration) time.Duration {
+						if phase := at % (200 * time.Millisecond); at > time.Second && phase > 200*time.Millisecond-taken {
+							return at - phase + 200*time.Millisecond
+						}
+						return 0
+					}}
+				gaveUp := 0
+				m.run(time.Second, 11*time.Second, func(_ time.Duration, c *Control) {
+					if c.rest > 0 {
+						gaveUp++
+					}
+				})
+				if gaveUp > 0 {
+					t.Errorf("load %v, %v at once, %v of 200 ms taken: given up, for %d readings", load, burst, taken, gaveUp)
+				}
+			}
+		}
+	}
+}
