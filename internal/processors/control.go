@@ -67,13 +67,14 @@ const (
 	// decides: three of four arrivals are shed at once. If arrivals make the queue, the wait soon becomes
 	// clearly shorter and far more arrivals pass the door, because a refusal takes little processor
 	// time. If the wait is clearly longer at the end, the queue was still growing, and the trial begins
-	// anew. Otherwise shedding pauses.
+	// anew. Otherwise shedding pauses, at most until the wait has doubled.
 	made       = 2. / 3
 	trialShare = 1. / 4
 	doubt      = 500 * time.Millisecond // how long the queue stands before a trial
 	trial      = 500 * time.Millisecond
 	shorter    = 0.8
 	grown      = 1.25
+	doubled    = 2.
 	morePass   = 2.
 	longTrial  = 2 * time.Second
 	leastRest  = 4 * time.Second
@@ -127,13 +128,14 @@ type Control struct {
 
 	resting time.Duration // nothing is shed before this time
 	rest    time.Duration // length of the latest pause; each pause is longer
+	vain    float64       // wait when shedding was given up, in seconds
 }
 
 // Read enters a reading.
 func (c *Control) Read(r Reading) {
 	dt := (r.At - c.at).Seconds()
 	if !c.began || dt > stale.Seconds() || dt <= 0 {
-		*c = Control{at: r.At, began: true, gap: afterGap, resting: c.resting, rest: c.rest, aim: leastAim}
+		*c = Control{at: r.At, began: true, gap: afterGap, resting: c.resting, rest: c.rest, vain: c.vain, aim: leastAim}
 		return
 	}
 	c.at = r.At
@@ -189,7 +191,7 @@ func (c *Control) decide(now time.Duration, dt, before float64) {
 	n, rate := c.arrivals()
 	excess := (c.wait - c.aim) / c.aim
 	switch {
-	case now < c.resting || c.enforced < n/2: // too few of the arrivals may be shed
+	case now < c.resting && c.wait < doubled*c.vain || c.enforced < n/2: // too few of the arrivals may be shed
 		c.log = min(c.log+opening*dt, 0)
 	case c.log == 0 && (excess <= 0 || n < leastArrivals):
 		c.calm = now
@@ -244,7 +246,7 @@ func (c *Control) judge(now time.Duration, rate float64) {
 // giveUp pauses shedding. Each pause is longer than the previous one.
 func (c *Control) giveUp(now time.Duration) {
 	c.rest = min(max(2*c.rest, leastRest), mostRest)
-	c.log, c.resting = 0, now+c.rest
+	c.log, c.resting, c.vain = 0, now+c.rest, c.wait
 }
 
 // Wait is how long a request waits for a processor before any code sees the request.
