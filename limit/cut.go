@@ -146,7 +146,7 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 		rest = a.costs(r, rest)
 	}
 	switch {
-	case t.suspicion && rest > max(0.06, 2*a.est.error(t.after.n)): // some excess is left
+	case t.suspicion && !a.short(r) && rest > max(0.06, 2*a.est.error(t.after.n)): // some excess is left
 		a.tryLess(r, a.limit*math.Exp(-a.cutOf(rest)), t.ran.level, t.after, true)
 	case !t.suspicion: // an unnoticed queue: try a lower limit
 		if a.proven = false; fell > 0.7*less { // nearly all was queueing

@@ -177,13 +177,14 @@ func (a *Adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 	}
 }
 
-// short reports whether work of all classes takes less than shortTime in the mean. Callers gain
+// short reports whether all work takes less than shortTime in the mean, with few slots. Callers gain
 // nothing from a shorter queue in the backend then, and such times tell more about the machine than
-// about the backend: other work on its processors doubles them for a quarter of a second. So no
-// latency is a reason for a cut, and trials ask for throughput alone.
+// about the backend: other work on its processors doubles them for a quarter of a second. So latency
+// starts no cut, and trials ask for throughput alone. With more than firstLimit slots that would let
+// the limit grow without end: the cost of one slot more is too small to be seen.
 func (a *Adaptive) short(r reading) bool {
 	t := r.slotTime()
-	return !a.aim.jobs && t > 0 && t < shortTime
+	return !a.aim.jobs && a.limit <= firstLimit && t > 0 && t < shortTime
 }
 
 // flat adds a latency measured without a queue to the baseline.

@@ -49,12 +49,16 @@ func (a *Adaptive) shed(r reading) {
 	a.less(r)
 }
 
-// less lowers the limit by one step.
+// less lowers the limit by one step: by the excess over a proven baseline, else to what was not lost.
 func (a *Adaptive) less(r reading) {
 	inFlight := min(a.limit, r.inFlight)
 	share := a.aim.shed
-	if a.proven && !a.aim.jobs {
+	switch {
+	case a.aim.jobs:
+	case a.proven:
 		share = min(share, math.Exp(-min(r.level-a.base.level, maxShed)))
+	default:
+		share = min(share, max(1-r.lost, math.Exp(-maxShed)))
 	}
 	a.set(r.at, shedding, inFlight*share, "much of the work is lost")
 }

@@ -72,3 +72,17 @@ func TestShortWorkThatDegradesIsHeldBack(t *testing.T) {
 		}
 	}
 }
+
+// The cost of one slot more is too small to be seen. The limit in front of five slots of 0.1 ms once
+// rose until work took 6 ms.
+func TestShortWorkDoesNotRaiseTheLimitWithoutEnd(t *testing.T) {
+	for seed := range uint64(4) {
+		law := NewAdaptive()
+		m := newModel(law, 5, 100*time.Microsecond)
+		m.rand = rand.New(rand.NewPCG(seed, 1))
+		m.run(5 * time.Second)
+		if limit := m.middle(5 * time.Second); limit > 2*firstLimit {
+			t.Errorf("seed %d: a limit of %d in front of 5 slots", seed, limit)
+		}
+	}
+}

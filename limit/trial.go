@@ -80,7 +80,7 @@ func (a *aim) raiseTest(bold, short bool) test {
 
 // cutTest keeps a cut if latency followed and throughput hardly fell. A cut because latency rose
 // may cost more, since a later raise recovers the loss. With filling, the cost is not known. With
-// short, a cut may cost nothing.
+// short, a cut that costs throughput is undone.
 func (a *aim) cutTest(suspicion, filling, short bool) test {
 	t := test{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
 	switch {
@@ -89,7 +89,7 @@ func (a *aim) cutTest(suspicion, filling, short bool) test {
 	case suspicion:
 		t.worth = worthFarMore
 	}
-	if short {
+	if short && !filling {
 		t.share = throughputAlone
 	}
 	return t
