@@ -61,9 +61,9 @@ const (
 	fewest = 1e-6
 
 	// By Little's law, arrivals make the queue if their rate times the wait is about the length of the
-	// queue. A smaller product has two possible causes. Either far more requests arrive than pass the
-	// door, or something else makes the queue, such as a batch in the background. A stall of the machine
-	// looks the same for a moment, because nothing arrives during a stall. If the wait stands, a trial
+	// queue. A smaller product has three possible causes. Far more requests arrive than pass the door.
+	// Something else makes the queue, such as a batch in the background. Or the machine has stalled, and
+	// nothing passed the door meanwhile; then the queue drains soon. If the wait stands, a trial
 	// decides: three of four arrivals are shed at once. If arrivals make the queue, the wait soon becomes
 	// clearly shorter and far more arrivals pass the door, because a refusal takes little processor
 	// time. If the wait is clearly longer at the end, the queue was still growing, and the trial begins
@@ -118,15 +118,15 @@ type Control struct {
 	enforced          float64         // of arrivals that may be shed
 	time              float64         // of the time behind mix
 
-	calm time.Duration // when the wait was last below the aim, while nothing is shed
+	calm time.Duration // when the wait was last below the aim, arrivals were few, or shedding paused
 
 	// The present shedding.
-	waitBefore float64       // wait when the shedding began, in seconds
+	waitBefore float64       // wait when the shedding or the present trial began, in seconds
 	rateBefore float64       // arrivals per second when the shedding began
 	proven     bool          // the shedding helps
 	since      time.Duration // start of the trial
 
-	resting time.Duration // nothing is shed before this time
+	resting time.Duration // end of the pause of shedding, unless the wait doubles before
 	rest    time.Duration // length of the latest pause; each pause is longer
 	vain    float64       // wait when shedding was given up, in seconds
 }
@@ -192,17 +192,17 @@ func (c *Control) decide(now time.Duration, dt, before float64) {
 	excess := (c.wait - c.aim) / c.aim
 	switch {
 	case now < c.resting && c.wait < doubled*c.vain || c.enforced < n/2: // too few of the arrivals may be shed
-		c.log = min(c.log+opening*dt, 0)
+		c.calm, c.log = now, min(c.log+opening*dt, 0)
 	case c.log == 0 && (excess <= 0 || n < leastArrivals):
 		c.calm = now
 		return
 	case c.log == 0:
-		made := c.madeBy(rate)
-		if !made && now-c.calm < doubt {
+		arrivals := c.madeBy(rate)
+		if !arrivals && now-c.calm < doubt {
 			return
 		}
-		c.waitBefore, c.rateBefore, c.since, c.proven = c.wait, rate, now, false
-		if c.shed(excess, dt, before); !made {
+		c.waitBefore, c.rateBefore, c.since, c.proven, c.resting = c.wait, rate, now, false, now
+		if c.shed(excess, dt, before); !arrivals {
 			c.log = math.Log(trialShare)
 		}
 		return
@@ -233,7 +233,7 @@ func (c *Control) judge(now time.Duration, rate float64) {
 	case now-c.since < trial:
 	case rate >= morePass*c.rateBefore && (now-c.since < longTrial || c.madeBy(rate)):
 	case c.wait >= grown*c.waitBefore:
-		c.waitBefore, c.since = c.wait, now
+		c.waitBefore, c.since, c.proven = c.wait, now, false
 	case c.wait <= shorter*c.waitBefore:
 		if c.proven = true; now-c.since >= longTrial {
 			c.giveUp(now)
@@ -246,7 +246,7 @@ func (c *Control) judge(now time.Duration, rate float64) {
 // giveUp pauses shedding. Each pause is longer than the previous one.
 func (c *Control) giveUp(now time.Duration) {
 	c.rest = min(max(2*c.rest, leastRest), mostRest)
-	c.log, c.resting, c.vain = 0, now+c.rest, c.wait
+	c.log, c.resting, c.vain = 0, now+c.rest, max(c.wait, c.waitBefore)
 }
 
 // Wait is how long a request waits for a processor before any code sees the request.

@@ -405,3 +405,14 @@ func TestSheddingIsNotGivenUpWhileTheQueueGrows(t *testing.T) {
 		}
 	}
 }
+
+// In a pause of shedding an overload begins. The pause ends once the wait has doubled, and what can be
+// done is done.
+func TestAnOverloadEndsThePauseOfShedding(t *testing.T) {
+	m := &model{procs: 1, cost: 4 * time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(1.5 / .004), patience: time.Second}
+	m.control = Control{began: true, resting: time.Hour, rest: time.Minute, vain: .15}
+	o := m.run(4*time.Second, 24*time.Second, nil)[1]
+	if can := 19 / .004; o.good < .9*can {
+		t.Errorf("%.2f of what can be done is answered in time", o.good/can)
+	}
+}
