@@ -21,6 +21,8 @@ import (
 //     refused. A few raises are large.
 //   - A cut is kept if throughput hardly fell: the cut removed only waiting. If latency did
 //     not fall, the backend itself is slower; the limit is restored and the baseline moved.
+//   - Where all work takes less than 6 ms in the mean and the limit is at most 32, only throughput
+//     counts. Latency starts no cut.
 //   - If much of the work is lost to deadlines, departed callers or refusals by the backend, the
 //     limit is lowered step by step. The lower limit stays if fewer losses occur, latency fell
 //     and throughput did not; otherwise the limit is restored.

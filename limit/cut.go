@@ -109,12 +109,12 @@ func (a *Adaptive) tryLess(r reading, to, inFlight float64, before mean, suspici
 // judgeCut decides about a cut.
 func (a *Adaptive) judgeCut(r reading) {
 	t := &a.trial
-	t.enter(r)
+	t.enter(r, a.short(r))
 	if a.floored {
 		t.to = min(a.limit, t.from)
 	}
 	err := a.est.between(t.after.n, t.before.n)
-	switch v, margin := t.judge(a.aim.cutTest(t.suspicion, t.filling, t.short && a.short(r)), err, &a.pace, a.rough.spread(a.est.deviation())); v {
+	switch v, margin := t.judge(a.aim.testOf(t), err, &a.pace, a.rough.spread(a.est.deviation())); v {
 	case undecided:
 	case untested: // the slots in use did not fall with the limit: the measured latency is the baseline
 		a.proven, a.base, a.held = true, t.after, mean{}

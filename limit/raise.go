@@ -88,9 +88,9 @@ func (a *Adaptive) tryMore(r reading, to, inFlight float64, before mean) {
 // judgeRaise decides about a raise.
 func (a *Adaptive) judgeRaise(r reading) {
 	t := &a.trial
-	t.enter(r)
+	t.enter(r, a.short(r))
 	err := a.est.between(t.after.n, t.before.n)
-	v, margin := t.judge(a.aim.raiseTest(t.bold, t.short && a.short(r)), err, &a.pace, a.rough.spread(a.est.deviation()))
+	v, margin := t.judge(a.aim.testOf(t), err, &a.pace, a.rough.spread(a.est.deviation()))
 	more, rose := t.changed()
 	if t.cohorts == 1 && (t.bold || v == independent && rose > a.aim.raiseShare*more && r.n < t.to) {
 		t.after, t.ran, v = mean{}, mean{}, undecided // the slots were still filling: latency lags concurrency

@@ -62,12 +62,12 @@ func TestShortWorkKeepsItsThroughput(t *testing.T) {
 func TestShortWorkThatDegradesIsHeldBack(t *testing.T) {
 	for share, want := range map[float64]verdict{0.9: independent, 1.2: follows, 1.5: follows} {
 		up := math.Log(1.25)
-		raise := trial{from: 8, to: 10, inFlight: 8, before: mean{0, 500}, ran: mean{10, 500}, after: mean{share * up, 500}, cohorts: 2}
-		if v, _ := raise.judge(forLatency.raiseTest(false, true), 0.01, &pace{}, 0.4); v != want {
+		raise := trial{from: 8, to: 10, inFlight: 8, before: mean{0, 500}, ran: mean{10, 500}, after: mean{share * up, 500}, cohorts: 2, short: true}
+		if v, _ := raise.judge(forLatency.testOf(&raise), 0.01, &pace{}, 0.4); v != want {
 			t.Errorf("a raise, latency rose by %v of it: %v, want %v", share, v, want)
 		}
-		cut := trial{from: 10, to: 8, inFlight: 10, before: mean{share * up, 500}, ran: mean{8, 500}, after: mean{0, 500}, cohorts: 3}
-		if v, _ := cut.judge(forLatency.cutTest(false, false, true), 0.01, &pace{}, 0.4); v != want {
+		cut := trial{from: 10, to: 8, inFlight: 10, before: mean{share * up, 500}, ran: mean{8, 500}, after: mean{0, 500}, cohorts: 3, short: true}
+		if v, _ := cut.judge(forLatency.testOf(&cut), 0.01, &pace{}, 0.4); v != want {
 			t.Errorf("a cut, latency fell by %v of it: %v, want %v", share, v, want)
 		}
 	}

@@ -13,7 +13,7 @@ type trial struct {
 	after     mean    // latency since
 	cohorts   int
 	longer    float64 // change of latency by the pace, in the direction of the limit, if the pace decided
-	short     bool    // all work took little time before: see Adaptive.short
+	short     bool    // all work has taken little time before and since: see Adaptive.short
 	suspicion bool    // a cut because latency rose, not a scheduled cut
 	filling   bool    // slots were being filled before: latency was still rising
 	bold      bool    // a large raise, towards the throughput without a limit
@@ -65,39 +65,40 @@ const (
 	throughputAlone = 1
 )
 
-// raiseTest keeps a raise if latency hardly followed it or throughput clearly grew. In doubt
-// a bold raise is refused. With short, only throughput counts.
-func (a *aim) raiseTest(bold, short bool) test {
-	t := test{share: a.raiseShare, worth: worthMore, follows: 1, independent: 1, cohorts: 2, atMost: 6}
-	if bold {
-		t.worth, t.proof = worthFarMore, true
+// testOf returns the test of t.
+//
+// A raise is kept if latency hardly followed or throughput clearly grew. In doubt a bold raise is
+// refused.
+//
+// A cut is kept if latency followed and throughput hardly fell. A cut because latency rose may
+// cost more, since a later raise recovers the loss. What a cut costs while slots are being filled
+// is not known.
+//
+// Where all work is short, a raise is kept and a cut undone for throughput alone.
+func (a *aim) testOf(t *trial) test {
+	by := test{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
+	if t.to > t.from {
+		by = test{share: a.raiseShare, worth: worthMore, follows: 1, independent: 1, cohorts: 2, atMost: 6}
 	}
-	if short {
-		t.share = throughputAlone
-	}
-	return t
-}
-
-// cutTest keeps a cut if latency followed and throughput hardly fell. A cut because latency rose
-// may cost more, since a later raise recovers the loss. With filling, the cost is not known. With
-// short, a cut that costs throughput is undone.
-func (a *aim) cutTest(suspicion, filling, short bool) test {
-	t := test{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
 	switch {
-	case filling:
-		t.worth = worthAnything
-	case suspicion:
-		t.worth = worthFarMore
+	case t.filling:
+		by.worth = worthAnything
+		return by
+	case t.bold:
+		by.worth, by.proof = worthFarMore, true
+	case t.suspicion:
+		by.worth = worthFarMore
 	}
-	if short && !filling {
-		t.share = throughputAlone
+	if t.short {
+		by.share = throughputAlone
 	}
-	return t
+	return by
 }
 
 // enter adds the reading of a cohort that ran under the trial's limit.
-func (t *trial) enter(r reading) {
+func (t *trial) enter(r reading, short bool) {
 	t.cohorts++
+	t.short = t.short && short
 	t.after.add(r.level, r.n, math.Inf(1))
 	t.ran.add(r.inFlight, r.n, math.Inf(1))
 }
