@@ -153,7 +153,7 @@ func (e *Evidence) disturbed(t Term) (out []int) {
 // missing says which figure of the term is missing, as a sentence; "" if none is.
 func (e *Evidence) missing(t Term) string {
 	repeats := e.complete(t)
-	for _, l := range t.readings(nil) {
+	for _, l := range t.readings(e) {
 		if len(e.Runs(l.key)) == 0 {
 			return e.never(l.key)
 		}

@@ -88,6 +88,35 @@ func TestTheBestOfTheSessionIsNotThatOfOneRepeat(t *testing.T) {
 	}
 }
 
+// A hopeless contestant that failed in one repeat once left a claim about the best of several open.
+func TestTheBestDoesNotNeedWhatIsClearlyWorse(t *testing.T) {
+	for name, c := range map[string]struct {
+		of   []float64 // of b, whose second repeat fails; a has 5
+		want string
+	}{
+		"worse":     {[]float64{1, 0, 4}, "[5 5 5]"},
+		"as good":   {[]float64{1, 0, 5}, "[1 NaN 5]"},
+		"not known": {nil, "[NaN NaN NaN]"},
+	} {
+		var runs []results.Run
+		for repeat := range 3 {
+			b := run("b", repeat, 0)
+			if b.Failed = "late"; c.of != nil && repeat != 1 {
+				b = run("b", repeat, c.of[repeat])
+			}
+			runs = append(runs, run("a", repeat, 5), b)
+		}
+		e := NewEvidence(runs, 1)
+		best := Best(Of(cell("b"), speed), Of(cell("a"), speed))
+		if got := fmt.Sprint(e.perRepeat(best)); got != c.want {
+			t.Errorf("%s: the best is %s, want %s", name, got, c.want)
+		}
+		if missing := e.missing(best); (missing == "") != (name == "worse") {
+			t.Errorf("%s: missing: %q", name, missing)
+		}
+	}
+}
+
 func TestWhatIsMissingIsNamedAndNeverZero(t *testing.T) {
 	f := family(judge.AtMost(2))
 	without := session(1, 1)

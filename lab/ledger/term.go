@@ -167,16 +167,23 @@ func (t Term) at(e *Evidence, repeat int, twins bool) []float64 {
 	return xs
 }
 
-// chosen is the argument that stands for all; of none, one that is missing.
+// chosen is the argument that stands for all; of none, one that is missing. An argument that is
+// missing in some repeats is left out if none of its figures reaches the median of the best of the
+// others. Otherwise that argument is chosen, so that the missing figure is named.
 func (t Term) chosen(e *Evidence) Term {
 	out, top := Const(math.NaN()), math.NaN()
-	for i, u := range t.args {
-		m := Median(e.perRepeat(u))
-		if math.IsNaN(m) {
-			return u // whose missing figure will be named
-		}
-		if i == 0 || t.choose*m > t.choose*top {
+	for _, u := range t.args {
+		if m := Median(e.perRepeat(u)); math.IsNaN(top) && !math.IsNaN(m) || t.choose*m > t.choose*top {
 			out, top = u, m
+		}
+	}
+	for _, u := range t.args {
+		values := e.perRepeat(u)
+		known := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+		reaches := func(x float64) bool { return t.choose*x >= t.choose*top }
+		missing := len(known) == 0 || len(known) < len(values)
+		if missing && (len(known) == 0 || math.IsNaN(top) || slices.ContainsFunc(known, reaches)) {
+			return u
 		}
 	}
 	return out
