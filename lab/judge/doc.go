@@ -6,14 +6,13 @@
 //
 // # The interval
 //
-// The estimate is the median over the repeats, and its interval lies between two order
-// statistics: each repeat is under the true median with probability 1/2, so the share of
-// wrong intervals is a binomial sum (the sign test) that is exact for any continuous noise.
-// Of five repeats it is the whole range, with 93.75 %; of 7, 10 and 20 the widest tails with
-// an error of at most 1/16 give 98.4, 97.9 and 95.9 %. Student's t, with a nominal 95 %,
-// contains the mean of 5 exponential values in 88 % and of lognormal ones in 82 %; the signed
-// rank contains the median of ten of which two were disturbed in 82 to 90 %, the sign test
-// in 96 %. Fewer than five repeats give no verdict.
+// The estimate is the median over the repeats. Its interval lies between order statistics: each
+// repeat is under the true median with probability 1/2, so the share of wrong intervals is a
+// binomial sum (the sign test), for any continuous noise. The ends are interpolated, so that one
+// interval in sixteen misses the median: 93.75 %, for any number of repeats. Of five repeats the
+// interval is the whole range. Student's t, with a nominal 95 %, contains the mean of 5 exponential
+// values in 88 % and of lognormal ones in 82 %; the signed rank contains the median of ten of which
+// two were disturbed in 82 to 90 %, the sign test in 96 %. Fewer than five repeats give no verdict.
 //
 // A session may be resumed and looked at again. Each look halves the error that it allows,
 // so that over all looks at most 12.5 % of the intervals miss the truth, and at most half of
@@ -24,16 +23,30 @@
 // the first verdict that is decisive, and pays for the looks at which it had none. That is
 // the rule of which the self-test counts the wrong verdicts in three looks.
 //
+// # What is assumed
+//
+// Repeats are taken to be independent, or to follow each other like a first-order process. Their
+// lag-1 correlation ([Follow]) stands beside a verdict, and the interval is wider where it is more
+// than chance. Five repeats cannot show a correlation; there the A/A margin, the range of five
+// differences, keeps most wrong verdicts away. What shifts a whole session is in no interval: that
+// is what [Question.Spread] is for.
+//
 // # The verdict
 //
 // A [Rule] is a range. A claim holds if the interval lies inside of it, and fails if it
 // lies outside on one side. Two things must be clear of the bounds as well: the whole
 // interval by what sessions are known to differ by ([Question.Spread]), because a session
-// shifts all of its repeats, and the median by what a contestant differs from itself (A/A),
-// because less than that is no difference. The A/A floor is the 90th percentile of single
-// differences; it does not shrink with more repeats, on purpose. It is not asked of the
-// ends of the interval, which contain that noise already. Hence Above(1) is "more, beyond
-// noise", and Between(0.9, 1.1) "no difference larger than 10 %", which can hold, as "no
-// difference seen" cannot. A figure within a margin of a bound is at the edge.
+// shifts all of its repeats, and the median by what a contestant differs from itself (A/A).
+// A/A is a test of its own: its margin is the far end of the interval of the median difference, so
+// the margin is smaller with more repeats, but never smaller than the bias of the instrument. If
+// that interval excludes 0, and by enough to matter for the rule, the comparison is void. The
+// margin is not asked of the ends of the interval, which contain the noise of one repeat already.
+// Hence Above(1) is "more, beyond noise", and Between(0.9, 1.1) "no difference larger than 10 %",
+// which can hold, as "no difference seen" cannot. A figure within a margin of a bound is at the
+// edge.
+//
+// A claim of several parts has several chances to fail wrongly. [Answer.Chance] is what [Holm]
+// corrects for that.
+//
 // [Selftest] measures all this.
 package judge

@@ -2,26 +2,62 @@ package judge
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 )
 
-// tail is the number of values that the interval of the median leaves out at either
-// end: the most for which the two-sided error is at most 1/16, halved with every
-// earlier look. It is negative when even all n values are not enough.
-func tail(n, looks int) int {
-	level := math.Ldexp(1./16, -looks)
-	// The error is 2·P(X ≤ k) for X of Binomial(n, 1/2), the number of values under the
-	// median. In logarithms, as 2^n overflows; rounding must not refuse the 1/16 of five.
+// errorOf is the share of intervals that may miss the median at a look. Each look halves the
+// share, so that the shares of all looks sum up to an eighth at most.
+func errorOf(looks int) float64 { return math.Ldexp(1./16, -looks) }
+
+// Miss is the probability of a wrong verdict, at one bound, at a look.
+func Miss(looks int) float64 { return errorOf(looks) / 2 }
+
+// tail is the number of values that the interval of the median leaves out at either end: the most
+// for which at most the share miss of all intervals misses the median. The number is negative if
+// the range of all n values misses the median more often. The second result is that share for the
+// number, and the third one for the number plus 1.
+//
+// The share is 2·P(X ≤ k), where X is the number of values below the median and has the
+// distribution Binomial(n, 1/2).
+func tail(n int, miss float64) (k int, misses, next float64) {
+	// In logarithms, as 2^n overflows. Rounding must not refuse the 1/16 of five values.
 	k, term := -1, float64(1-n)*math.Ln2
-	for sum := math.Exp(term); sum <= level*(1+1e-9); sum += math.Exp(term) {
+	for misses, next = 0, math.Exp(term); next <= miss*(1+1e-9); misses, next = next, next+math.Exp(term) {
 		k++
 		term += math.Log(float64(n-k) / float64(k+1))
 	}
-	return k
+	return k, misses, next
 }
 
-// middle is the median of sorted values, of an even number of ratios the geometric
+// interval is the interval of the median of sorted values, of which at most the share miss misses
+// the median. The ends are between two values each, by the interpolation of Hettmansperger and
+// Sheather (Statistics & Probability Letters 4, 1986). ok is false for too few values.
+func (q Question) interval(sorted []float64, miss float64) (low, high float64, ok bool) {
+	n := len(sorted)
+	k, misses, next := tail(n, miss)
+	if k < 0 {
+		return math.NaN(), math.NaN(), false
+	}
+	d, part := k+1, 0.
+	if 2*d < n && next > misses && miss > misses {
+		part = (miss - misses) / (next - misses)
+		part = float64(n-d) * part / (float64(d) + float64(n-2*d)*part)
+	}
+	return q.between(sorted[d-1], sorted[min(d, n-1)], part), q.between(sorted[n-d], sorted[max(n-d-1, 0)], part), true
+}
+
+// between is the value at a part of the way from a to b, on the scale of the question.
+func (q Question) between(a, b, part float64) float64 {
+	switch {
+	case part <= 0 || a == b:
+		return a
+	case q.Ratio:
+		return math.Exp(math.Log(a) + part*(math.Log(b)-math.Log(a)))
+	}
+	return a + part*(b-a)
+}
+
+// middle is the median of sorted values. Of an even number of ratios the middle is the geometric
 // mean of the two in the middle.
 func (q Question) middle(sorted []float64) float64 {
 	n := len(sorted)
@@ -35,87 +71,67 @@ func (q Question) middle(sorted []float64) float64 {
 	return a + (b-a)/2
 }
 
-// noiseFloor is the 90th percentile of the absolute differences, by nearest rank.
-func noiseFloor(differences []float64) float64 {
-	abs := []float64{0}
-	for _, d := range differences {
-		abs = append(abs, math.Abs(d))
-	}
-	slices.Sort(abs)
-	return abs[(9*len(differences)+9)/10] // abs[0] is the 0 that no differences leave
-}
-
-const (
-	mostMoreRuns = 200 // more than that is no advice
-	futures      = 400 // simulated continuations of the session
-)
-
-// moreRuns is the fewest further repeats after which 95 % of the continuations are settled,
-// at the next look; 0 if even mostMoreRuns are too few. Each continuation draws a mean and
-// a deviation from what the values leave open, which is Student's t for the mean, and goes
-// on with normal values.
-func (c *court) moreRuns() int {
-	n := len(c.values)
-	if c.values[0] == c.values[n-1] {
+// Follow is the lag-1 correlation of values in their order, by ranks: 1 less half of von Neumann's
+// ratio, as in Bartels (Journal of the American Statistical Association 77, 1982). The expectation
+// is 0 if the values are independent. One value that was disturbed hardly matters. Fewer than
+// [MinRepeats] values, or values that are all the same, have a correlation of 0.
+func Follow(values []float64) float64 {
+	n := len(values)
+	if n < MinRepeats {
 		return 0
 	}
-	// An order statistic lies in a range if few enough values lie beside it, so it is
-	// enough to count the sides of the ranges that decide for and against: two for the
-	// ends of the interval, two for the median.
-	type tally [4]sides
-	ranges := [4]Rule{c.rule.shrunk(c.spread), c.rule.shrunk(-c.spread), c.rule.shrunk(c.floor), c.rule.shrunk(-c.floor)}
-	add := func(t *tally, x float64) {
-		for i, r := range ranges {
-			t[i][1+r.side(x)]++
+	r := ranks(values)
+	steps, squares, mean := 0., 0., float64(n+1)/2
+	for i, x := range r {
+		squares += (x - mean) * (x - mean)
+		if i > 0 {
+			steps += (x - r[i-1]) * (x - r[i-1])
 		}
 	}
-	var present tally
-	mean, squares, lowest, highest := 0.0, 0.0, -inf, inf
-	for _, x := range c.values {
-		mean += c.scaled(x) / float64(n)
-		add(&present, c.scaled(x))
+	if squares == 0 {
+		return 0
 	}
-	for _, x := range c.values {
-		squares += (c.scaled(x) - mean) * (c.scaled(x) - mean)
-	}
-	if c.Min < c.Max {
-		lowest, highest = c.scaled(c.Min), c.scaled(c.Max)
-	}
-	rng := rand.New(rand.NewPCG(c.Seed, uint64(n)))
-	var all [futures]struct {
-		tally
-		mean, deviation float64
-	}
-	for i := range all {
-		chi := 0.0
-		for range n - 1 {
-			z := rng.NormFloat64()
-			chi += z * z
-		}
-		all[i].tally, all[i].deviation = present, math.Sqrt(squares/chi)
-		all[i].mean = mean + all[i].deviation/math.Sqrt(float64(n))*rng.NormFloat64()
-	}
-	for more := 1; more <= mostMoreRuns; more++ {
-		settled, ends, middle := 0, tail(n+more, c.Looks+1), (n+more-1)/2
-		for i := range all {
-			f := &all[i]
-			add(&f.tally, min(max(f.mean+f.deviation*rng.NormFloat64(), lowest), highest))
-			within, beyond, midWithin, midBeyond := f.tally[0], f.tally[1], f.tally[2], f.tally[3]
-			if within.in(ends) && midWithin.in(middle) || beyond.over(ends) && midBeyond.over(middle) || beyond.under(ends) && midBeyond.under(middle) {
-				settled++
-			}
-		}
-		if settled >= futures*95/100 {
-			return more
-		}
-	}
-	return 0
+	return 1 - steps/squares/2
 }
 
-// sides are how many values lie under a range, in it and over it.
-type sides [3]int
+// ranks are the ranks of the values, from 1. Equal values share the mean of their ranks.
+func ranks(values []float64) []float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	out := make([]float64, len(values))
+	for i, x := range values {
+		first, _ := slices.BinarySearch(sorted, x)
+		last := first
+		for last < len(sorted) && sorted[last] == x {
+			last++
+		}
+		out[i] = float64(first+last+1) / 2
+	}
+	return out
+}
 
-// in, under and over report whether all values lie there but at most so many at either end.
-func (s sides) in(but int) bool    { return s[0] <= but && s[2] <= but }
-func (s sides) under(but int) bool { return s[1]+s[2] <= but }
-func (s sides) over(but int) bool  { return s[0]+s[1] <= but }
+// LeastFollow is the number of repeats below which a lag-1 correlation says nothing.
+const LeastFollow = 7
+
+// inflated is by how much the number of values below the median varies more than among
+// independent values. The correlation is taken to be that of a first-order process, and raised by
+// half of what an estimate from so few values is too low by.
+func inflated(n int, follow float64) float64 {
+	if follow = min(follow+(1+3*follow)/float64(2*n), 0.95); n < LeastFollow || follow <= 0 {
+		return 1
+	}
+	sum, power := 1., 1.
+	for k := 1; k < n; k++ {
+		power *= follow
+		sum += 2 * (1 - float64(k)/float64(n)) * 2 / math.Pi * math.Asin(power)
+	}
+	return sum
+}
+
+// rescaled is the two-sided error p with its distance from the middle multiplied by the factor, as
+// of a normal distribution.
+func rescaled(p, factor float64) float64 {
+	if factor == 1 {
+		return p
+	}
+	return math.Erfc(math.Erfcinv(p) * factor)
+}

@@ -48,24 +48,27 @@ type Question struct {
 
 // Input is what was measured.
 type Input struct {
-	Values    []float64 // one for each repeat; NaN where it is missing
+	Values    []float64 // one for each repeat, in the order of the repeats; NaN where the value is missing
 	Floor     []float64 // A/A: what the figure differs from itself in each repeat, for ratios in logarithms; empty for exact counts
-	Looks     int       // earlier looks at this session, before it was resumed, that had MinRepeats or more
+	Looks     int       // earlier looks at this session, before the session was resumed, that had MinRepeats or more
 	Disturbed []int     // repeats, indices into Values, that other processes disturbed
 	Missing   string    // why there is no figure, as a sentence
 	Seed      uint64    // of the simulation behind MoreRuns
 	hasty     bool      // leave MoreRuns out: the self-test needs only verdicts
 }
 
-// Answer is the verdict and what it rests on, in the question's unit.
+// Answer is the verdict and what the verdict rests on, in the question's unit.
 type Answer struct {
 	Verdict   Verdict
 	Measured  float64 // the median; of Never the value that comes closest to a violation or goes furthest; NaN: there is none, which is not 0
 	Low, High float64 // the median's interval; of the other kinds the range of the values; NaN: there is none
-	Floor     float64 // the margin that was asked for: A/A floor or spread, whichever is larger; of ratios its distance from 1
+	Floor     float64 // the margin that was asked for: of the A/A differences or the spread, whichever is larger; of ratios its distance from 1
+	Follow    float64 // lag-1 correlation of the repeats; see Follow
+	Chance    float64 // probability that a figure at the nearest bound gets this verdict, if the verdict is decisive
 	Repeats   int     // with a value
-	MoreRuns  int     // further repeats that would settle it; 0 if more would not help
+	MoreRuns  int     // further repeats that would settle the question; 0 if more would not help
 	AtEdge    bool    // inconclusive because the figure lies so near to a bound
+	Void      bool    // inconclusive because a contestant differs from itself
 	Why       string  // one plain sentence
 }
 
@@ -73,10 +76,22 @@ type Answer struct {
 type court struct {
 	Question
 	Input
-	values []float64 // sorted
+	order  []float64 // the values that there are, in the order of the repeats
 	rule   Rule      // on the scale of the question, as the margins are
+	spread float64   // what the interval keeps from a bound
 
-	spread, floor float64 // what the interval and the median keep from a bound
+	// Set by weigh.
+	values []float64 // sorted
+
+	// The interval and the figure are in the unit of the question, the rest is on the scale
+	// on which the question is decided.
+	low, mid, high  float64
+	follow          float64 // lag-1 correlation of the repeats
+	enough          bool    // there is an interval
+	inflation       float64 // see inflated
+	ownLow, ownHigh float64 // the interval of what a contestant differs from itself
+	floor           float64 // what the figure keeps from a bound
+	biased          bool    // a contestant clearly differs from itself
 }
 
 // margin is the larger of the two, which words and answers name.
@@ -85,17 +100,17 @@ func (c *court) margin() float64 { return max(c.floor, c.spread) }
 // Judge answers the question. The same input, seed included, gives the same answer.
 func Judge(q Question, in Input) Answer {
 	values := slices.DeleteFunc(slices.Clone(in.Values), func(x float64) bool { return !q.possible(x) })
-	slices.Sort(values)
-	floor, spread, need := noiseFloor(in.Floor), q.Spread, MinRepeats
-	if q.Ratio {
-		spread = math.Log1p(spread)
-	}
 	in.Looks = max(0, in.Looks)
+	c := court{Question: q, Input: in, order: values, rule: q.Rule.on(q), spread: q.Spread}
+	need := MinRepeats
+	if q.Ratio {
+		c.spread = math.Log1p(c.spread)
+	}
 	if q.Kind == Median { // one repeat more halves the error, as each look must
 		need += in.Looks
 	}
-	c := court{Question: q, Input: in, values: values, rule: q.Rule.on(q), spread: spread, floor: floor}
-	ans := Answer{Verdict: Inconclusive, Measured: q.middle(values), Low: math.NaN(), High: math.NaN(), Floor: c.margin(), Repeats: len(values)}
+	c.weigh()
+	ans := Answer{Verdict: Inconclusive, Measured: c.mid, Low: math.NaN(), High: math.NaN(), Floor: c.margin(), Follow: c.follow, Repeats: len(values)}
 	if q.Ratio {
 		ans.Floor = math.Expm1(ans.Floor)
 	}
@@ -152,20 +167,97 @@ func (q Question) scaled(x float64) float64 {
 	return x
 }
 
-// median decides by the interval of the median, clear of the bounds by what sessions
-// differ, and by the median itself, clear of them by what a contestant differs from itself.
-func (c *court) median(ans *Answer) {
-	k := tail(len(c.values), c.Looks)
-	ans.Low, ans.High = c.values[k], c.values[len(c.values)-1-k]
-	low, mid, high := c.scaled(ans.Low), c.scaled(ans.Measured), c.scaled(ans.High)
-	if v := c.rule.decide(low, high, c.spread); v == c.rule.decide(mid, mid, c.floor) {
-		ans.Verdict = v
+// weigh computes what the verdict rests on from the values and the A/A differences.
+func (c *court) weigh() {
+	miss := errorOf(c.Looks)
+	c.values, c.follow = slices.Sorted(slices.Values(c.order)), Follow(c.order)
+	c.mid, c.inflation = c.middle(c.values), inflated(len(c.values), c.follow)
+	c.low, c.high, c.enough = c.interval(c.values, rescaled(miss, math.Sqrt(c.inflation)))
+	own := slices.Sorted(slices.Values(c.Floor))
+	var enough bool
+	if c.ownLow, c.ownHigh, enough = (Question{}).interval(own, rescaled(miss, math.Sqrt(inflated(len(own), Follow(c.Floor))))); !enough && len(own) > 0 {
+		c.ownLow, c.ownHigh = own[0], own[len(own)-1]
 	}
-	if ans.Verdict == Inconclusive {
+	c.floor = 0
+	if len(own) > 0 {
+		c.floor = max(math.Abs(c.ownLow), math.Abs(c.ownHigh))
+	}
+	bias := max(c.ownLow, -c.ownHigh)
+	c.biased = enough && bias > 0 && bias >= material*c.clear()
+}
+
+// material is the part of the way from the figure to the nearest bound from which on a bias of the
+// instrument makes a comparison void.
+const material = 0.2
+
+// clear is how far the figure is from the nearest bound.
+func (c *court) clear() float64 {
+	mid := c.scaled(c.mid)
+	return min(math.Abs(mid-c.rule.Low), math.Abs(mid-c.rule.Top))
+}
+
+// verdict is what the present weights say.
+func (c *court) verdict() Verdict {
+	if !c.enough || c.biased {
+		return Inconclusive
+	}
+	mid := c.scaled(c.mid)
+	if v := c.rule.decide(c.scaled(c.low), c.scaled(c.high), c.spread); v == c.rule.decide(mid, mid, c.floor) {
+		return v
+	}
+	return Inconclusive
+}
+
+// chanceOf is the least share of wrong verdicts on one side, at which the verdict still stands.
+func (c *court) chanceOf(v Verdict) float64 {
+	stands := func(miss float64) bool {
+		low, high, ok := c.interval(c.values, rescaled(miss, math.Sqrt(c.inflation)))
+		return ok && c.rule.decide(c.scaled(low), c.scaled(high), c.spread) == v
+	}
+	least, most := math.Ldexp(1, 1-len(c.values)), errorOf(c.Looks)
+	if stands(least) {
+		return least / 2
+	}
+	for range 20 {
+		if mid := math.Sqrt(least * most); stands(mid) {
+			most = mid
+		} else {
+			least = mid
+		}
+	}
+	return most / 2
+}
+
+// untilEnough is the number of further repeats from which on there is an interval at the next look.
+func (c *court) untilEnough() int {
+	for n := len(c.values) + 1; ; n++ {
+		if k, _, _ := tail(n, rescaled(errorOf(c.Looks+1), math.Sqrt(inflated(n, c.follow)))); k >= 0 {
+			return n - len(c.values)
+		}
+	}
+}
+
+// median decides by the interval of the median, clear of the bounds by what sessions differ, and
+// by the median itself, clear of the bounds by what a contestant differs from itself.
+func (c *court) median(ans *Answer) {
+	ans.Low, ans.High, ans.Verdict = c.low, c.high, c.verdict()
+	low, mid, high := c.scaled(c.low), c.scaled(c.mid), c.scaled(c.high)
+	switch {
+	case !c.enough:
+		ans.Low, ans.High = c.values[0], c.values[len(c.values)-1]
+		ans.MoreRuns = c.untilEnough()
+	case c.biased:
+		ans.Void = true
+		if c.Looks == 0 { // chance makes one in sixteen
+			ans.MoreRuns = len(c.values)
+		}
+	case ans.Verdict == Inconclusive:
 		ans.AtEdge = c.rule.decide(low, high, 0) != Inconclusive || c.rule.decide(mid, mid, c.margin()) == Inconclusive
 		if !c.hasty {
-			ans.MoreRuns = c.moreRuns()
+			ans.MoreRuns = c.more()
 		}
+	default:
+		ans.Chance = c.chanceOf(ans.Verdict)
 	}
 	ans.Why = c.why(*ans, 0)
 }
@@ -176,9 +268,12 @@ func (c *court) each(ans *Answer) {
 	ans.Low, ans.High = c.values[0], c.values[n-1]
 	switch fail := c.count(Fails, c.spread); {
 	case c.count(Holds, c.spread) == n:
-		ans.Verdict = Holds
+		ans.Verdict, ans.Chance = Holds, math.Ldexp(1, -n)
 	case fail == n, fail > 0 && c.Kind == Never:
 		ans.Verdict = Fails
+		if c.Kind == Every {
+			ans.Chance = math.Ldexp(1, -n)
+		}
 	default: // a Never that is here violates the rule by no more than the spread
 		ans.AtEdge = satisfied == n || satisfied == 0 || c.Kind == Never
 	}

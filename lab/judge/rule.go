@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -178,4 +179,24 @@ func combine(parts []Verdict, decisive, unanimous Verdict) Verdict {
 	}
 	other := slices.IndexFunc(parts, func(v Verdict) bool { return v != unanimous })
 	return parts[max(0, other)]
+}
+
+// Holm reports which of several verdicts stand, so that at most the share miss of such sets has a
+// wrong one among the verdicts that stand: the least chance must be below miss divided by the
+// number of verdicts, the next one below miss divided by one less, and so on (Scandinavian Journal
+// of Statistics 6, 1979). of is the number of verdicts that were possible.
+func Holm(chances []float64, of int, miss float64) []bool {
+	out := make([]bool, len(chances))
+	order := make([]int, len(chances))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(chances[a], chances[b]) })
+	for k, i := range order {
+		if chances[i]*float64(max(of-k, 1)) > miss*(1+1e-9) {
+			break
+		}
+		out[i] = true
+	}
+	return out
 }

@@ -22,6 +22,10 @@ func (c *court) why(ans Answer, satisfied int) string {
 	clear := c.noise(", clear of the bounds by more than the %s by which %s")
 	var relation string
 	switch {
+	case c.Kind == Median && !c.enough:
+		relation = fmt.Sprintf("but the repeats follow each other (lag-1 correlation %.2f), so they count for fewer", c.follow)
+	case ans.Void:
+		relation = fmt.Sprintf("which is void: in this session the same contestant differs from itself by %s", c.amounts(c.ownLow, c.ownHigh))
 	case ans.AtEdge:
 		relation = fmt.Sprintf("at the edge of the rule (%s)%s", rule, c.noise(": %[2]s by %[1]s"))
 	case c.Kind != Median:
@@ -38,6 +42,12 @@ func (c *court) why(ans Answer, satisfied int) string {
 	default:
 		relation += "; more repeats would not help, it needs " + c.needs(ans)
 	}
+	switch {
+	case c.Kind == Never && ans.Verdict == Holds:
+		relation += fmt.Sprintf("; with none of %d against it, at most %.0f %% of all repeats are", ans.Repeats, 100*atMost(ans.Repeats))
+	case c.Kind == Median && c.enough && c.inflation > 1.2:
+		basis += fmt.Sprintf(" that follow each other, lag-1 correlation %.2f", c.follow)
+	}
 	if c.Kind == Never {
 		unit += " at worst"
 	}
@@ -47,9 +57,14 @@ func (c *court) why(ans Answer, satisfied int) string {
 	return c.sentence("was %s%s (%s, %s), %s", numbers.Format(ans.Measured), unit, span(ans.Low, ans.High), basis, relation)
 }
 
+// atMost is the largest share that shows nothing in n repeats with a probability of 5 %.
+func atMost(n int) float64 { return 1 - math.Pow(0.05, 1/float64(n)) }
+
 // needs is what would settle a question that more repeats do not.
 func (c *court) needs(ans Answer) string {
 	switch {
+	case ans.Void:
+		return "a session whose order, or an instrument that, favors neither of two equal contestants"
 	case c.Kind == Every && !ans.AtEdge:
 		return "the reason why they differ"
 	case c.Kind == Median && !ans.AtEdge:
@@ -85,15 +100,22 @@ func (c *court) noise(format string) string {
 	if margin <= 0 {
 		return ""
 	}
-	amount, who := numbers.Format(margin)+inUnit(c.Unit), "sessions differ"
-	if c.Ratio {
-		amount = numbers.Format(100*math.Expm1(margin)) + " %"
-	}
+	amount, who := c.amount(margin), "sessions differ"
 	if c.byFloor() {
 		who = "the same contestant differs from itself"
 	}
 	return fmt.Sprintf(format, amount, who)
 }
+
+// amount is a difference on the scale of the question, in words.
+func (c *court) amount(x float64) string {
+	if c.Ratio {
+		return numbers.Format(100*math.Expm1(x)) + " %"
+	}
+	return numbers.Format(x) + inUnit(c.Unit)
+}
+
+func (c *court) amounts(low, high float64) string { return c.amount(low) + " to " + c.amount(high) }
 
 func span(low, high float64) string {
 	switch {

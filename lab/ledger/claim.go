@@ -140,7 +140,7 @@ func (p Part) judge(e *Evidence, k Case) results.Answer {
 		Part: p.ID, Title: p.Title, Setup: k.Setup, Beside: k.Beside, Verdict: ans.Verdict,
 		Measured: ans.Measured, Low: ans.Low, High: ans.High, Unit: p.Unit, Rule: p.Rule, Published: p.Published,
 		Values:  known(in.Values),
-		Repeats: ans.Repeats, Floor: ans.Floor, MoreRuns: ans.MoreRuns, AtEdge: ans.AtEdge, Missing: math.IsNaN(ans.Measured), Why: ans.Why,
+		Repeats: ans.Repeats, Floor: ans.Floor, Follow: ans.Follow, MoreRuns: ans.MoreRuns, AtEdge: ans.AtEdge, Missing: math.IsNaN(ans.Measured), Why: ans.Why,
 		Sides: e.sides(k.Value),
 	}
 	switch {

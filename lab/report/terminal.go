@@ -83,6 +83,7 @@ func (t *terminal) verdicts(ch chapter) {
 		tally = append(tally, span{kind(n.Verdict).code, fmt.Sprintf("%d %s", n.N, n.Words)})
 	}
 	t.section(strings.ToUpper(ch.Title), append(tally, span{faint, pick(len(tally) == 0, "none yet", "")})...)
+	t.say(0, span{faint, ch.Wrong()})
 	for _, c := range ch.Cards {
 		t.gap()
 		t.say(0, badge(c.Verdict), span{bold, c.ID + ": " + sentence(c.Title)})

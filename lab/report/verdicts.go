@@ -130,6 +130,20 @@ func (ch chapter) Tally() (out []tally) {
 	return out
 }
 
+// Wrong says how many of the verdicts chance is expected to make wrong.
+func (ch chapter) Wrong() string {
+	n := 0
+	for _, k := range ch.Cards {
+		if k.Verdict == results.Holds || k.Verdict == results.Fails {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Of %s that hold or fail, chance makes %.1f wrong on average, if all figures lie at the edges of their rules, and fewer otherwise.", count(n, "claim"), 2*judge.Miss(0)*float64(n))
+}
+
 // Table is all answers in one table.
 func (ch chapter) Table() []table {
 	var lines []row
@@ -191,6 +205,7 @@ func (a answer) Interval() string {
 func (a answer) Remarks() []string {
 	return filled(
 		pick(a.Floor > 0 && a.measured(), "margin "+margin(a.Answer), ""),
+		pick(a.Repeats >= judge.LeastFollow && a.Low < a.High, fmt.Sprintf("lag-1 correlation %.2f", a.Follow), ""),
 		pick(a.AtEdge, "at the edge", ""),
 		pick(a.Missing, "a figure is missing", ""),
 		pick(a.MoreRuns > 0, count(a.MoreRuns, "more repeat")+pick(a.Repeats < judge.MinRepeats, " needed for a verdict", pick(a.MoreRuns == 1, " settles it", " settle it")), ""))

@@ -100,6 +100,7 @@ type Answer struct {
 	Values    []float64  `json:"values,omitempty"`    // of the repeats that have one, in their order
 	Repeats   int        `json:"repeats"`             // behind the interval
 	Floor     float64    `json:"floor,omitempty"`     // how near to the rule's edge nothing is decided, in Unit; of a ratio, the distance from 1
+	Follow    float64    `json:"follow,omitempty"`    // lag-1 correlation of the repeats
 	AtEdge    bool       `json:"at_edge,omitempty"`   // nearer than that
 	Missing   bool       `json:"missing,omitempty"`   // a figure is missing, so that nothing was measured
 	MoreRuns  int        `json:"more_runs,omitempty"` // with inconclusive: repeats that would settle it, 0 when more would not help

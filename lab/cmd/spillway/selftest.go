@@ -20,7 +20,7 @@ type labSelftestCmd struct {
 
 // Help teaches.
 func (labSelftestCmd) Help() string {
-	return `An instrument that always gives the wished-for answer measures nothing. Here the judge decides synthetic experiments of which the truth is known, with noise of four kinds: how often its interval contains the truth, how often a verdict is wrong at the bound of a rule, whether it claims effects that are not there and finds those that are, and whether as many more runs as it advises settle the question. It takes some seconds.
+	return `An instrument that always gives the wished-for answer measures nothing. Here the judge decides synthetic experiments of which the truth is known, with noise of four kinds: how often its interval contains the truth, how often a verdict is wrong at the bound of a rule, how often an effect of one to three deviations is found, what a disturbed repeat, a drift, repeats that follow each other, an instrument with a bias and several parts do, and whether as many more runs as it advises settle the question. It takes a minute.
 
 Examples:
   spillway lab selftest
