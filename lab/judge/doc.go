@@ -28,7 +28,8 @@
 // Repeats are taken to be independent, or to follow each other like a first-order process. Their
 // lag-1 correlation ([Follow]) stands beside a verdict, and the interval is wider where it is more
 // than chance. Five repeats cannot show a correlation; there the A/A margin, the range of five
-// differences, keeps most wrong verdicts away. What shifts a whole session is in no interval: that
+// differences, keeps most wrong verdicts away, and without A/A one in ten is wrong where each repeat
+// follows the last with 0.5. What shifts a whole session is in no interval: that
 // is what [Question.Spread] is for.
 //
 // # The verdict
@@ -46,7 +47,8 @@
 // edge.
 //
 // A claim of several parts has several chances to fail wrongly. [Answer.Chance] is what [Holm]
-// corrects for that.
+// corrects for that. The claims of the lab do not ask for that correction yet: with five repeats no
+// claim of two parts could fail. The self-test counts both.
 //
 // [Selftest] measures all this.
 package judge

@@ -289,12 +289,12 @@ func TestRepeatsThatFollowEachOtherCountForFewer(t *testing.T) {
 		t.Errorf("mixed: %+v\ndrifting: %+v", a, b)
 	}
 	q.Rule = AtLeast(-100)
-	var some []float64
+	var steps Input
 	for i := range 20 {
-		some = append(some, float64(i/4)+0.1*float64(i%4))
+		steps.Values = append(steps.Values, float64((7*(i/2))%20)+0.1*float64(i%2))
 	}
-	if ans := Judge(q, Input{Values: some, Looks: 0}); ans.Verdict == holds && !strings.Contains(ans.Why, "lag-1 correlation") {
-		t.Errorf("%+v: the correlation is not said", ans)
+	if ans := Judge(q, steps); ans.Verdict != holds || !strings.Contains(ans.Why, "repeats that follow each other, lag-1 correlation") {
+		t.Errorf("%+v: want the correlation said", ans)
 	}
 }
 

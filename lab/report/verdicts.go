@@ -130,18 +130,21 @@ func (ch chapter) Tally() (out []tally) {
 	return out
 }
 
-// Wrong says how many of the verdicts chance is expected to make wrong.
+// Wrong says how many of the verdicts chance is expected to make wrong. Each part and set-up of a
+// claim has a chance of its own.
 func (ch chapter) Wrong() string {
 	n := 0
 	for _, k := range ch.Cards {
-		if k.Verdict == results.Holds || k.Verdict == results.Fails {
-			n++
+		for _, a := range k.Answers {
+			if !a.Beside && (a.Verdict == results.Holds || a.Verdict == results.Fails) {
+				n++
+			}
 		}
 	}
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Of %s that hold or fail, chance makes %.1f wrong on average, if all figures lie at the edges of their rules, and fewer otherwise.", count(n, "claim"), 2*judge.Miss(0)*float64(n))
+	return fmt.Sprintf("Of %s that hold or fail, each set-up counted, chance makes %.1f wrong on average if all figures lie at the edges of their rules, and fewer otherwise.", count(n, "part"), 2*judge.Miss(0)*float64(n))
 }
 
 // Table is all answers in one table.
