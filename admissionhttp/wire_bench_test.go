@@ -126,15 +126,21 @@ func TestWireClient(t *testing.T) {
 			return
 		}
 		var all sync.WaitGroup
+		failed := make(chan error, connections)
 		for range connections {
 			all.Go(func() {
 				if err := requests(addr, path, each, dialled); err != nil {
-					t.Error(err)
+					failed <- err
 				}
 			})
 		}
 		all.Wait()
-		fmt.Println("done")
+		select {
+		case err := <-failed: // the benchmark ends
+			fmt.Println(err)
+		default:
+			fmt.Println("done")
+		}
 	}
 }
 

@@ -73,6 +73,17 @@ func TestShortWorkThatDegradesIsHeldBack(t *testing.T) {
 	}
 }
 
+// Around the bound of short work one reading decides. A trial must not change its question twice.
+func TestATrialIsShortOnlyWhileAllReadingsAre(t *testing.T) {
+	raise := trial{from: 8, to: 10, inFlight: 8, short: true}
+	for i, c := range []struct{ short, want bool }{{true, true}, {false, false}, {true, false}} {
+		raise.enter(reading{n: 10, inFlight: 10}, c.short)
+		if got := forLatency.testOf(&raise).share == throughputAlone; got != c.want {
+			t.Errorf("reading %d: throughput alone decides: %v, want %v", i+1, got, c.want)
+		}
+	}
+}
+
 // The cost of one slot more is too small to be seen. The limit in front of five slots of 0.1 ms once
 // rose until work took 6 ms.
 func TestShortWorkDoesNotRaiseTheLimitWithoutEnd(t *testing.T) {
