@@ -5,11 +5,11 @@
 // tables of the report and the list of experiments are made from it. Its plan (plan.go) says
 // what is run; how cells (cells.go) and demonstrations (staged.go) usually are is here, too.
 //
-// A session (session.go) is one execution of an experiment: its steps (steps.go), one after
-// the other, and the verdicts, which may be looked at more than once (looks.go). A whole
-// (whole.go) is the sessions of several experiments as one: their steps as errands
-// (errands.go) on an agenda (schedule.go), and then those that settle what is still open
-// (wants.go).
+// A session (session.go) is one execution of an experiment: its steps (steps.go), in an order
+// that lets what only waits run side by side (schedule.go), and the verdicts, which may be looked
+// at more than once (looks.go). A whole (whole.go) is the sessions of several experiments as one:
+// first what the published claims rest on, then what settles open claims (wants.go), then
+// the goals.
 package experiment
 
 import (

@@ -10,14 +10,19 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Judge decides every claim from the raw runs of a session, a partial one too.
+// Judge decides every claim from the raw runs of a session, a partial one too. What a session
+// of several experiments left out of the goals is not judged.
 func (e *Experiment) Judge(runs []results.Run, of results.Results) []results.Claim {
-	if len(of.Judged) > 0 {
-		return e.judgeInLooks(runs, of)
-	}
 	ev := ledger.NewEvidence(runs, of.Seed)
 	ev.Looks = of.Looks
-	return e.Family.Judge(ev)
+	if len(of.Judged) == 0 && !of.Part {
+		return e.Family.Judge(ev)
+	}
+	one := *e
+	if of.Part {
+		one.Claims = slices.DeleteFunc(slices.Clone(e.Claims), func(c ledger.Claim) bool { return c.Goal && len(c.Keys(ev)) == 0 })
+	}
+	return one.judgeInLooks(runs, of)
 }
 
 // judgeInLooks decides as the session did, look after look: at each one, those claims that

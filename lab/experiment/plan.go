@@ -186,17 +186,24 @@ func (b batch) has(keys []ledger.Key) bool {
 	})
 }
 
-// deciding is the plan without the groups on which no verdict rests: what stands beside for
-// comparison, and what is only in tables.
-func (e *Experiment) deciding(p Plan) Plan {
+// deciding are the cells on which the verdicts of the published claims rest, or those of the
+// goals.
+func (e *Experiment) deciding(p Plan, goals bool) (keys []ledger.Key) {
 	var all []results.Run
 	for _, k := range p.Keys() {
 		all = append(all, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Params: map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0)}})
 	}
-	var keys []ledger.Key
+	ev := ledger.NewEvidence(all, 0)
 	for _, c := range e.Claims {
-		keys = append(keys, c.Keys(ledger.NewEvidence(all, 0))...)
+		if c.Goal == goals {
+			keys = append(keys, c.Keys(ev)...)
+		}
 	}
+	return keys
+}
+
+// only is the plan with only the groups that have one of these cells.
+func (p Plan) only(keys []ledger.Key) Plan {
 	p.Groups = slices.DeleteFunc(p.groups(), func(g Group) bool { return !batch{g}.has(keys) })
 	p.Cells = nil
 	return p

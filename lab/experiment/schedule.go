@@ -2,109 +2,90 @@ package experiment
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 	"time"
 )
 
-// errand is a step as the schedule of several experiments sees it.
-type errand struct {
-	part   int // the experiment: the most important is the first
-	stage  int
-	repeat int
-	uses   float64 // 1: it runs alone
-	expect time.Duration
-	do     *step
+// next is the index of the step to begin while the running steps use so much of the processors;
+// -1: a step has to end first. Steps of a later repeat do not overtake. Within a repeat, steps that leave
+// room for others run beside each other, and then every other step alone.
+func next(left []step, busy float64) int {
+	if len(left) == 0 {
+		return -1
+	}
+	i := slices.IndexFunc(left, func(s step) bool { return s.repeat == left[0].repeat && s.uses < 1 && busy+s.uses <= 1+1e-9 })
+	if i < 0 && busy == 0 {
+		return 0
+	}
+	return i
 }
 
-// agenda is what is left to do, in groups: a repeat of a stage. A group begins when nothing
-// of the one before is left to begin. Within it, what leaves room for others runs beside
-// them, then the rest, one by one.
-type agenda [][]errand
-
-func newAgenda(all []errand) (a agenda) {
-	all = slices.Clone(all)
-	order := func(x, y errand) int { return cmp.Or(cmp.Compare(x.stage, y.stage), cmp.Compare(x.repeat, y.repeat)) }
-	slices.SortStableFunc(all, order)
-	for i, e := range all {
-		if i == 0 || order(all[i-1], e) != 0 {
-			a = append(a, nil)
-		}
-		a[len(a)-1] = append(a[len(a)-1], e)
+// takes is how long the steps take if each takes as long as expected.
+func takes(steps []step) (now time.Duration) {
+	type running struct {
+		uses float64
+		ends time.Duration
 	}
-	return a
-}
-
-// next takes out the errand to begin beside those that run. Without one, something has to
-// end first, or nothing is left.
-func (a *agenda) next(running []errand) (e errand, ok bool) {
-	if len(*a) == 0 {
-		return e, false
-	}
-	busy := 0.0
-	for _, r := range running {
-		busy += r.uses
-	}
-	first := (*a)[0]
-	i := slices.IndexFunc(first, func(e errand) bool { return e.uses < 1 && busy+e.uses <= 1 })
-	if i < 0 && len(running) == 0 {
-		i = 0 // all that is left runs alone
-	}
-	if i < 0 {
-		return e, false
-	}
-	e = first[i]
-	if (*a)[0] = slices.Delete(slices.Clone(first), i, i+1); len(first) == 1 {
-		*a = (*a)[1:]
-	}
-	return e, true
-}
-
-// takes is how long the agenda takes if everything takes as long as expected.
-func (a agenda) takes() (now time.Duration) {
-	a = slices.Clone(a)
-	var running []errand // expect is when each ends
+	left, busy := slices.Clone(steps), 0.0
+	var all []running
 	for {
-		e, ok := a.next(running)
-		switch {
-		case ok:
-			e.expect += now
-			running = append(running, e)
-		case len(running) == 0:
-			return now
-		default:
-			first := slices.MinFunc(running, func(x, y errand) int { return cmp.Compare(x.expect, y.expect) })
-			now = first.expect
-			running = slices.DeleteFunc(running, func(e errand) bool { return e.expect == now })
-		}
-	}
-}
-
-// affordable leaves out the parts for which there is not enough time and says what each
-// of them would take. The first part that fits is taken first; what has begun always is.
-func affordable(all []errand, begun func(part int) bool, left time.Duration) (kept []errand, out map[int]time.Duration) {
-	out = map[int]time.Duration{}
-	parts := map[int][]errand{}
-	last := -1
-	for _, e := range all {
-		parts[e.part] = append(parts[e.part], e)
-		last = max(last, e.part)
-	}
-	for part := range last + 1 {
-		if begun(part) {
-			kept = append(kept, parts[part]...)
-		}
-	}
-	had := newAgenda(kept).takes()
-	for part := range last + 1 {
-		if begun(part) || len(parts[part]) == 0 {
+		if i := next(left, busy); i >= 0 {
+			all = append(all, running{left[i].uses, now + left[i].expect()})
+			busy += left[i].uses
+			left = slices.Delete(left, i, i+1)
 			continue
 		}
-		with := append(slices.Clone(kept), parts[part]...)
-		if has := newAgenda(with).takes(); has <= left {
-			kept, had = with, has
-		} else {
-			out[part] = has - had
+		if len(all) == 0 {
+			return now
+		}
+		slices.SortFunc(all, func(x, y running) int { return cmp.Compare(x.ends, y.ends) })
+		now, all = all[0].ends, all[1:]
+		busy = 0
+		for _, r := range all {
+			busy += r.uses
 		}
 	}
-	return kept, out
+}
+
+// play does the steps, and shows as what is left what rest makes of the time that the steps still
+// take. The first error ends the playing, once the running steps have ended.
+func (p *Progress) play(ctx context.Context, steps []step, rest func(time.Duration) time.Duration) (err error) {
+	type ended struct {
+		step
+		*activity
+		note string
+		err  error
+	}
+	left, busy, running, ends := slices.Clone(steps), 0.0, 0, make(chan ended)
+	for {
+		i := -1
+		if err == nil && ctx.Err() == nil {
+			i = next(left, busy)
+		}
+		if i >= 0 {
+			s := left[i]
+			left = slices.Delete(left, i, i+1)
+			a := p.begin(s.label, s.expect(), rest(takes(left)))
+			running, busy = running+1, busy+s.uses
+			go func() {
+				note, err := s.run(ctx)
+				ends <- ended{s, a, note, err}
+			}()
+			continue
+		}
+		if running == 0 {
+			return err
+		}
+		e := <-ends
+		if running, busy = running-1, busy-e.uses; running == 0 {
+			busy = 0 // whatever was rounded
+		}
+		if e.err == nil && ctx.Err() == nil {
+			p.end(e.activity, e.note, rest(takes(left)))
+		}
+		p.drop(e.activity)
+		err = errors.Join(err, e.err)
+	}
 }

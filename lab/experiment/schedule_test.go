@@ -1,126 +1,137 @@
 package experiment
 
 import (
+	"context"
+	"errors"
+	"io"
 	"math/rand/v2"
-	"reflect"
 	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-func seconds(part, stage, repeat int, uses float64, takes ...int) (out []errand) {
+func seconds(repeat int, uses float64, takes ...int) (out []step) {
 	for _, s := range takes {
-		out = append(out, errand{part: part, stage: stage, repeat: repeat, uses: uses, expect: time.Duration(s) * time.Second, do: new(step)})
+		out = append(out, step{repeat: repeat, uses: uses, expect: func() time.Duration { return time.Duration(s) * time.Second }})
 	}
 	return out
 }
 
 func TestWhatWaitsRunsSideBySideAndTheRestAlone(t *testing.T) {
 	for name, test := range map[string]struct {
-		errands []errand
-		want    time.Duration
+		steps []step
+		want  time.Duration
 	}{
 		"nothing":                      {nil, 0},
-		"alone":                        {seconds(0, 1, 0, 1, 10, 5, 5), 20 * time.Second},
-		"side by side":                 {seconds(0, 0, 0, .5, 10, 8), 10 * time.Second},
-		"as many as there is room for": {seconds(0, 0, 0, .5, 10, 8, 3), 11 * time.Second},
-		"then alone":                   {append(seconds(0, 0, 0, 1, 5), seconds(1, 0, 0, .2, 10, 10, 10)...), 15 * time.Second},
-		"two stages":                   {append(seconds(0, 1, 0, 1, 5), seconds(1, 0, 0, .5, 10)...), 15 * time.Second},
-		"repeats do not overtake":      {append(seconds(0, 0, 1, .9, 10), append(seconds(0, 0, 0, .9, 10), seconds(1, 0, 1, .2, 20)...)...), 40 * time.Second},
+		"alone":                        {seconds(0, 1, 10, 5, 5), 20 * time.Second},
+		"side by side":                 {seconds(0, .5, 10, 8), 10 * time.Second},
+		"as many as there is room for": {seconds(0, .5, 10, 8, 3), 11 * time.Second},
+		"then alone":                   {append(seconds(0, 1, 5), seconds(0, .2, 10, 10, 10)...), 15 * time.Second},
+		"repeats do not overtake":      {append(seconds(0, .9, 10), append(seconds(1, .9, 10), seconds(1, .2, 20)...)...), 40 * time.Second},
 	} {
-		if got := newAgenda(test.errands).takes(); got != test.want {
+		if got := takes(test.steps); got != test.want {
 			t.Errorf("%s: takes %v, want %v", name, got, test.want)
 		}
 	}
 }
 
-// Whatever is on an agenda, each errand runs once, in order of stages and repeats, never
-// beside one that needs all processors, and never with too much beside it.
-func TestAnAgendaIsWorkedOffOnceAndWithinTheProcessors(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
-		var all []errand
-		for range rng.IntN(40) {
-			uses := []float64{1, 1, .9, .5, .3, .1}[rng.IntN(6)]
-			all = append(all, seconds(rng.IntN(4), rng.IntN(3), rng.IntN(3), uses, 1+rng.IntN(20))...)
+// Whatever is to be done, each step runs once, in the order of repeats, never beside one that needs
+// all processors, never with too much beside it, and as long as was said before.
+func TestStepsAreDoneOnceAndWithinTheProcessors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 100 {
+			var mu sync.Mutex
+			var all []step
+			ran, busy := map[string]int{}, 0.0
+			var earliest, latest [3]time.Duration // of the beginnings in a repeat
+			start := time.Now()
+			for repeat := range 3 {
+				for range rng.IntN(10) {
+					s := seconds(repeat, []float64{1, 1, .9, .5, .3, .1}[rng.IntN(6)], 1+rng.IntN(20))[0]
+					s.id = strconv.Itoa(len(all))
+					s.run = func(context.Context) (string, error) {
+						mu.Lock()
+						ran[s.id]++
+						if busy += s.uses; busy > 1+1e-9 {
+							t.Errorf("steps use %v of the processors", busy)
+						}
+						now := time.Since(start) + 1
+						if earliest[s.repeat] == 0 {
+							earliest[s.repeat] = now
+						}
+						latest[s.repeat] = now
+						mu.Unlock()
+						time.Sleep(s.expect())
+						mu.Lock()
+						defer mu.Unlock()
+						busy -= s.uses
+						return "", nil
+					}
+					all = append(all, s)
+				}
+			}
+			if err := NewProgress(io.Discard, false, 0).play(t.Context(), all, func(d time.Duration) time.Duration { return d }); err != nil {
+				t.Fatal(err)
+			}
+			if got := time.Since(start); got != takes(all) || len(ran) != len(all) {
+				t.Fatalf("%d of %d steps took %v, want %v", len(ran), len(all), got, takes(all))
+			}
+			for i := range 2 {
+				if earliest[i+1] > 0 && latest[i] > earliest[i+1] {
+					t.Errorf("a step of repeat %d begins at %v, after one of the next repeat at %v", i, latest[i], earliest[i+1])
+				}
+			}
+			for id, n := range ran {
+				if n != 1 {
+					t.Fatalf("step %s ran %d times", id, n)
+				}
+			}
 		}
-		a := newAgenda(all)
-		if expect := a.takes(); expect > sum(all) || len(all) > 0 && expect <= 0 {
-			t.Fatalf("%v for %v of work", expect, sum(all))
-		}
-		var done, running []errand
-		for {
-			e, ok := a.next(running)
-			if !ok && len(running) == 0 {
-				break
-			}
-			if !ok { // one of them ends
-				i := rng.IntN(len(running))
-				running = slices.Delete(running, i, i+1)
-				continue
-			}
-			done, running = append(done, e), append(running, e)
-			busy := 0.0
-			for _, r := range running {
-				busy += r.uses
-			}
-			if busy > 1+1e-9 {
-				t.Fatalf("%d errands use %v", len(running), busy)
-			}
-			if n := len(done); n > 1 && (done[n-2].stage > e.stage || done[n-2].stage == e.stage && done[n-2].repeat > e.repeat) {
-				t.Fatalf("%+v after %+v", e, done[n-2])
-			}
-		}
-		for _, e := range all {
-			if n := len(slices.DeleteFunc(slices.Clone(done), func(o errand) bool { return o.do != e.do })); n != 1 {
-				t.Fatalf("%+v ran %d times", e, n)
-			}
-		}
-	}
+	})
 }
 
-func sum(all []errand) (d time.Duration) {
-	for _, e := range all {
-		d += e.expect
-	}
-	return d
-}
-
-func TestThereIsTimeForTheMostImportantThatFit(t *testing.T) {
-	all := slices.Concat(seconds(0, 1, 0, 1, 10), seconds(1, 2, 0, 1, 30), seconds(2, 3, 0, 1, 10), seconds(3, 4, 0, 1, 1))
-	none := func(int) bool { return false }
-	parts := func(kept []errand) (out []int) {
-		for _, e := range kept {
-			out = append(out, e.part)
+func TestAfterAnErrorNothingBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began atomic.Int32
+		all := seconds(0, .5, 3, 1, 1, 1)
+		for i := range all {
+			all[i].run = func(context.Context) (string, error) {
+				began.Add(1)
+				time.Sleep(all[i].expect())
+				if i == 1 {
+					return "", io.ErrClosedPipe
+				}
+				return "", nil
+			}
 		}
-		return out
-	}
-	for _, test := range []struct {
-		begun func(int) bool
-		left  time.Duration
-		kept  []int
-		out   map[int]time.Duration
-	}{
-		{none, time.Minute, []int{0, 1, 2, 3}, map[int]time.Duration{}},
-		{none, 20 * time.Second, []int{0, 2}, map[int]time.Duration{1: 30 * time.Second, 3: time.Second}},
-		{none, 0, nil, map[int]time.Duration{0: 10 * time.Second, 1: 30 * time.Second, 2: 10 * time.Second, 3: time.Second}},
-		{func(p int) bool { return p == 1 }, time.Second, []int{1}, map[int]time.Duration{0: 10 * time.Second, 2: 10 * time.Second, 3: time.Second}},
-	} {
-		kept, out := affordable(all, test.begun, test.left)
-		if !slices.Equal(parts(kept), test.kept) || !reflect.DeepEqual(out, test.out) {
-			t.Errorf("%v: %v and without %v, want %v and %v", test.left, parts(kept), out, test.kept, test.out)
+		err := NewProgress(io.Discard, false, 0).play(t.Context(), all, func(d time.Duration) time.Duration { return d })
+		if !errors.Is(err, io.ErrClosedPipe) || began.Load() != 2 {
+			t.Errorf("%v, %d steps", err, began.Load())
 		}
-	}
+	})
 }
 
 func TestTheCheapestQuestionsAreSettledFirst(t *testing.T) {
-	all := []want{{claim: "dear", costs: time.Minute}, {claim: "cheap", costs: time.Second}, {claim: "fair", costs: 10 * time.Second}}
-	for left, want := range map[time.Duration]string{0: "", time.Second: "cheap", 11 * time.Second: "cheap fair", 70 * time.Second: "cheap fair", 71 * time.Second: "cheap fair dear"} {
+	named := func(ids string, takes ...int) (out []step) {
+		for i, s := range seconds(0, 1, takes...) {
+			s.id = ids[i : i+1]
+			out = append(out, s)
+		}
+		return out
+	}
+	all := []want{{0, "dear", named("abc", 20, 20, 20)}, {0, "cheap", named("d", 1)}, {1, "fair", named("e", 10)}, {0, "shares", named("de", 1, 10)}}
+	for left, want := range map[time.Duration]string{0: "", time.Second: "cheap", 11 * time.Second: "cheap fair shares", 70 * time.Second: "cheap fair shares", 71 * time.Second: "cheap fair shares dear"} {
 		got := ""
-		for i, w := range worth(all, left) {
+		chosen := worth(all, left)
+		for i, w := range chosen {
 			if i > 0 {
 				got += " "
 			}
@@ -128,6 +139,9 @@ func TestTheCheapestQuestionsAreSettledFirst(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%v: %q, want %q", left, got, want)
+		}
+		if took := takes(stepsOf(chosen, 0)) + takes(stepsOf(chosen, 1)); took > left {
+			t.Errorf("%v: takes %v", left, took)
 		}
 	}
 }
@@ -162,11 +176,15 @@ func TestAWholeSessionRunsOnlyWhatDecides(t *testing.T) {
 	of := func(pattern string) ledger.Term { return ledger.Of(key(pattern), ledger.Extra("x", "x")) }
 	e := &Experiment{Family: ledger.Family{Claims: []ledger.Claim{{ID: "A", Parts: []ledger.Part{{Cases: ledger.Only(
 		ledger.Case{Value: of("decides").Over(of("together"))}, ledger.Case{Value: of("beside"), Beside: true})}}}}}}
-	p := e.deciding(Plan{
+	plan := Plan{
 		Cells:  []Cell{{Setup: "s", Load: "l", Pattern: "decides"}, {Setup: "s", Load: "l", Pattern: "decides", Twin: true}, {Setup: "s", Load: "l", Pattern: "beside"}},
 		Groups: []Group{{Keys: []ledger.Key{key("together"), key("in its table")}}, {Keys: []ledger.Key{key("another table")}}},
 		Demos:  []Demo{{ID: "d"}},
-	})
+	}
+	p := plan.only(e.deciding(plan, false))
+	if goals := e.deciding(plan, true); len(goals) != 0 {
+		t.Errorf("of goals: %v", goals)
+	}
 	twin := key("decides")
 	twin.Twin = true
 	if got := p.Keys(); !slices.Equal(got, []ledger.Key{key("together"), key("in its table"), key("decides"), twin}) || len(p.Demos) != 1 {

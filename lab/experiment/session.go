@@ -95,7 +95,7 @@ func (s Session) draft(exp *Experiment, config any) (*sessionState, error) {
 	}
 	return &sessionState{Session: s.complete(), exp: exp, plan: plan, took: map[ledger.Key]time.Duration{}, res: results.Results{
 		Schema: results.Schema, Experiment: exp.ID, Started: time.Now().Truncate(time.Second), Machine: ThisMachine(), Revision: Revision(),
-		Command: s.Command, Config: settings, Settings: settingsOf(config), Seed: s.Seed, Repeats: s.Repeats, Scaled: scaled,
+		Command: s.Command, Config: settings, Settings: settingsOf(config), Seed: s.Seed, Repeats: s.Repeats, Part: s.part, Scaled: scaled,
 	}}, nil
 }
 
@@ -105,7 +105,7 @@ func (s Session) plan(exp *Experiment, config any) (p Plan, scaled string, err e
 		return p, "", err
 	}
 	if scaled = exp.scaled(config); s.part {
-		p, scaled = exp.deciding(p), strings.TrimPrefix(scaled+"; only what decides a claim", "; ")
+		p, scaled = p.only(append(exp.deciding(p, false), exp.deciding(p, true)...)), strings.TrimPrefix(scaled+"; only what decides a claim", "; ")
 	}
 	return p, scaled, nil
 }
@@ -177,16 +177,8 @@ func (r *sessionState) run(ctx context.Context) (results.Results, []results.Run,
 	steps := r.steps()
 	stop := r.Progress.start(takes(steps))
 	err := r.prepare(ctx, takes(steps))
-	for i, s := range steps {
-		if err != nil || ctx.Err() != nil {
-			break
-		}
-		a := r.Progress.begin(s.label, s.expect(), takes(steps[i+1:]))
-		var note string
-		if note, err = s.run(ctx); err == nil && ctx.Err() == nil {
-			r.Progress.end(a, note, takes(steps[i+1:]))
-		}
-		r.Progress.drop(a)
+	if err == nil {
+		err = r.Progress.play(ctx, steps, func(left time.Duration) time.Duration { return left })
 	}
 	stop()
 	if err != nil {

@@ -15,19 +15,12 @@ import (
 
 // step is something that a session has to do.
 type step struct {
+	id     string // of the batch and the repeat
 	label  string
 	repeat int                  // demonstrations come last
 	uses   float64              // the share of the processors, 1: it runs alone
 	expect func() time.Duration // may change when something else was measured
 	run    func(ctx context.Context) (note string, err error)
-}
-
-// takes is how long the steps should take, one after the other.
-func takes(steps []step) (sum time.Duration) {
-	for _, s := range steps {
-		sum += s.expect()
-	}
-	return sum
 }
 
 // steps are everything that is left to do.
@@ -43,14 +36,14 @@ func (r *sessionState) measurements(repeats int, wanted func(b batch, repeat int
 		rng := rand.New(rand.NewPCG(r.Seed, uint64(repeat)))
 		trial := Trial{Repeat: repeat, Seed: rng.Uint64()}
 		batches := r.plan.batches()
-		rng.Shuffle(len(batches), func(i, j int) { batches[i], batches[j] = batches[j], batches[i] })
-		for _, b := range batches {
+		for _, i := range rng.Perm(len(batches)) {
+			b := batches[i]
 			if !wanted(b, repeat) || r.measured(b, repeat) {
 				continue
 			}
 			label := fmt.Sprintf("%srepeat %d of %d · %s", r.name, repeat+1, repeats, b.label())
 			steps = append(steps, step{
-				label: label, repeat: repeat, uses: b.uses(),
+				id: fmt.Sprintf("%s%d/%d", r.name, repeat, i), label: label, repeat: repeat, uses: b.uses(),
 				expect: func() time.Duration { return r.expected(b) },
 				run:    func(ctx context.Context) (string, error) { return r.measure(ctx, label, b, trial) },
 			})

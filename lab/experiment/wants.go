@@ -9,42 +9,31 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// want is a claim that is open, and the repeats that should settle it.
+// want is a claim, and the steps that more repeats of its cells take.
 type want struct {
-	part     int
-	claim    string
-	keys     []ledger.Key
-	from, to int // repeats
-	costs    time.Duration
+	part  int
+	claim string
+	steps []step
 }
 
-func (w want) covers(b batch, repeat int) bool {
-	return w.from <= repeat && repeat < w.to && b.has(w.keys)
-}
-
-// wants are the open claims of a judged session that more repeats would settle.
-func (r *sessionState) wants(part int) (out []want) {
+// wants are the claims for which more says how many repeats they lack, with their steps.
+func (r *sessionState) wants(part int, more func(c ledger.Claim, repeats int) int) (out []want) {
 	ev := ledger.NewEvidence(r.runs, r.Seed)
-	for i, c := range r.res.Claims {
-		more := settles(c)
-		if more == 0 {
-			continue
-		}
-		w := want{part: part, claim: c.ID, keys: r.exp.Claims[i].Keys(ev), from: results.MaxRepeats}
-		for _, k := range w.keys {
+	for _, c := range r.exp.Claims {
+		keys, from := c.Keys(ev), results.MaxRepeats
+		for _, k := range keys {
 			if all := ev.Runs(k); len(all) > 0 {
-				w.from = min(w.from, all[len(all)-1].Repeat+1)
+				from = min(from, all[len(all)-1].Repeat+1)
 			}
 		}
-		if w.to = w.from + more; w.to > results.MaxRepeats {
+		to := from + more(c, from)
+		if to <= from || to > results.MaxRepeats {
 			continue
 		}
-		for _, b := range r.plan.batches() {
-			if b.has(w.keys) {
-				w.costs += time.Duration(more) * r.expected(b)
-			}
+		w := want{part, c.ID, r.measurements(to, func(b batch, repeat int) bool { return from <= repeat && b.has(keys) })}
+		if len(w.steps) > 0 {
+			out = append(out, w)
 		}
-		out = append(out, w)
 	}
 	return out
 }
@@ -68,15 +57,31 @@ func settles(c results.Claim) (more int) {
 }
 
 // worth chooses the wants for which there is time, the cheapest first: most claims are
-// settled that way.
-func worth(all []want, left time.Duration) (out []want) {
+// settled that way. A step that two of them share is done once.
+func worth(all []want, left time.Duration) (chosen []want) {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b want) int { return cmp.Compare(a.costs, b.costs) })
+	slices.SortStableFunc(all, func(a, b want) int { return cmp.Compare(takes(a.steps), takes(b.steps)) })
+	done := map[string]bool{}
 	for _, w := range all {
-		if left -= w.costs; left < 0 {
+		w.steps = slices.DeleteFunc(slices.Clone(w.steps), func(s step) bool { return done[s.id] })
+		if left -= takes(w.steps); left < 0 {
 			break
 		}
-		out = append(out, w)
+		for _, s := range w.steps {
+			done[s.id] = true
+		}
+		chosen = append(chosen, w)
 	}
+	return chosen
+}
+
+// stepsOf are the steps of the wants of one part, in the order of their repeats.
+func stepsOf(chosen []want, part int) (out []step) {
+	for _, w := range chosen {
+		if w.part == part {
+			out = append(out, w.steps...)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b step) int { return cmp.Compare(a.repeat, b.repeat) })
 	return out
 }

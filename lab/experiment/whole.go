@@ -13,12 +13,18 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Whole is several experiments as one session, each in a folder of its own below Dir.
-// What only waits runs side by side, what computes alone. The time that is left when all
-// have their repeats goes to the claims that more repeats would settle.
+// Whole is several experiments as one session, each in a folder of its own below Dir. The
+// order is by claims. First come the repeats on which the published claims rest. Then the
+// cheapest of these claims get more repeats. Only then the first verdicts are made. The time that
+// is left goes to published claims that more repeats would settle, and after them to the
+// goals.
+//
+// Which claims get more repeats before the first verdict depends on their cost alone, and not
+// on what was measured, so it is no look at the data.
 type Whole struct {
 	Session
 	Budget      time.Duration
@@ -37,9 +43,15 @@ type Part struct {
 	Runs    []results.Run
 }
 
-// mostLooks is how often a session is judged and extended: each time halves the error
-// that it may make, so that a fourth would need many repeats for little.
-const mostLooks = 3
+const (
+	// mostLooks is how often an experiment is judged and then extended: each look halves the error
+	// that a claim may make at the next one, so that a further look needs many repeats for little.
+	mostLooks = 3
+
+	// evenRepeats is how many repeats a cheap claim gets before the first verdict. Nine let a
+	// claim of twelve parts fail in spite of the correction for their number.
+	evenRepeats = 9
+)
 
 // Run measures and judges. If ctx ends, what was measured until then is judged and
 // written. An error means that there is no result.
@@ -77,7 +89,8 @@ func (w Whole) Resume(ctx context.Context) (results.Session, []Part, error) {
 	return w.run(ctx, session)
 }
 
-// Takes says in words how long a session takes on an idle machine, and what it leaves out.
+// Takes says in words how long a session takes on an idle machine, and what it leaves out. The
+// time for claims that stay open is not in it.
 func (w Whole) Takes() string {
 	w.Session = w.complete()
 	w.Dir = os.DevNull // where nothing has begun
@@ -85,14 +98,12 @@ func (w Whole) Takes() string {
 	if err := r.draft(); err != nil {
 		return "not known: " + err.Error()
 	}
-	var all []errand
-	for i := range r.parts {
-		all = append(all, r.errands(i)...)
-	}
-	words := rough(newAgenda(r.afford(all, w.Budget)).takes())
+	first := r.afford(r.published(), w.Budget)
+	goals := r.afford(r.goals(), w.Budget-total(first))
+	words := rough(total(first) + total(goals))
 	var out []string
 	for _, p := range r.parts {
-		if p.out != "" {
+		if !slices.ContainsFunc(slices.Concat(first, goals), func(j job) bool { return j.partState == p }) {
 			out = append(out, p.exp.ID)
 		}
 	}
@@ -107,18 +118,31 @@ type wholeState struct {
 	Whole
 	session results.Session
 	parts   []*partState
-	agenda  agenda
-	running []errand
 	began   time.Time
 	wrote   bool // the results file of the folder
 }
 
-// partState is the state of one experiment of it.
+// partState is the state of one experiment of a whole session.
 type partState struct {
 	*sessionState
-	prepared, begun bool
-	pending         int    // steps that have not ended
-	out             string // why it was left out
+	prepared bool
+	source   []ledger.Key // the cells of the published claims
+	out      string       // why the experiment, or its goals, were left out
+}
+
+// job is steps of one experiment.
+type job struct {
+	*partState
+	steps []step
+	must  bool // whatever time is left
+}
+
+// total is how long the jobs take, one after the other.
+func total(jobs []job) (sum time.Duration) {
+	for _, j := range jobs {
+		sum += takes(j.steps)
+	}
+	return sum
 }
 
 func (w Whole) run(ctx context.Context, session results.Session) (results.Session, []Part, error) {
@@ -128,23 +152,17 @@ func (w Whole) run(ctx context.Context, session results.Session) (results.Sessio
 	if err := r.draft(); err != nil {
 		return session, nil, inputError{err}
 	}
-	var all []errand
-	for i := range r.parts {
-		all = append(all, r.errands(i)...)
-	}
-	all = r.afford(all, w.Budget)
-	if len(all) == 0 && !slices.ContainsFunc(r.parts, func(p *partState) bool { return p.begun }) {
+	first := r.afford(r.published(), w.Budget)
+	goals := r.afford(r.goals(), w.Budget-total(first))
+	if len(first)+len(goals) == 0 && !slices.ContainsFunc(r.parts, func(p *partState) bool { return p.log != nil }) {
 		return session, nil, inputError{fmt.Errorf("no experiment fits into a budget of %v: the shortest takes %s", w.Budget, rough(r.shortest()))}
 	}
-	if err := r.build(ctx, all); err != nil {
+	if err := r.build(ctx, slices.Concat(first, goals)); err != nil {
 		return session, nil, err
 	}
 	r.began = time.Now()
-	stop := r.Progress.start(newAgenda(all).takes())
-	err := r.begin(ctx, all)
-	if err == nil {
-		err = r.loop(ctx)
-	}
+	stop := r.Progress.start(total(first) + total(goals))
+	err := r.measure(ctx, first)
 	stop()
 	err = errors.Join(err, r.finish(ctx))
 	return r.session, r.results(), err
@@ -165,24 +183,72 @@ func (r *wholeState) draft() error {
 		if err != nil {
 			return fmt.Errorf("experiment %s: %w", e.ID, err)
 		}
-		p.begun = p.log != nil
+		p.source = e.deciding(p.plan, false)
 		r.parts = append(r.parts, &p)
-		if p.begun && p.res.Claims == nil && len(p.steps()) == 0 { // it was killed before it was judged
-			if err := p.finish(context.Background()); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
 
-// build makes the programs, which takes minutes once for their source and does not count.
-func (r *wholeState) build(ctx context.Context, all []errand) error {
-	for i, p := range r.parts {
-		if !hasPart(all, i) {
+// published are the repeats on which the published claims rest, with the demonstrations beside them.
+func (r *wholeState) published() (out []job) {
+	for _, p := range r.parts {
+		if len(p.source) == 0 {
 			continue
 		}
-		for _, spec := range p.plan.Programs {
+		steps := p.measurements(p.Repeats, func(b batch, _ int) bool { return b.has(p.source) })
+		if steps = append(steps, p.demonstrations()...); len(steps) > 0 {
+			out = append(out, job{p, steps, p.log != nil})
+		}
+	}
+	return out
+}
+
+// goals are what is left of the experiments once the published claims have their repeats.
+func (r *wholeState) goals() (out []job) {
+	for _, p := range r.parts {
+		steps := p.steps()
+		if len(p.source) > 0 && (p.out == "" || p.log != nil) {
+			steps = p.measurements(p.Repeats, func(b batch, _ int) bool { return !b.has(p.source) })
+		}
+		if len(steps) > 0 {
+			out = append(out, job{p, steps, false})
+		}
+	}
+	return out
+}
+
+// afford leaves out the jobs for which there is not enough time. The first one that fits is taken
+// first.
+func (r *wholeState) afford(jobs []job, left time.Duration) (out []job) {
+	for _, j := range jobs {
+		t := takes(j.steps)
+		if t > left && !j.must {
+			what := "it takes"
+			if len(j.source) > 0 && j.log != nil {
+				what = "its goals take"
+			}
+			j.out = fmt.Sprintf("%s %s more, and of the budget of %s too little was left", what, rough(t), rough(r.Budget))
+			continue
+		}
+		left, j.out = left-t, ""
+		out = append(out, j)
+	}
+	return out
+}
+
+// shortest is how long the shortest experiment takes.
+func (r *wholeState) shortest() time.Duration {
+	var all []time.Duration
+	for _, p := range r.parts {
+		all = append(all, takes(p.steps()))
+	}
+	return slices.Min(all)
+}
+
+// build makes the programs, which takes minutes once for their source and does not count.
+func (r *wholeState) build(ctx context.Context, jobs []job) error {
+	for _, j := range jobs {
+		for _, spec := range j.plan.Programs {
 			if _, err := contestant.Build(ctx, spec, r.Progress); err != nil && ctx.Err() == nil {
 				return inputError{err}
 			}
@@ -191,23 +257,158 @@ func (r *wholeState) build(ctx context.Context, all []errand) error {
 	return nil
 }
 
+// measure does the jobs that come first, and then what there is time for.
+func (r *wholeState) measure(ctx context.Context, first []job) error {
+	if err := r.do(ctx, first); err != nil || ctx.Err() != nil {
+		return err
+	}
+	even := r.wanted(r.left()/2, func(_ *partState, c ledger.Claim, repeats int) int {
+		if c.Goal {
+			return 0
+		}
+		return evenRepeats - repeats
+	})
+	if err := r.do(ctx, even); err != nil || ctx.Err() != nil {
+		return err
+	}
+	if err := r.judge(ctx); err != nil {
+		return err
+	}
+	if err := r.settle(ctx, false); err != nil {
+		return err
+	}
+	for len(r.goals()) > 0 && ctx.Err() == nil {
+		jobs := r.afford(r.goals(), r.left())
+		if len(jobs) == 0 {
+			break
+		}
+		if err := r.do(ctx, jobs[:1]); err != nil { // what it takes is known only then
+			return err
+		}
+		if err := r.judge(ctx); err != nil {
+			return err
+		}
+	}
+	return r.settle(ctx, true)
+}
+
+// wanted are the jobs of the claims that lack repeats, as far as there is time.
+func (r *wholeState) wanted(left time.Duration, more func(p *partState, c ledger.Claim, repeats int) int) (out []job) {
+	var all []want
+	for i, p := range r.parts {
+		if p.log != nil {
+			all = append(all, p.wants(i, func(c ledger.Claim, repeats int) int { return more(p, c, repeats) })...)
+		}
+	}
+	chosen := worth(all, left)
+	for i, p := range r.parts {
+		if steps := stepsOf(chosen, i); len(steps) > 0 {
+			out = append(out, job{p, steps, false})
+		}
+	}
+	return out
+}
+
+// settle measures further what should settle open claims, the goals too or not.
+func (r *wholeState) settle(ctx context.Context, goals bool) error {
+	for range 2 {
+		jobs := r.wanted(r.left(), func(p *partState, c ledger.Claim, _ int) int {
+			if c.Goal && !goals || p.res.Looks >= mostLooks {
+				return 0
+			}
+			i := slices.IndexFunc(p.res.Claims, func(of results.Claim) bool { return of.ID == c.ID })
+			if i < 0 {
+				return 0
+			}
+			return settles(p.res.Claims[i])
+		})
+		if len(jobs) == 0 || ctx.Err() != nil {
+			return nil
+		}
+		if err := errors.Join(r.do(ctx, jobs), r.judge(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do does the jobs. An experiment is opened and prepared before its first one.
+func (r *wholeState) do(ctx context.Context, jobs []job) error {
+	for i, j := range jobs {
+		rest := func(left time.Duration) time.Duration { return r.rest(left + total(jobs[i+1:])) }
+		if err := r.begin(ctx, j.partState, rest(takes(j.steps))); err != nil {
+			return err
+		}
+		if err := r.Progress.play(ctx, j.steps, rest); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rest is how long the session goes on, if what was chosen takes so long: at least that, and for
+// the rest of the budget if there are goals enough.
+func (r *wholeState) rest(chosen time.Duration) time.Duration {
+	all := chosen
+	for _, p := range r.parts {
+		if p.log == nil {
+			all += takes(p.steps())
+		}
+	}
+	return max(chosen, min(all, r.left()))
+}
+
+// begin opens and prepares an experiment, and counts the look if its verdicts were made.
+func (r *wholeState) begin(ctx context.Context, p *partState, rest time.Duration) error {
+	if err := r.write(); err != nil {
+		return inputError{err}
+	}
+	if p.log == nil {
+		if err := p.open(); err != nil {
+			return inputError{err}
+		}
+	}
+	if p.looked() {
+		p.countLook()
+	}
+	p.res.Ended = time.Time{}
+	if p.prepared {
+		return results.WriteResults(p.Dir, p.res)
+	}
+	p.prepared = true
+	if err := p.prepare(ctx, rest); err != nil {
+		return fmt.Errorf("experiment %s: %w", p.exp.ID, err)
+	}
+	return nil
+}
+
+// judge makes the verdicts of the experiments that were measured since.
+func (r *wholeState) judge(ctx context.Context) error {
+	for _, p := range r.parts {
+		if p.log == nil || len(p.runs) == 0 || !p.res.Ended.IsZero() {
+			continue
+		}
+		if err := p.finish(ctx); err != nil {
+			return err
+		}
+	}
+	return r.write()
+}
+
+func (r *wholeState) left() time.Duration { return r.Budget - time.Since(r.began) }
+
 // finish judges the experiments that were cut short. Without any run nothing is written.
 func (r *wholeState) finish(ctx context.Context) error {
 	if len(r.results()) == 0 {
 		return nil
 	}
 	for _, p := range r.parts {
-		switch {
-		case p.log == nil || len(p.runs) == 0:
+		if p.log == nil || len(p.runs) == 0 {
 			p.out = cmp.Or(p.out, "the session ended before it began")
-		case p.res.Ended.IsZero():
-			if err := p.finish(ctx); err != nil {
-				return err
-			}
 		}
 	}
 	r.session.Ended = time.Now().Truncate(time.Second)
-	return r.write()
+	return r.judge(ctx)
 }
 
 // write stores what is known of the session.
@@ -215,10 +416,10 @@ func (r *wholeState) write() error {
 	r.wrote = true
 	r.session.Parts, r.session.LeftOut = []results.Results{}, nil
 	for _, p := range r.parts {
-		switch {
-		case p.log != nil && !p.res.Ended.IsZero():
+		if p.log != nil && !p.res.Ended.IsZero() {
 			r.session.Parts = append(r.session.Parts, p.res)
-		case p.out != "":
+		}
+		if p.out != "" {
 			r.session.LeftOut = append(r.session.LeftOut, results.LeftOut{Experiment: p.exp.ID, Why: p.out})
 		}
 	}

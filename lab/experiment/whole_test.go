@@ -1,6 +1,7 @@
 package experiment_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -24,23 +25,26 @@ import (
 type stage struct {
 	mu           sync.Mutex
 	runs         map[string]int // of each cell
+	order        []string       // of the cells
+	takes        time.Duration  // of a cell; 0: the second that is expected
 	active, most int            // at one time
 }
 
-// plays has a claim for each cell: its x is at most 1. A cell takes a second.
+// plays has a claim for each cell: its x is at most 1. A cell takes a second. A cell whose name
+// begins with P has a published claim, and any other a goal.
 func (s *stage) plays(id string, uses float64, cells map[string]func(repeat int) float64) *experiment.Experiment {
 	family := ledger.Family{ID: id, Title: "made up"}
 	var plan experiment.Plan
 	for _, name := range slices.Sorted(maps.Keys(cells)) {
 		k := ledger.Key{Setup: "s", Load: "l", Pattern: name}
-		family.Claims = append(family.Claims, ledger.Claim{ID: id + name, Title: "it is so", Goal: true, Parts: []ledger.Part{{
+		family.Claims = append(family.Claims, ledger.Claim{ID: id + name, Title: "it is so", Goal: !strings.HasPrefix(name, "P"), Parts: []ledger.Part{{
 			Subject: "x", Rule: judge.AtMost(1), Cases: ledger.One("made up", ledger.Of(k, ledger.Extra("x", "x")))}}})
 		plan.Cells = append(plan.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: name, Uses: uses, Expect: time.Second,
 			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 				s.begins(id + name)
 				defer s.ends()
 				select {
-				case <-time.After(time.Second):
+				case <-time.After(cmp.Or(s.takes, time.Second)):
 				case <-ctx.Done():
 					return results.Run{}, ctx.Err()
 				}
@@ -57,6 +61,7 @@ func (s *stage) begins(cell string) {
 		s.runs = map[string]int{}
 	}
 	s.runs[cell]++
+	s.order = append(s.order, cell)
 	s.active++
 	s.most = max(s.most, s.active)
 }
@@ -79,20 +84,21 @@ func whole(t *testing.T, budget time.Duration, es ...*experiment.Experiment) exp
 func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
-		w := whole(t, 12*time.Second, s.plays("W1", .5, always(0)), s.plays("C", 0, always(2)), s.plays("D", 0, always(0)), s.plays("W2", .5, always(0)))
+		zero := func(int) float64 { return 0 }
+		w := whole(t, 12*time.Second, s.plays("W", .5, map[string]func(int) float64{"a": zero, "b": zero}), s.plays("C", 0, always(2)), s.plays("D", 0, always(0)))
 		began := time.Now()
 		session, parts, err := w.Run(t.Context())
 		if err != nil || time.Since(began) != 10*time.Second || s.most != 2 {
 			t.Fatalf("%v, took %v, %d at a time", err, time.Since(began), s.most)
 		}
-		if len(parts) != 3 || len(session.Parts) != 3 || len(session.LeftOut) != 1 || session.LeftOut[0].Experiment != "D" || !strings.Contains(session.LeftOut[0].Why, "5s more") {
+		if len(parts) != 2 || len(session.Parts) != 2 || len(session.LeftOut) != 1 || session.LeftOut[0].Experiment != "D" || !strings.Contains(session.LeftOut[0].Why, "5s more") {
 			t.Fatalf("%d parts, left out %+v", len(parts), session.LeftOut)
 		}
 		if c := session.Parts[1].Claims[0]; c.ID != "Ca" || c.Verdict != results.Fails {
 			t.Errorf("%+v", c)
 		}
 		stored, err := results.ReadSession(w.Dir)
-		if err != nil || len(stored.Parts) != 3 || !slices.Equal(stored.Experiments, []string{"W1", "C", "D", "W2"}) || stored.Ended.IsZero() {
+		if err != nil || len(stored.Parts) != 2 || !slices.Equal(stored.Experiments, []string{"W", "C", "D"}) || stored.Ended.IsZero() {
 			t.Errorf("%+v, %v", stored, err)
 		}
 		if _, err := os.Stat(filepath.Join(w.Dir, "D")); !errors.Is(err, os.ErrNotExist) {
@@ -104,7 +110,7 @@ func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) 
 
 		w.Budget = 5 * time.Second
 		session, _, err = w.Resume(t.Context())
-		if err != nil || len(session.Parts) != 4 || len(session.LeftOut) != 0 || s.runs["Da"] != 5 || s.runs["Ca"] != 5 {
+		if err != nil || len(session.Parts) != 3 || len(session.LeftOut) != 0 || s.runs["Da"] != 5 || s.runs["Ca"] != 5 {
 			t.Errorf("%+v, ran %v, %v", session, s.runs, err)
 		}
 	})
@@ -142,6 +148,65 @@ func TestTheTimeThatIsLeftGoesToOpenClaims(t *testing.T) {
 		stored, runs, err := results.Read(filepath.Join(w.Dir, "E"))
 		if again := e.Judge(runs, stored); err != nil || !reflect.DeepEqual(again, parts[0].Results.Claims) {
 			t.Errorf("judged again, from disk: %+v, want %+v, %v", again, parts[0].Results.Claims, err)
+		}
+	})
+}
+
+// Every published claim has its repeats before a goal is measured, and before any is looked at again.
+func TestPublishedClaimsComeBeforeGoals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		zero := func(int) float64 { return 0 }
+		a := s.plays("A", 0, map[string]func(int) float64{"P": zero, "goal": zero})
+		b := s.plays("B", 0, map[string]func(int) float64{"P": zero, "goal": zero})
+		w := whole(t, 33*time.Second, s.plays("G", 0, always(0)), a, b)
+		session, _, err := w.Run(t.Context())
+		if err != nil || len(session.LeftOut) != 0 || len(session.Parts) != 3 {
+			t.Fatalf("%v, left out %+v", err, session.LeftOut)
+		}
+		want := slices.Concat(slices.Repeat([]string{"AP"}, 5), slices.Repeat([]string{"BP"}, 5), slices.Repeat([]string{"AP"}, 4), slices.Repeat([]string{"BP"}, 4))
+		if !slices.Equal(s.order[:18], want) || s.runs["Ga"] != 5 {
+			t.Errorf("the order is %v", s.order)
+		}
+		if n := session.Parts[1].Claims[0].Answers[0].Repeats; n != 9 {
+			t.Errorf("%d repeats before the first verdict", n)
+		}
+	})
+}
+
+// A machine that is slower than expected loses repeats and goals, and no published claim.
+func TestASlowMachineLosesRepeatsAndNoPublishedClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stage{takes: 3 * time.Second}
+		zero := func(int) float64 { return 0 }
+		a := s.plays("A", 0, map[string]func(int) float64{"P": zero, "goal": zero})
+		b := s.plays("B", 0, map[string]func(int) float64{"P": zero, "goal": zero})
+		w := whole(t, 30*time.Second, s.plays("G", 0, always(0)), a, b)
+		session, _, err := w.Run(t.Context())
+		if err != nil || len(session.Parts) != 2 || s.runs["AP"] != 5 || s.runs["BP"] != 5 || len(s.order) != 10 {
+			t.Fatalf("%v, ran %v", err, s.runs)
+		}
+		for _, p := range session.Parts {
+			if len(p.Claims) != 1 || p.Claims[0].Verdict != results.Holds || p.Partial != "" {
+				t.Errorf("%+v", p)
+			}
+			stored, runs, err := results.Read(filepath.Join(w.Dir, p.Experiment))
+			if again := w.Experiments[1+slices.Index([]string{"A", "B"}, p.Experiment)].Judge(runs, stored); err != nil || !reflect.DeepEqual(again, p.Claims) {
+				t.Errorf("judged again: %+v, %v", again, err)
+			}
+		}
+		var out []string
+		for _, l := range session.LeftOut {
+			out = append(out, l.Experiment+": "+l.Why)
+		}
+		if len(out) != 3 || !strings.HasPrefix(out[0], "G: it takes 5s") || !strings.HasPrefix(out[1], "A: its goals take 5s") || !strings.HasPrefix(out[2], "B: its goals take 5s") {
+			t.Errorf("left out: %q", out)
+		}
+
+		s.takes, w.Budget = 0, time.Minute
+		session, _, err = w.Resume(t.Context())
+		if err != nil || len(session.LeftOut) != 0 || len(session.Parts) != 3 || s.runs["Agoal"] != 5 || s.runs["Ga"] != 5 || s.runs["AP"] < 5 {
+			t.Errorf("%v, ran %v, left out %+v", err, s.runs, session.LeftOut)
 		}
 	})
 }

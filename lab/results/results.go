@@ -42,6 +42,7 @@ type Results struct {
 	Repeats    int             `json:"repeats"`           // planned
 	Looks      int             `json:"looks,omitempty"`   // how often it was judged and then extended
 	Judged     []int           `json:"judged,omitempty"`  // at each of these looks, how many runs there were; what was decided by then stays so
+	Part       bool            `json:"part,omitempty"`    // of a session of several experiments, which may leave out its goals
 	Scaled     string          `json:"scaled,omitempty"`  // how this differs from the published sizes; empty at full size
 	Partial    string          `json:"partial,omitempty"` // why runs are missing; empty when all ran
 	Claims     []Claim         `json:"claims,omitempty"`

@@ -28,7 +28,7 @@ import (
 // and so does more than one experiment after "spillway lab".
 type labAllCmd struct {
 	Experiment []string      `arg:"" optional:"" help:"Experiments such as H F R, in the order of their importance; all of them unless given."`
-	Budget     time.Duration `env:"SPILLWAY_LAB_BUDGET" default:"15m" help:"How long it may take. Experiments that do not fit are left out and named; time that is left goes to claims that more repeats would settle. Programs are built before it begins, once for each version of their source."`
+	Budget     time.Duration `env:"SPILLWAY_LAB_BUDGET" default:"15m" help:"How long it may take. Experiments that do not fit are left out and named; time that is left goes to claims that more repeats would settle, and to goals. Programs are built before it begins, once for each version of their source."`
 	Quick      bool          `env:"SPILLWAY_LAB_QUICK" help:"Short runs, to see how it works. Claims about sizes stay open."`
 	Seed       uint64        `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the runs, the random input and the judge; 0 picks one and says which."`
 	Out        string        `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go, a folder for each experiment; ./spillway-results/lab-<time> unless given. Must not hold results yet."`
@@ -43,9 +43,9 @@ func (c labAllCmd) Help() string {
 	if !c.Teach {
 		return ""
 	}
-	return fmt.Sprintf(`Runs all experiments as one session, five repeats of each. Turns are fewer or shorter than in each experiment alone, and what stands beside the claims for comparison is left out. What only waits runs side by side, what computes runs alone.
+	return fmt.Sprintf(`Runs all experiments as one session. First come the published claims: five repeats of what they rest on, and up to nine where repeats are cheap. Then they are judged. The time that is left goes to published claims that more repeats would settle, and after them to goals of our own. Turns are fewer or shorter than in each experiment alone, and what stands beside the claims for comparison is left out. What only waits runs side by side, what computes runs alone.
 
-When all have their repeats, the time that is left goes to claims that more repeats would settle, and only what these rest on is measured again. A claim that was decided stays decided. Each further look at an open one asks for a wider interval, so that the error of the whole session stays below what is stated. An inconclusive claim says what would settle it.
+A claim that was decided stays decided. Each further look at an open one asks for a wider interval, so that the error of the whole session stays below what is stated. An inconclusive claim says what would settle it. If the machine is slower than expected, repeats and goals are left out, and no published claim.
 
 Examples, with what they take on an idle machine:
   spillway lab                       %s
