@@ -237,7 +237,7 @@ func made(name string, repeat int, ok, refused uint64) results.Run {
 // session is five repeats of a naive run and of the published shape, changed.
 func session(naive, pool func(*results.Run)) map[string]results.Claim {
 	var runs []results.Run
-	for n := range judge.MinRepeats {
+	for n := range 9 {
 		a, b := made(Naive, n, 1_000, 0), made(Published, n, 20_000, 9_000_000)
 		naive(&a)
 		pool(&b)
@@ -324,7 +324,7 @@ func TestAShortBurstDecidesNothingAboutAnother(t *testing.T) {
 			continue // ours were not run
 		}
 		for _, a := range c.Answers {
-			if a.Setup == Published && (a.Verdict != results.Inconclusive || !strings.Contains(a.Why, "published-shape was offered 2 s") || a.Repeats != judge.MinRepeats) {
+			if a.Setup == Published && (a.Verdict != results.Inconclusive || !strings.Contains(a.Why, "published-shape was offered 2 s") || a.Repeats != 9) {
 				t.Errorf("%s/%s %s in %d repeats: %s", id, a.Part, a.Verdict, a.Repeats, a.Why)
 			}
 		}

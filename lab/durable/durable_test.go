@@ -36,7 +36,7 @@ func TestTheRateDecidesAndNotTheDisk(t *testing.T) {
 		{20_000, 40_000, 800, 0, results.Holds, results.Fails},
 		{20_000, 22_000, 800, 1, results.Fails, results.Holds},
 	} {
-		runs := made(5, map[string]map[string]float64{
+		runs := made(6, map[string]map[string]float64{
 			GroupCommit: {"rate": c.together, "missing": c.missing}, Each: {"rate": c.each, "missing": 0}, Interval: {"rate": c.unsynced, "missing": 0},
 		})
 		got := map[string]results.Claim{}

@@ -17,7 +17,7 @@ type Common struct {
 	Full  bool `env:"SPILLWAY_LAB_FULL" group:"Size" xor:"size" help:"The published sizes."`
 	Quick bool `env:"SPILLWAY_LAB_QUICK" group:"Size" xor:"size" help:"A short run, to see how it works."`
 
-	Repeats int    `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"5" least:"1" most:"1000" help:"How often everything is run, interleaved; a verdict needs at least 5."`
+	Repeats int    `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"5" least:"1" most:"1000" help:"How often everything is run, interleaved; a verdict needs at least 5, and a claim of several parts up to 9 to fail by one of them."`
 	Again   int    `env:"SPILLWAY_LAB_AGAIN" group:"Size" default:"2" least:"0" help:"How often a measurement that other processes disturbed is made again."`
 	Seed    uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the runs, the random input and the judge; 0 picks one and says which."`
 	Out     string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/<experiment>-<time> unless given. Must not hold results yet."`

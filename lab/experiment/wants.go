@@ -44,6 +44,9 @@ func settles(c results.Claim) (more int) {
 	if c.Verdict != results.Inconclusive {
 		return 0
 	}
+	if c.MoreRuns > 0 {
+		return c.MoreRuns
+	}
 	for _, a := range c.Answers {
 		if a.Beside || a.Verdict != results.Inconclusive {
 			continue

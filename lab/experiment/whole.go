@@ -13,15 +13,16 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
 // Whole is several experiments as one session, each in a folder of its own below Dir. The
 // order is by claims. First come the repeats on which the published claims rest. Then the
-// cheapest of these claims get more repeats. Only then the first verdicts are made. The time that
-// is left goes to published claims that more repeats would settle, and after them to the
-// goals.
+// cheapest of these claims get more: as many as one part needs to decide alone, and then nine. Only
+// then the first verdicts are made. The time that is left goes to published claims that more
+// repeats would settle, and after them to the goals.
 //
 // Which claims get more repeats before the first verdict depends on their cost alone, and not
 // on what was measured, so it is no look at the data.
@@ -48,8 +49,8 @@ const (
 	// that a claim may make at the next one, so that a further look needs many repeats for little.
 	mostLooks = 3
 
-	// evenRepeats is how many repeats a cheap claim gets before the first verdict. Nine let a
-	// claim of twelve parts fail in spite of the correction for their number.
+	// evenRepeats is how many repeats a cheap claim gets before the first verdict, however few parts
+	// the claim has.
 	evenRepeats = 9
 )
 
@@ -262,14 +263,16 @@ func (r *wholeState) measure(ctx context.Context, first []job) error {
 	if err := r.do(ctx, first); err != nil || ctx.Err() != nil {
 		return err
 	}
-	even := r.wanted(r.left()/2, func(_ *partState, c ledger.Claim, repeats int) int {
-		if c.Goal {
-			return 0
+	for _, least := range []int{judge.MinRepeats, evenRepeats} {
+		even := r.wanted(r.left()/2, func(p *partState, c ledger.Claim, repeats int) int {
+			if c.Goal {
+				return 0
+			}
+			return max(least, c.Repeats(ledger.NewEvidence(p.runs, p.Seed))) - repeats
+		})
+		if err := r.do(ctx, even); err != nil || ctx.Err() != nil {
+			return err
 		}
-		return evenRepeats - repeats
-	})
-	if err := r.do(ctx, even); err != nil || ctx.Err() != nil {
-		return err
 	}
 	if err := r.judge(ctx); err != nil {
 		return err

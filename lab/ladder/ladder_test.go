@@ -80,7 +80,7 @@ func TestASavingIsWorthItsMeanOverAllOrders(t *testing.T) {
 // small server.
 func made(worth map[Rungs]float64, pair, triple, high, low float64) []results.Run {
 	var out []results.Run
-	for repeat := range 5 {
+	for repeat := range 9 {
 		all := entries()
 		keys, runs := make([]ledger.Key, len(all)), make([]results.Run, len(all))
 		for i, e := range all {

@@ -80,7 +80,6 @@ func (f *Family) Judge(e *Evidence) []results.Claim {
 
 func (c Claim) judge(e *Evidence) results.Claim {
 	out := results.Claim{ID: c.ID, Title: c.Title, Goal: c.Goal, Any: c.Any, Published: c.Published, Note: c.Note}
-	var verdicts []results.Verdict
 	for _, p := range c.Parts {
 		for _, k := range p.Cases(e) {
 			if k.Beside && !e.ranAny(k.Value) {
@@ -90,13 +89,92 @@ func (c Claim) judge(e *Evidence) results.Claim {
 			a.Title = cmp.Or(a.Title, c.Title)
 			out.Answers = append(out.Answers, a)
 		}
-		verdicts = append(verdicts, ofPart(out, p.ID))
 	}
-	if out.Verdict = judge.All(verdicts...); c.Any {
-		out.Verdict = judge.Any(verdicts...)
-	}
-	out.Why = reason(out)
+	c.decide(&out, e.Looks)
 	return out
+}
+
+// unit is what may decide a claim alone: a set-up of a part by failing, or, with Any, a whole part by
+// holding.
+type unit struct {
+	verdict results.Verdict
+	chance  float64 // as of judge.Answer
+}
+
+func (c Claim) units(of results.Claim) (out []unit) {
+	for _, p := range c.Parts {
+		var setups []unit
+		var whole unit
+		var verdicts []results.Verdict
+		for _, a := range of.Answers {
+			if a.Part == p.ID && !a.Beside {
+				setups, verdicts = append(setups, unit{a.Verdict, a.Chance}), append(verdicts, a.Verdict)
+				whole.chance = max(whole.chance, a.Chance)
+			}
+		}
+		if whole.verdict = judge.All(verdicts...); c.Any || len(setups) == 0 {
+			setups = []unit{whole}
+		}
+		out = append(out, setups...)
+	}
+	return out
+}
+
+// decide makes the verdict of the claim. Where one of many units decides alone, chance finds such a
+// unit more often than a single one. So the verdict needs a unit that stands by Holm's
+// correction for their number. Without one, the claim is open.
+func (c Claim) decide(out *results.Claim, looks int) {
+	combine, alone := judge.All, results.Fails
+	if c.Any {
+		combine, alone = judge.Any, results.Holds
+	}
+	var verdicts []results.Verdict
+	var chances []float64
+	of := 0.
+	for _, u := range c.units(*out) {
+		verdicts = append(verdicts, u.verdict)
+		if u.verdict == alone {
+			chances = append(chances, u.chance)
+		}
+		if u.verdict != results.NeedsHardware {
+			of++
+		}
+	}
+	out.Verdict = combine(verdicts...)
+	out.Why = reason(*out)
+	if out.Verdict != alone || slices.Contains(judge.Holm(chances, int(of), judge.Miss(looks)), true) {
+		return
+	}
+	least := slices.Min(chances)
+	out.Verdict = results.Inconclusive
+	out.MoreRuns = max(1, int(math.Ceil(math.Log2(least*of/judge.Miss(looks+1))-1e-9))) // a repeat halves the chance at best
+	out.Why += fmt.Sprintf(" Among %v parts and set-ups, chance alone makes one look like that in up to %.0f %% of sessions. %s should settle it.",
+		of, 100*min(1, least*of), plural(out.MoreRuns, "more repeat"))
+}
+
+// Repeats is how many repeats the claim needs before the first verdict, so that one part can decide
+// alone in spite of the correction for their number.
+func (c Claim) Repeats(e *Evidence) int {
+	units := 0
+	for _, p := range c.Parts {
+		if c.Any {
+			units++
+			continue
+		}
+		for _, k := range p.Cases(e) {
+			if !k.Beside && k.Needs == "" && k.Open == "" {
+				units++
+			}
+		}
+	}
+	return judge.MinRepeats + int(math.Ceil(math.Log2(float64(max(1, units)))))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // Keys returns the cells that decide the claim, and their twins, as far as they were run.
@@ -118,17 +196,6 @@ func (c Claim) Keys(e *Evidence) (out []Key) {
 	return out
 }
 
-// ofPart is the verdict of a part, by the set-ups that decide it.
-func ofPart(c results.Claim, part string) results.Verdict {
-	var deciding []results.Verdict
-	for _, a := range c.Answers {
-		if a.Part == part && !a.Beside {
-			deciding = append(deciding, a.Verdict)
-		}
-	}
-	return judge.All(deciding...)
-}
-
 func (p Part) judge(e *Evidence, k Case) results.Answer {
 	q := judge.Question{Subject: p.Subject, Unit: p.Unit, Kind: p.Kind, Ratio: p.Unit == "x", Rule: p.Rule, Spread: p.Spread, Min: p.Min, Max: p.Max}
 	in := judge.Input{Values: e.perRepeat(k.Value), Looks: e.Looks, Disturbed: e.disturbed(k.Value), Missing: e.missing(k.Value), Seed: e.Seed}
@@ -140,7 +207,7 @@ func (p Part) judge(e *Evidence, k Case) results.Answer {
 		Part: p.ID, Title: p.Title, Setup: k.Setup, Beside: k.Beside, Verdict: ans.Verdict,
 		Measured: ans.Measured, Low: ans.Low, High: ans.High, Unit: p.Unit, Rule: p.Rule, Published: p.Published,
 		Values:  known(in.Values),
-		Repeats: ans.Repeats, Floor: ans.Floor, Follow: ans.Follow, MoreRuns: ans.MoreRuns, AtEdge: ans.AtEdge, Missing: math.IsNaN(ans.Measured), Why: ans.Why,
+		Repeats: ans.Repeats, Floor: ans.Floor, Follow: ans.Follow, Chance: ans.Chance, MoreRuns: ans.MoreRuns, AtEdge: ans.AtEdge, Missing: math.IsNaN(ans.Measured), Why: ans.Why,
 		Sides: e.sides(k.Value),
 	}
 	switch {

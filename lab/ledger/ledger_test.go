@@ -29,9 +29,11 @@ func family(rule judge.Rule) Family {
 	}}}
 }
 
-func session(a, b float64) (runs []results.Run) {
-	for repeat := range judge.MinRepeats {
-		off := 1 + 0.001*float64(repeat)
+func session(a, b float64) (runs []results.Run) { return repeats(judge.MinRepeats, a, b) }
+
+func repeats(n int, a, b float64) (runs []results.Run) {
+	for repeat := range n {
+		off := 1 + 0.001*float64(repeat*3%5)
 		twin := run("a", repeat, a*off*1.001)
 		twin.Twin = true
 		runs = append(runs, run("a", repeat, a*off), run("b", repeat, b), twin)
@@ -156,13 +158,48 @@ func TestARunMadeAgainReplacesTheFirst(t *testing.T) {
 	}
 }
 
+// Six parts at the edges of their rules once made 13 to 17 % of claims fail.
+func TestAmongManyPartsOneThatFailsNeedsMoreRepeats(t *testing.T) {
+	f := family(judge.AtLeast(2))
+	c := &f.Claims[0]
+	ratio := Of(cell("a"), speed).Over(Of(cell("b"), speed))
+	for i := range 5 {
+		c.Parts = append(c.Parts, Part{ID: fmt.Sprint(i), Subject: "a", Rule: judge.AtLeast(1), Cases: One("so", ratio)})
+	}
+	if n := c.Repeats(NewEvidence(repeats(5, 1.5, 1), 1)); n != 8 {
+		t.Errorf("it needs %d repeats", n)
+	}
+	for n, want := range map[int]results.Verdict{5: results.Inconclusive, 7: results.Inconclusive, 8: results.Fails} {
+		got := f.Judge(NewEvidence(repeats(n, 1.5, 1), 1))[0]
+		if got.Verdict != want || got.Answers[0].Verdict != results.Fails || (got.MoreRuns > 0) != (want == results.Inconclusive) {
+			t.Errorf("%d repeats: it %s, %d more, %s", n, got.Verdict, got.MoreRuns, got.Why)
+		}
+	}
+	if got := f.Judge(NewEvidence(repeats(5, 1.5, 1), 1))[0]; got.MoreRuns != 4 || !strings.Contains(got.Why, "Among 6 parts and set-ups, chance alone makes one look like that in up to 19 % of sessions. 4 more repeats should settle it.") {
+		t.Errorf("%d more: %s", got.MoreRuns, got.Why)
+	}
+	later := NewEvidence(repeats(9, 1.5, 1), 1)
+	later.Looks = 1
+	if got := f.Judge(later)[0]; got.Verdict != results.Fails {
+		t.Errorf("with as many more it is %s: %s", got.Verdict, got.Why)
+	}
+	c.Parts[0].Rule = judge.AtLeast(1)
+	if got := f.Judge(NewEvidence(repeats(5, 1.5, 1), 1))[0]; got.Verdict != results.Holds {
+		t.Errorf("all parts hold, and the claim is %s", got.Verdict)
+	}
+	c.Parts[0].Rule = judge.AtLeast(2)
+	if c.Any = true; f.Judge(NewEvidence(repeats(5, 1.5, 1), 1))[0].Verdict != results.Inconclusive {
+		t.Error("of six parts any may hold, and with five repeats the claim is decided")
+	}
+}
+
 func TestPartsSetupsAndWhatStandsBeside(t *testing.T) {
 	f := family(judge.AtLeast(2))
 	c := &f.Claims[0]
 	ratio := Of(cell("a"), speed).Over(Of(cell("b"), speed))
 	c.Parts = append(c.Parts, Part{ID: "small", Subject: "b", Rule: judge.AtMost(5), Cases: Only(
 		Case{Setup: "ours", Value: Of(cell("a"), speed), Beside: true}, Case{Setup: "as published", Value: Of(cell("b"), speed)})})
-	e := NewEvidence(session(30, 1), 1)
+	e := NewEvidence(repeats(judge.MinRepeats+1, 30, 1), 1)
 	if got := f.Judge(e)[0]; got.Verdict != results.Holds || len(got.Answers) != 3 || got.Answers[1].Verdict != results.Fails {
 		t.Errorf("what stands beside decided: %+v", got)
 	}

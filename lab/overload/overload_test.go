@@ -28,7 +28,7 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 // Without all loads and rivals a goal is open: at half of the capacity nothing is lost.
 func TestOneRivalIsNotEnough(t *testing.T) {
 	var runs []results.Run
-	for n := range 5 {
+	for n := range 9 {
 		for name, ok := range map[string]uint64{Spillway: 230, WorkerPool: 240, None: 0} {
 			runs = append(runs, results.Run{Setup: setup, Load: "10x", Pattern: name, Repeat: n, Elapsed: 1, Offered: 2400,
 				Outcomes: []results.Outcome{{Kind: "ok", Count: ok}}, Extra: map[string]float64{"critical_offered": 480, "critical_ok": 228, "capacity": 240}})

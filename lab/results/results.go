@@ -81,7 +81,8 @@ type Claim struct {
 	Published string   `json:"published,omitempty"` // the figures, in the source's words or units
 	Source    string   `json:"source,omitempty"`    // its publisher
 	Note      string   `json:"note,omitempty"`      // about the published method
-	Why       string   `json:"why"`                 // one plain sentence
+	Why       string   `json:"why"`                 // in plain sentences
+	MoreRuns  int      `json:"more_runs,omitempty"` // with inconclusive: repeats that would settle a claim whose parts are all decided
 	Answers   []Answer `json:"answers"`
 }
 
@@ -102,6 +103,7 @@ type Answer struct {
 	Repeats   int        `json:"repeats"`             // behind the interval
 	Floor     float64    `json:"floor,omitempty"`     // how near to the rule's edge nothing is decided, in Unit; of a ratio, the distance from 1
 	Follow    float64    `json:"follow,omitempty"`    // lag-1 correlation of the repeats
+	Chance    float64    `json:"chance,omitempty"`    // probability that a figure at the rule's edge gets this verdict, if the verdict is decisive
 	AtEdge    bool       `json:"at_edge,omitempty"`   // nearer than that
 	Missing   bool       `json:"missing,omitempty"`   // a figure is missing, so that nothing was measured
 	MoreRuns  int        `json:"more_runs,omitempty"` // with inconclusive: repeats that would settle it, 0 when more would not help
