@@ -81,6 +81,7 @@ type sessionState struct {
 	order    int
 	took     map[ledger.Key]time.Duration // the last measurement of a cell, with those in its group
 	again    time.Duration                // spent on measurements that were made again
+	vain     int                          // measurements in a row that were made again and disturbed again
 }
 
 // draft is a session that has not begun: nothing is on disk yet.

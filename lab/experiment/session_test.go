@@ -248,6 +248,21 @@ func TestADisturbedMeasurementIsMadeAgainAndSaysSoIfThatDoesNotHelp(t *testing.T
 	}
 }
 
+// A machine on which something else computes all the time once made a session take three times as
+// long, and left every repeat as disturbed as before.
+func TestOnAMachineThatIsNeverQuietNothingIsMeasuredAgainForLong(t *testing.T) {
+	var d runLog
+	s := session(t, 1, 20)
+	s.Again = 2
+	s.Watch = func() func() float64 { return func() float64 { return 0.5 } }
+	one := d.cell("a")
+	one.Expect = time.Hour
+	_, runs, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{one}})
+	if err != nil || len(runs) != 20 || len(d.lines) != 20+3 {
+		t.Errorf("%d runs, %d measurements, %v", len(runs), len(d.lines), err)
+	}
+}
+
 // It once made the session partial.
 func TestAFailureThatIsMeasuredAgainIsNone(t *testing.T) {
 	disturbed, calls := .5, 0

@@ -97,6 +97,10 @@ func (r *sessionState) expected(b batch) time.Duration {
 	return b.expect(r.took)
 }
 
+// mostVain is the number of measurements in a row, made again and disturbed again, after which none is
+// made again: the machine is not going to be quiet.
+const mostVain = 3
+
 // measure measures a batch, and does so again if other processes disturbed it. Every run is kept.
 func (r *sessionState) measure(ctx context.Context, label string, b batch, trial Trial) (note string, err error) {
 	for try := 0; ; try++ {
@@ -144,7 +148,12 @@ func (r *sessionState) watch() func() float64 {
 func (r *sessionState) keep(b batch, groups [][]results.Run, disturbed float64, took time.Duration, try int) (again bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	again = disturbed > 0 && try < r.Again && r.again+took <= r.plan.Expect(r.Repeats)/2
+	if disturbed == 0 {
+		r.vain = 0
+	} else if try > 0 {
+		r.vain++
+	}
+	again = disturbed > 0 && try < r.Again && r.vain < mostVain && r.again+took <= r.plan.Expect(r.Repeats)/2
 	for i, g := range b {
 		if j := slices.IndexFunc(groups[i], failed); j >= 0 && !again {
 			r.failures = append(r.failures, g.label()+": "+results.Gist(groups[i][j].Failed))
