@@ -151,12 +151,12 @@ var Rules = []Rule{
 		Says: "One after the other where each takes less than a millisecond; at once where they are slow, which halves the time.",
 		Rests: []Basis{
 			{"F1", "At 50 ms each, asking at once did not halve the time."},
-			{"F4", "Asking at once pays far below a millisecond where a processor is free. With none free it does not. Measure, or let fanout choose by itself."},
+			{"F4", "The saving is another share of the request: see the figure. Measure, or let fanout choose by itself."},
 		},
 	},
 	{
 		Question: "What does asking at once cost?", Source: composite,
 		Says:  "Four more allocations and some 270 bytes a call.",
-		Rests: []Basis{{"F3", "It costs another number of allocations: see the figure."}},
+		Rests: []Basis{{"F3", "It costs another number of allocations, or of bytes: see the figures."}},
 	},
 }

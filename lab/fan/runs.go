@@ -69,14 +69,11 @@ func (l Lookups) breakEven(runs []results.Run, corrected int) results.Run {
 // many µs.
 type point struct{ at, ratio float64 }
 
-const (
-	won  = .98 // the ratio below which a difference is a gain and not noise
-	pays = 500 // µs: from where it pays, by the claim
-)
+// won is the ratio below which a difference is a gain and not noise.
+const won = .98
 
 // breakEven is where parallel/sequential falls below 1 for good, between two points on
-// logarithmic scales. If parallel wins nowhere, the last point stands for it, and if it
-// wins everywhere the first; unless that point lies on the wrong side of the claim.
+// logarithmic scales; not known if parallel wins everywhere or nowhere.
 func breakEven(curve []point) (at float64, known bool) {
 	last := -1 // where it is still no gain
 	for i, p := range curve {
@@ -84,13 +81,8 @@ func breakEven(curve []point) (at float64, known bool) {
 			last = i
 		}
 	}
-	switch {
-	case len(curve) < 2:
+	if last < 0 || last == len(curve)-1 {
 		return 0, false
-	case last < 0:
-		return curve[0].at, curve[0].at < pays
-	case last == len(curve)-1:
-		return curve[last].at, curve[last].at >= pays
 	}
 	a, b := curve[last], curve[last+1]
 	if a.ratio <= 1 {
