@@ -65,9 +65,9 @@ const (
 
 // The roles of the program lab/contestants/web.
 const (
-	RoleMeasure = "routes"        // takes a Job and returns what was Measured
-	RolePauses  = "routes-pauses" // takes a Job and returns the longest pause of every block by player, in microseconds
-	RoleLate    = "routes-late"   // takes a LateJob and returns what was Seen
+	RoleMeasure = "routes"           // takes a Job and returns what was Measured
+	RoleCollect = "routes-collector" // takes a Job and returns what was Collected by player
+	RoleLate    = "routes-late"      // takes a LateJob and returns what was Seen
 )
 
 // spec starts a role in one of the builds.
@@ -93,6 +93,15 @@ type Job struct {
 type Measured struct {
 	Build    string // the encoding/json of the program
 	Readings [][]turns.Reading
+}
+
+// CollectBlock is how many requests a turn of RoleCollect has.
+const CollectBlock = 10_000
+
+// Collected is what the collector did in a player's requests.
+type Collected struct {
+	Collections int
+	Pause       time.Duration // all stops of the world
 }
 
 // LateJob is a number of requests whose contexts are read late.

@@ -25,7 +25,7 @@ const help = `A published typed layer over gin takes the context that it gives t
 
 Every contestant serves two routes with the same fields, the same checks and the same answer: a patient of a ward is created from path, query and body (JSON, or a form), or one is looked up by id. There are five scenarios, as published: JSON, a form, JSON with a field of 500 characters, JSON on all processors at once, and GET.
 
-Half of the published time was its harness, which makes a request and a recorder for every iteration. Here both are reused, and their cost with a handler that does nothing is subtracted. The published harness runs too, so that its share is a figure. The contestants of a scenario take short turns in one process, in random order. What counts is the processor time, the collector's included; its pauses are compared over thousands of collections. fiber is no net/http handler, so it is compared separately.
+Half of the published time was its harness, which makes a request and a recorder for every iteration. Here both are reused, and their cost with a handler that does nothing is subtracted. The published harness runs too, so that its share is a figure. The contestants of a scenario take short turns in one process, in random order. What counts is the processor time, the collector's included; its collections and pauses are counted over 100,000 requests, with the collector left alone. fiber is no net/http handler, so it is compared separately.
 
 The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which takes a minute once. The goals of Spillway's own routes are judged in that build, with the default one beside. Last, a demonstration: goroutines that still have their request's context when the handler has returned.`
 
@@ -42,7 +42,7 @@ type Config struct {
 const (
 	Net         = "published shape, net of the harness"
 	AsPublished = "published shape, published harness"
-	Pauses      = "published shape, a collection after every few requests"
+	LeftAlone   = "published shape, the collector left alone"
 	contestOf   = "contest, "
 	fiberOf     = "fiber on fasthttp, "
 	late        = "after the handler has returned"
@@ -70,7 +70,7 @@ func plan(c Config) (p experiment.Plan, err error) {
 	add(Net, StdJSON, shaped, Shape)
 	add(AsPublished, StdJSON, shaped, Shape)
 	if slices.Contains(c.Contestant, Fresh) && slices.Contains(c.Contestant, Pooled) {
-		p.Groups = append(p.Groups, c.pauses())
+		p.Groups = append(p.Groups, c.collector())
 	}
 	for _, build := range []string{StdJSON, JSONv2} {
 		if c.OneBuild && build == JSONv2 {
@@ -153,28 +153,24 @@ func addFigures(run *results.Run, k ledger.Key, readings, harness []turns.Readin
 	}
 }
 
-// PauseBlock is how many collections a block of RolePauses has: of a hundred pauses the
-// largest is the p99. The median of the blocks does not mind what disturbs a few of them.
-const PauseBlock = 100
-
-// pauses is JSON with a collection after every few requests.
-func (c Config) pauses() experiment.Group {
-	const block = PauseBlock * 600 * time.Microsecond
-	job := Job{Scenario: JSON, Players: []string{Fresh, Fresh, Pooled}, Rounds: 2 * c.Rounds}
+// collector is JSON with the collector left alone, until every player has sent 100,000
+// requests.
+func (c Config) collector() experiment.Group {
+	const requests, each = 100_000, 15 * time.Microsecond
+	job := Job{Scenario: JSON, Players: []string{Fresh, Fresh, Pooled}, Rounds: requests / CollectBlock}
 	var keys []ledger.Key
 	for i, name := range job.Players {
-		keys = append(keys, ledger.Key{Setup: Pauses, Load: JSON, Pattern: name, Twin: slices.Contains(job.Players[:i], name)})
+		keys = append(keys, ledger.Key{Setup: LeftAlone, Load: JSON, Pattern: name, Twin: slices.Contains(job.Players[:i], name)})
 	}
 	return experiment.Group{
-		Keys: keys, Label: Pauses, Expect: time.Duration(len(keys)*job.Rounds) * block,
+		Keys: keys, Label: LeftAlone, Expect: time.Duration(len(keys)) * requests * each,
 		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
 			job.Seed = t.Seed
-			var got [][]float64
-			exit, err := experiment.Together(ctx, spec(RolePauses, StdJSON, job, c.MemoryCap), &got)
+			var got []Collected
+			exit, err := experiment.Together(ctx, spec(RoleCollect, StdJSON, job, c.MemoryCap), &got)
 			runs := experiment.InTurns(keys, exit, nil, nil)
-			for i, largest := range got {
-				ledger.Keep(&runs[i], pause.Key, largest)
-				runs[i].Extra["pauses"] = float64(len(largest) * PauseBlock)
+			for i, g := range got {
+				runs[i].Extra = map[string]float64{collections.Key: float64(g.Collections), pause.Key: float64(g.Pause.Microseconds())}
 			}
 			return runs, err
 		},

@@ -20,7 +20,7 @@ import (
 )
 
 var roles = map[string]contestant.Role{
-	routes.RoleMeasure: contestant.Func(measure), routes.RolePauses: contestant.Func(pauses), routes.RoleLate: contestant.Func(lookLate),
+	routes.RoleMeasure: contestant.Func(measure), routes.RoleCollect: contestant.Func(collect), routes.RoleLate: contestant.Func(lookLate),
 }
 
 func main() { contestant.Program(roles) }
