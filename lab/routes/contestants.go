@@ -95,8 +95,8 @@ type Measured struct {
 	Readings [][]turns.Reading
 }
 
-// CollectBlock is how many requests a turn of RoleCollect has.
-const CollectBlock = 10_000
+// CollectedRequests is how many requests a player sends in RoleCollect.
+const CollectedRequests = 100_000
 
 // Collected is what the collector did in a player's requests.
 type Collected struct {
