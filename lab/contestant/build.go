@@ -36,6 +36,7 @@ type Spec struct {
 	Input     any      // encoded as JSON
 	MemoryCap uint64   // bytes of resident memory; 0: none
 	Env       []string // added to this process's environment
+	Under     []string // a command that runs the contestant, such as a debugger with its flags; empty: none
 
 	// Program is the name of a folder of lab/contestants, or the import path of a
 	// command; empty: this program. If this process plays the role itself, as in the

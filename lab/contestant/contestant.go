@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -150,7 +151,8 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{cmd: exec.CommandContext(ctx, exe, arg, spec.Role), started: time.Now(), ready: make(chan struct{}), done: make(chan struct{})}
+	command := append(slices.Clone(spec.Under), exe, arg, spec.Role)
+	p := &Process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), started: time.Now(), ready: make(chan struct{}), done: make(chan struct{})}
 	p.cmd.Cancel = func() error { p.kill("was interrupted"); return nil }
 	p.cmd.Env, p.cmd.Stderr, p.cmd.SysProcAttr = append(os.Environ(), spec.Env...), &p.stderr, ownGroup()
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

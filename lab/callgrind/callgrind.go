@@ -1,0 +1,94 @@
+// Package callgrind counts the instructions of measured code. What else the machine does
+// does not change them, so that they tell differences of tens of nanoseconds, which times
+// do not. Valgrind has to be installed.
+//
+// The counting program is simulated on one processor, with the collector off: neither
+// contention nor collections are in a count, nor what the kernel does.
+package callgrind
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/usage"
+)
+
+// Missing says what to do where nothing was counted.
+const Missing = "No instructions were counted: install Valgrind, https://valgrind.org, and run this again."
+
+// Installed reports whether instructions can be counted here. A program with the race
+// detector does not run under Valgrind.
+func Installed() bool {
+	_, err := exec.LookPath("valgrind")
+	return err == nil && !usage.Race
+}
+
+// Play does the blocks in turns, so many rounds. A role that is counted calls it once.
+func Play(rounds int, blocks []func()) {
+	for range rounds {
+		for _, block := range blocks {
+			mark()
+			block()
+		}
+	}
+	mark()
+}
+
+// mark is where callgrind writes down what it has counted since the last mark.
+//
+//go:noinline
+func mark() { marks++ }
+
+var marks int
+
+// Count runs a role that plays so many blocks, and returns the instructions of each in
+// every round.
+func Count(ctx context.Context, spec contestant.Spec, blocks, rounds int) ([][]float64, error) {
+	dir, err := os.MkdirTemp("", "spillway-callgrind-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "out")
+	spec.Under = []string{"valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=" + file, "--dump-before=*callgrind.mark"}
+	// Callgrind ends at the signals by which the runtime preempts.
+	spec.Env = append(spec.Env, "GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1")
+	exit, err := contestant.Run(ctx, spec, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case exit.Killed != "":
+		return nil, fmt.Errorf("the counting process was %s", exit.Killed)
+	}
+	out := make([][]float64, blocks)
+	for i := range blocks * rounds {
+		n, err := total(fmt.Sprintf("%s.%d", file, i+2)) // the first is what came before
+		if err != nil {
+			return nil, err
+		}
+		out[i%blocks] = append(out[i%blocks], n)
+	}
+	return out, nil
+}
+
+// total is the sum of the instructions in a file of callgrind's.
+func total(file string) (float64, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, fmt.Errorf("callgrind has not counted a block, for which the program needs the names of its functions (leave -s out of GOFLAGS): %w", err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if n, ok := strings.CutPrefix(lines.Text(), "totals: "); ok {
+			return strconv.ParseFloat(n, 64)
+		}
+	}
+	return 0, fmt.Errorf("callgrind has written no total into %s", filepath.Base(file))
+}

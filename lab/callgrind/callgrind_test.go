@@ -1,0 +1,54 @@
+package callgrind
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/internal/soak"
+	"github.com/spillway-go/spillway/lab/contestant"
+)
+
+func TestBlocksArePlayedInTurns(t *testing.T) {
+	var got []string
+	Play(2, []func(){func() { got = append(got, "a") }, func() { got = append(got, "b") }})
+	if !slices.Equal(got, []string{"a", "b", "a", "b"}) {
+		t.Error(got)
+	}
+}
+
+func TestTwiceTheWorkIsTwiceTheInstructions(t *testing.T) {
+	soak.WithoutRace(t)
+	if !Installed() {
+		t.Skip("it takes Valgrind")
+	}
+	spec := contestant.Spec{Program: "github.com/spillway-go/spillway/lab/callgrind/testdata/burn", Role: "burn", Input: []int{100_000, 200_000, 300_000}}
+	got, err := Count(t.Context(), spec, 3, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		one, two, three := got[0][round], got[1][round], got[2][round]
+		if one < 100_000 || two < 1.99*one || two > 2.01*one || three < 2.99*one || three > 3.01*one {
+			t.Errorf("round %d: %.0f, %.0f, %.0f", round+1, one, two, three)
+		}
+	}
+	if _, err := Count(t.Context(), spec, 4, 2); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "has not counted a block") {
+		t.Errorf("more blocks than there are: %v", err)
+	}
+}
+
+func TestTheTotalOfABlockIsRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out.2")
+	for text, want := range map[string]float64{"version: 1\nfn=(1) main\n12 30\n\ntotals: 4711\n": 4711, "version: 1\n": 0} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := total(file); got != want || (err != nil) != (want == 0) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}
