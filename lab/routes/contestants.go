@@ -24,6 +24,7 @@ const (
 	Fresh       = "fresh context"
 	Pooled      = "pooled context"
 	PooledShort = "pooled without the Sprintf" // as the two published builds differ
+	Explicit    = "pooled without defer"       // the context is given back by the last statement
 
 	Nothing     = "nothing" // what the harness costs
 	NothingFast = "nothing on fasthttp"
@@ -34,6 +35,7 @@ const (
 // so that its request and its harness differ.
 var (
 	Shape      = []string{Fresh, Fresh, Pooled, PooledShort, Nothing}
+	Counted    = []string{Fresh, Fresh, Pooled, Pooled, Explicit, Nothing} // by their instructions
 	Contest    = []string{Spillway, Spillway, SpillwayTimed, Mux, MuxValidator, Chi, Gin, GinTyped, GinTyped, Echo, Huma, Fuego, Nothing}
 	OnFasthttp = []string{Fiber, NothingFast}
 )
@@ -46,6 +48,7 @@ const (
 	Parallel = "JSON POST, parallel"
 	Get      = "GET"
 	Untagged = "form POST without form tags" // to which the published form row sends its form
+	Short    = "JSON POST, 50 characters"    // beside the published 500
 )
 
 // Scenarios are those that every contestant is measured in.
@@ -67,6 +70,7 @@ const (
 const (
 	RoleMeasure = "routes"           // takes a Job and returns what was Measured
 	RoleCollect = "routes-collector" // takes a Job and returns what was Collected by player
+	RoleCount   = "routes-count"     // takes a CountJob and plays it for callgrind
 	RoleLate    = "routes-late"      // takes a LateJob and returns what was Seen
 )
 
@@ -102,6 +106,12 @@ const CollectedRequests = 100_000
 type Collected struct {
 	Collections int
 	Pause       time.Duration // all stops of the world
+}
+
+// CountJob is so many requests of every player in every scenario, in each round.
+type CountJob struct {
+	Scenarios, Players []string
+	Rounds, Requests   int
 }
 
 // LateJob is a number of requests whose contexts are read late.

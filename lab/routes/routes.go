@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/callgrind"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -25,7 +26,7 @@ const help = `A published typed layer over gin takes the context that it gives t
 
 Every contestant serves two routes with the same fields, the same checks and the same answer: a patient of a ward is created from path, query and body (JSON, or a form), or one is looked up by id. There are five scenarios, as published: JSON, a form, JSON with a field of 500 characters, JSON on all processors at once, and GET.
 
-Half of the published time was its harness, which makes a request and a recorder for every iteration. Here both are reused, and their cost with a handler that does nothing is subtracted. The published harness runs too, so that its share is a figure. The contestants of a scenario take short turns in one process, in random order. What counts is the processor time, the collector's included; its collections and pauses are counted over 100,000 requests, with the collector left alone. fiber is no net/http handler, so it is compared separately.
+Half of the published time was its harness, which makes a request and a recorder for every iteration. Here both are reused, and their cost with a handler that does nothing is subtracted. The published harness runs too, so that its share is a figure. The contestants of a scenario take short turns in one process, in random order. What counts is the processor time, the collector's included; its collections and pauses are counted over 100,000 requests, with the collector left alone. Where Valgrind is installed, instructions are counted too, and decide what pooling is worth: differences of tens of nanoseconds drown in the times. fiber is no net/http handler, so it is compared separately.
 
 The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which takes a minute once. The goals of Spillway's own routes are judged in that build, with the default one beside. Last, a demonstration: goroutines that still have their request's context when the handler has returned.`
 
@@ -45,6 +46,7 @@ const (
 	LeftAlone   = "published shape, the collector left alone"
 	contestOf   = "contest, "
 	fiberOf     = "fiber on fasthttp, "
+	ByCount     = "published shape, instructions"
 	late        = "after the handler has returned"
 )
 
@@ -55,7 +57,7 @@ const (
 )
 
 func plan(c Config) (p experiment.Plan, err error) {
-	if c.Contestant, err = experiment.Chosen(c.Contestant, slices.Compact(slices.Concat(Contest, Shape, OnFasthttp))); err != nil {
+	if c.Contestant, err = experiment.Chosen(c.Contestant, slices.Compact(slices.Concat(Contest, Shape, []string{Explicit}, OnFasthttp))); err != nil {
 		return p, err
 	}
 	p.Demos = demos()
@@ -71,6 +73,9 @@ func plan(c Config) (p experiment.Plan, err error) {
 	add(AsPublished, StdJSON, shaped, Shape)
 	if slices.Contains(c.Contestant, Fresh) && slices.Contains(c.Contestant, Pooled) {
 		p.Groups = append(p.Groups, c.collector())
+	}
+	if g := c.counts(append([]string{Short}, shaped...)); callgrind.Installed() && len(g.Keys) > len(shaped) {
+		p.Groups = append(p.Groups, g)
 	}
 	for _, build := range []string{StdJSON, JSONv2} {
 		if c.OneBuild && build == JSONv2 {
@@ -173,6 +178,45 @@ func (c Config) collector() experiment.Group {
 				runs[i].Extra = map[string]float64{collections.Key: float64(g.Collections), pause.Key: float64(g.Pause.Microseconds())}
 			}
 			return runs, err
+		},
+	}
+}
+
+// counts is the instructions of a request in these scenarios, in one process: other load
+// does not change them.
+func (c Config) counts(scenarios []string) experiment.Group {
+	job := CountJob{Rounds: 3, Requests: 200, Scenarios: slices.DeleteFunc(scenarios, func(s string) bool { return s == Parallel })}
+	for i, name := range Counted {
+		if i == len(Counted)-1 || slices.Contains(c.Contestant, name) {
+			job.Players = append(job.Players, name)
+		}
+	}
+	var keys []ledger.Key
+	for _, scenario := range job.Scenarios {
+		for i, name := range job.Players {
+			keys = append(keys, ledger.Key{Setup: ByCount, Load: scenario, Pattern: name, Twin: slices.Contains(job.Players[:i], name)})
+		}
+	}
+	return experiment.Group{
+		Keys: keys, Label: ByCount, Uses: .5, Expect: time.Duration(len(keys)) * 300 * time.Millisecond,
+		Run: func(ctx context.Context, _ experiment.Trial) ([]results.Run, error) {
+			counted, err := callgrind.Count(ctx, spec(RoleCount, StdJSON, job, 0), len(keys), job.Rounds)
+			if err != nil {
+				return nil, err
+			}
+			runs := experiment.InTurns(keys, contestant.Exit{}, nil, nil)
+			for i, k := range keys {
+				harness := counted[i/len(job.Players)*len(job.Players)+len(job.Players)-1]
+				all := slices.Clone(counted[i])
+				for round := range all {
+					if k.Pattern != Nothing {
+						all[round] -= harness[round]
+					}
+					all[round] /= float64(job.Requests)
+				}
+				ledger.Keep(&runs[i], instructions.Key, all)
+			}
+			return runs, nil
 		},
 	}
 }

@@ -2,6 +2,7 @@ package routes
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func answers(id string, runs []results.Run) map[string]results.Answer {
 
 func TestContentionNeedsProcessors(t *testing.T) {
 	c := experiment.Sized[Config]("")
-	few, many := answers("R4", runs(t, c, 2))[shapes[0].words], answers("R4", runs(t, c, 16))[shapes[0].words]
+	few, many := answers("R4", runs(t, c, 2))[shapes[1].words], answers("R4", runs(t, c, 16))[shapes[1].words]
 	if few.Verdict != results.NeedsHardware || !strings.Contains(few.Why, "GOMAXPROCS is 2") || many.Verdict != results.Inconclusive {
 		t.Errorf("%s: %s, and with many processors %s", few.Verdict, few.Why, many.Verdict)
 	}
@@ -74,6 +75,16 @@ func TestWithoutTheBuildThatCountsItSaysHowToGetIt(t *testing.T) {
 	c.OneBuild = true
 	if got := answers("route-1", runs(t, c, 2))[JSONv2]; got.Verdict != results.Inconclusive || !strings.Contains(got.Why, "--one-build") {
 		t.Errorf("%s: %s", got.Verdict, got.Why)
+	}
+}
+
+func TestWithoutValgrindItSaysWhatToInstall(t *testing.T) {
+	timed := slices.DeleteFunc(runs(t, experiment.Sized[Config](""), 2), func(r results.Run) bool { return r.Setup == ByCount })
+	for _, c := range Experiment.Judge(timed, results.Results{}) {
+		rests := slices.Contains([]string{"R1", "R2", "R3", "R5", "R6", "R8", "R9"}, c.ID)
+		if open := strings.Contains(c.Why, "install Valgrind"); open != rests || open && c.Verdict != results.Inconclusive {
+			t.Errorf("%s is %s: %s", c.ID, c.Verdict, c.Why)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ var published = []string{
 	"G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9",
 	"B1", "B2", "B3", "B4", "B5", "B6",
 	"F1", "F2", "F3", "F4",
-	"R1", "R2", "R3", "R4", "R5", "R6", "R7",
+	"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9",
 }
 
 // leans matches the second half of a sentence.

@@ -16,11 +16,10 @@ import (
 func collect(ctx context.Context, j routes.Job) ([]routes.Collected, error) {
 	players := make([]turns.Player, len(j.Players))
 	for i, name := range j.Players {
-		h, err := starts[name]()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		var err error
+		if players[i], err = player(name, j, 1); err != nil {
+			return nil, err
 		}
-		players[i] = player(name, h, j, 1)
 		players[i].Block(warm)
 	}
 	out := make([]routes.Collected, len(players))

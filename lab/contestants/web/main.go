@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/spillway-go/spillway/lab/callgrind"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/contestants/web/specimen"
 	"github.com/spillway-go/spillway/lab/routes"
@@ -20,7 +21,8 @@ import (
 )
 
 var roles = map[string]contestant.Role{
-	routes.RoleMeasure: contestant.Func(measure), routes.RoleCollect: contestant.Func(collect), routes.RoleLate: contestant.Func(lookLate),
+	routes.RoleMeasure: contestant.Func(measure), routes.RoleCollect: contestant.Func(collect), routes.RoleCount: contestant.Func(count),
+	routes.RoleLate: contestant.Func(lookLate),
 }
 
 func main() { contestant.Program(roles) }
@@ -47,6 +49,7 @@ var starts = map[string]func() (handlers, error){
 	routes.Fiber:         startFiber,
 	routes.Fresh:         startSpecimen(specimen.Build{}),
 	routes.Pooled:        startSpecimen(specimen.Build{Pooled: true}),
+	routes.Explicit:      startSpecimen(specimen.Build{Pooled: true, Explicit: true}),
 	routes.PooledShort:   startSpecimen(specimen.Build{Pooled: true, Short: true}),
 
 	// So that only the harness is measured:
@@ -66,27 +69,52 @@ func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
 		lanes = runtime.GOMAXPROCS(0)
 	}
 	players := make([]turns.Player, len(j.Players))
-	for i, name := range j.Players {
-		start, ok := starts[name]
-		if !ok {
-			return out, fmt.Errorf("there is no contestant %q", name)
-		}
-		h, err := start()
-		if err != nil {
-			return out, fmt.Errorf("%s: %w", name, err)
-		}
-		players[i] = player(name, h, j, lanes)
-	}
 	var err error
+	for i, name := range j.Players {
+		if players[i], err = player(name, j, lanes); err != nil {
+			return out, err
+		}
+	}
 	out.Readings, err = turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed, Least: lanes, Clock: usage.CPU}, players)
 	return out, err
+}
+
+// count plays for callgrind.
+func count(_ context.Context, j routes.CountJob) (any, error) {
+	var players []turns.Player
+	var blocks []func()
+	for _, scenario := range j.Scenarios {
+		for _, name := range j.Players {
+			p, err := player(name, routes.Job{Scenario: scenario}, 1)
+			if err != nil {
+				return nil, err
+			}
+			p.Block(warm)
+			players, blocks = append(players, p), append(blocks, func() { p.Block(j.Requests) })
+		}
+	}
+	callgrind.Play(j.Rounds, blocks)
+	for _, p := range players {
+		if err := p.Done(); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	return nil, nil
 }
 
 // warm is how many requests fill a contestant's pools again before each turn: the
 // collections before the turns of the others have emptied them.
 const warm = 8
 
-func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
+func player(name string, j routes.Job, lanes int) (turns.Player, error) {
+	start, ok := starts[name]
+	if !ok {
+		return turns.Player{}, fmt.Errorf("there is no contestant %q", name)
+	}
+	h, err := start()
+	if err != nil {
+		return turns.Player{}, fmt.Errorf("%s: %w", name, err)
+	}
 	senders, wrong := make([]harness, lanes), make([]error, lanes)
 	for i := range senders {
 		senders[i] = newHarness(h, requests[j.Scenario], j.Published)
@@ -115,7 +143,7 @@ func player(name string, h handlers, j routes.Job, lanes int) turns.Player {
 		Ready: func(int) error { send(warm * lanes); return nil },
 		Block: send,
 		Done:  func() error { return cmp.Or(wrong...) },
-	}
+	}, nil
 }
 
 // share is the i-th of so many parts of n.

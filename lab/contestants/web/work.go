@@ -75,11 +75,17 @@ const (
 	target   = "/wards/7/patients?notify=true"
 )
 
+// noted is the body with one more field, of so many characters.
+func noted(length int) string {
+	return strings.TrimSuffix(jsonBody, "}") + `,"note":"` + strings.Repeat("x", length) + `"}`
+}
+
 // Requests of the scenarios.
 var requests = map[string]request{
 	routes.JSON:     {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated},
 	routes.Form:     {http.MethodPost, target, formType, formBody, http.StatusCreated},
-	routes.Large:    {http.MethodPost, target, jsonType, strings.TrimSuffix(jsonBody, "}") + `,"note":"` + strings.Repeat("x", 500) + `"}`, http.StatusCreated},
+	routes.Short:    {http.MethodPost, target, jsonType, noted(50), http.StatusCreated},
+	routes.Large:    {http.MethodPost, target, jsonType, noted(500), http.StatusCreated},
 	routes.Parallel: {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated},
 	routes.Get:      {http.MethodGet, "/patients/" + newID, "", "", http.StatusOK},
 	routes.Untagged: {http.MethodPost, "/untagged" + target, formType, formBody, http.StatusBadRequest},

@@ -26,6 +26,8 @@ import (
 type Build struct {
 	Pooled bool // the context comes from a sync.Pool
 	Short  bool // Server-Timing is put together without Sprintf
+
+	Explicit bool // the pooled context is given back without defer, so that a panic loses it
 }
 
 // Layer serves typed routes with gin.
@@ -55,7 +57,9 @@ func Add[Req, Res any](l *Layer, method, path string, status int, handle func(*C
 		var c *Context
 		if l.build.Pooled {
 			c = l.pool.Get().(*Context)
-			defer l.giveBack(c)
+			if !l.build.Explicit {
+				defer l.giveBack(c)
+			}
 		} else {
 			c = new(Context)
 		}
@@ -74,6 +78,9 @@ func Add[Req, Res any](l *Layer, method, path string, status int, handle func(*C
 			g.AbortWithStatusJSON(http.StatusUnsupportedMediaType, gin.H{"error": err.Error()})
 		default:
 			g.AbortWithStatusJSON(http.StatusBadRequest, gin.H{"error": err.Error()})
+		}
+		if l.build.Explicit {
+			l.giveBack(c)
 		}
 	})
 }
