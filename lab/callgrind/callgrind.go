@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -30,9 +31,14 @@ func Installed() bool {
 	return err == nil && !usage.Race
 }
 
-// Play does the blocks in turns, so many rounds. A role that is counted calls it once.
+// Play does the blocks in turns, so many rounds after one that warms them. A role that is
+// counted calls it once.
 func Play(rounds int, blocks []func()) {
-	for range rounds {
+	// What the blocks allocate fits into this, so that the heap grows in none of them.
+	room = make([]byte, 512<<20)
+	room = nil
+	runtime.GC()
+	for range rounds + 1 {
 		for _, block := range blocks {
 			mark()
 			block()
@@ -46,7 +52,10 @@ func Play(rounds int, blocks []func()) {
 //go:noinline
 func mark() { marks++ }
 
-var marks int
+var (
+	marks int
+	room  []byte
+)
 
 // Count runs a role that plays so many blocks, and returns the instructions of each in
 // every round.
@@ -68,8 +77,9 @@ func Count(ctx context.Context, spec contestant.Spec, blocks, rounds int) ([][]f
 		return nil, fmt.Errorf("the counting process was %s", exit.Killed)
 	}
 	out := make([][]float64, blocks)
+	before := 2 + blocks // files: what came before Play, and the round that warms
 	for i := range blocks * rounds {
-		n, err := total(fmt.Sprintf("%s.%d", file, i+2)) // the first is what came before
+		n, err := total(fmt.Sprintf("%s.%d", file, i+before))
 		if err != nil {
 			return nil, err
 		}

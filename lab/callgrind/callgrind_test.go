@@ -15,7 +15,7 @@ import (
 func TestBlocksArePlayedInTurns(t *testing.T) {
 	var got []string
 	Play(2, []func(){func() { got = append(got, "a") }, func() { got = append(got, "b") }})
-	if !slices.Equal(got, []string{"a", "b", "a", "b"}) {
+	if !slices.Equal(got, []string{"a", "b", "a", "b", "a", "b"}) {
 		t.Error(got)
 	}
 }

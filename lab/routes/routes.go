@@ -74,7 +74,7 @@ func plan(c Config) (p experiment.Plan, err error) {
 	if slices.Contains(c.Contestant, Fresh) && slices.Contains(c.Contestant, Pooled) {
 		p.Groups = append(p.Groups, c.collector())
 	}
-	if g := c.counts(append([]string{Short}, shaped...)); callgrind.Installed() && len(g.Keys) > len(shaped) {
+	if g := c.counts(); callgrind.Installed() && len(g.Keys) > len(Scenarios) {
 		p.Groups = append(p.Groups, g)
 	}
 	for _, build := range []string{StdJSON, JSONv2} {
@@ -182,10 +182,10 @@ func (c Config) collector() experiment.Group {
 	}
 }
 
-// counts is the instructions of a request in these scenarios, in one process: other load
-// does not change them.
-func (c Config) counts(scenarios []string) experiment.Group {
-	job := CountJob{Rounds: 3, Requests: 200, Scenarios: slices.DeleteFunc(scenarios, func(s string) bool { return s == Parallel })}
+// counts is the instructions of a request, in one process: other load does not change
+// them.
+func (c Config) counts() experiment.Group {
+	job := CountJob{Rounds: 3, Requests: 100, Scenarios: []string{JSON, Form, Short, Large, Get}}
 	for i, name := range Counted {
 		if i == len(Counted)-1 || slices.Contains(c.Contestant, name) {
 			job.Players = append(job.Players, name)
