@@ -11,6 +11,7 @@ import (
 // Set-ups.
 const (
 	auto     = "auto-scaled"               // as package testing does
+	collects = "auto-scaled, collector on" // G8
 	clock    = "one batch, wall clock"     // as the first publication did
 	cpuBound = "CPU-bound tasks, bounded"  // G6
 	asH      = "reuse in the set-up of H"  // G9
@@ -23,7 +24,7 @@ const (
 
 func (s Shape) key(setup string) ledger.Key {
 	load := bufferLabel(s.Buffer)
-	if s.Kind == Serial || s.Kind == SpawnWG {
+	if s.Kind == Serial || s.Kind == SpawnWG || s.Kind == SpawnWGEach {
 		load = noBuffer
 	}
 	return ledger.Key{Setup: setup, Load: load, Pattern: s.label()}
@@ -45,11 +46,16 @@ func (s Shape) takes(setup string, buffer int) ledger.Term {
 }
 
 // Shapes of several claims, whose buffers are those that were run.
-var spawnWGs, spawnChans = Shape{Kind: SpawnWG}, Shape{Kind: SpawnChan}
+var spawnWGs, spawnEach, spawnChans = Shape{Kind: SpawnWG}, Shape{Kind: SpawnWGEach}, Shape{Kind: SpawnChan}
 
 func pool(workers int) Shape { return Shape{Kind: SharedChan, Workers: workers} }
 
-var nanos, allocs, cpu = ledger.Extra("ns", "time for a unit"), ledger.Extra("allocs", "allocations of a unit"), ledger.Extra("cpu_ns", "processor time")
+var (
+	nanos  = ledger.Extra("ns", "time for a unit")
+	allocs = ledger.Extra("allocs", "allocations of a unit")
+	bytes  = ledger.Extra("bytes", "bytes of a unit")
+	cpu    = ledger.Extra("cpu_ns", "processor time")
+)
 
 var family = ledger.Family{
 	ID: "G", Title: "Handing work to a goroutine costs more than the work",
@@ -59,8 +65,11 @@ var family = ledger.Family{
 		{ID: "G1", Title: "everything above serial is synchronization", Published: "0.23 ns serial, 74 ns the fastest concurrent shape",
 			Parts: []ledger.Part{times("", "", "the fastest concurrent shape/serial time of a unit", judge.AtLeast(100), fastest, 322)}},
 		{ID: "G2", Title: "taking the channel out of spawn-per-request about halves its cost", Published: "280 ns, 160 B, 3 allocs → 131 ns, 56 B, 2 allocs",
-			Note:  "The channel version also waits for each result before it starts the next goroutine; the WaitGroup waits once, at the end, so that goroutines pile up: the longer the batch, the longer each takes.",
-			Parts: []ledger.Part{times("", "", "SpawnPerRequestWG/SpawnPerRequestChan", judge.Between(.4, .6), ratio(SpawnChan, spawnWGs, spawnChans), .468)}},
+			Note: "The channel version waits for each result before it starts the next goroutine. Whether the WaitGroup does is not stated: with one Wait at the end goroutines pile up, and the longer the batch, the longer each takes. Both are judged. The published bytes are judged of an unbuffered channel, which is what Go makes unless it is told a size; within 5 % counts as the same.",
+			Parts: []ledger.Part{
+				times("cost", "taking the channel out about halves the time of a call", "SpawnPerRequestWG/SpawnPerRequestChan", judge.Between(.4, .6), waits, .468),
+				{ID: "bytes", Title: "a call with a channel allocates 160 bytes, without one 56", Subject: "bytes of a call/those published", Unit: "x", Rule: judge.Between(.95, 1.05), Spread: .01, Published: []float64{1}, Cases: callBytes},
+			}},
 		{ID: "G3", Title: "a pool near GOMAXPROCS beats spawning and allocates nothing", Published: "96 ns, 0 B, 0 allocs at 10 workers, against 131 ns",
 			Note: "Ten workers were near GOMAXPROCS on the published machine of ten cores. Elsewhere GOMAXPROCS decides, and ten are shown beside it.",
 			Parts: []ledger.Part{
@@ -75,16 +84,20 @@ var family = ledger.Family{
 					ratio(SharedChan, pool(1000), spawnWGs), 1.86),
 				times("wins", "a pool of 1,000 workers beats spawning with a channel", "PoolSharedChan_1000/SpawnPerRequestChan", judge.Below(1),
 					ratio(SharedChan, pool(1000), spawnChans), .871),
+				times("hundred", "a pool of 100 workers loses to spawning without a channel too", "PoolSharedChan_100/SpawnPerRequestWG", judge.Above(1),
+					ratio(SharedChan, pool(100), spawnWGs), 1.47),
 			}},
 		{ID: "G5", Title: "one channel for each worker beats a shared channel", Published: "74 vs 193 ns at 100 workers",
 			Parts: []ledger.Part{times("", "", "PoolPerWorkerChan_100/PoolSharedChan_100", judge.Below(.9),
 				onSeveral(ratio(SharedChan, Shape{Kind: PerWorker, Workers: 100}, pool(100))), .383)}},
 		{ID: "G6", Title: "CPU-bound work: as many goroutines as GOMAXPROCS are best, however they are bounded", Published: "a rule, no figure",
-			Note:  "All bounds from GOMAXPROCS upwards keep the processors busy, so that the best of them is often a matter of luck. That is why a bound that does at least 95 % of what any other does counts as best.",
-			Parts: []ledger.Part{bestBound(boundPool), bestBound(boundSem), bestBound(boundDispatch)}},
+			Note: "All bounds from GOMAXPROCS upwards keep the processors busy, so that the best of them is often a matter of luck. That is why a bound that does at least 95 % of what any other does counts as best. The three ways are compared at GOMAXPROCS, and beside that at all other bounds.",
+			Parts: []ledger.Part{bestBound(boundPool), bestBound(boundSem), bestBound(boundDispatch),
+				tasks("many", "128 times as many goroutines are slower by more than 5 %", "time of a task at 128x GOMAXPROCS/at GOMAXPROCS", judge.Above(1.05), tooMany),
+				tasks("alike", "the three ways differ by less than 5 % at an equal bound", "time of a task by the first/by the second", judge.Between(.95, 1.05), alike)}},
 		{ID: "G8", Title: "timing fixed batches by the wall clock misleads",
 			Published: "a million units by the wall clock (M1 Max): spawning 444 ms, pools of 10, 100 and 1,000 167, 273 and 386 ms; with a channel each, of 100 and 1,000 workers, 228 and 310 ms",
-			Note:      "The published batches from a million to a billion agree within 5 % for a unit: their fixed size was not the fault. What is compared is the ratio of spawning to a pool, averaged over pools of 10, 100 and 1,000 workers and all buffers. The methods disagree if they give ratios that differ by more than 5 %.",
+			Note:      "The published batches from a million to a billion agree within 5 % for a unit: their fixed size was not the fault. What is compared is the ratio of spawning to a pool, averaged over pools of 10, 100 and 1,000 workers and all buffers, with the collector on in both. The methods disagree if they give ratios that differ by more than 5 %.",
 			Parts:     []ledger.Part{{Subject: "spawning/pool by the wall clock, over the same auto-scaled,", Unit: "x", Rule: judge.Outside(.95, 1.05), Spread: .01, Cases: methods}}},
 		{ID: "G9", Title: "once concurrency is bounded, pooling objects saves more than pooling goroutines", Published: "a rule, no figure",
 			Parts: []ledger.Part{{Subject: "processor time for a request that object reuse saves − that goroutine reuse saves", Unit: "ns", Rule: judge.Above(0), Cases: ledger.Each([]string{asH, asB}, saving)}}},
@@ -95,7 +108,7 @@ var family = ledger.Family{
 	},
 	Method: []ledger.Note{
 		{Title: "The buffer decides", Text: "The published benchmarks do not state the size of the channels' buffers. An unbuffered channel parks and wakes a goroutine for every unit, a buffer of 128 lets both sides run on; that moves a pool by several times, more than its number of workers does. So every claim about channels is judged for each buffer."},
-		{Title: "Two ways to measure", Text: "Auto-scaled: batches grow until one takes long enough, after a collection, the start of the workers left out, as package testing does. All shapes take turns in one process, in a new order each round; ratios are taken within a round, of which the median counts, and the verdict's interval is over repeats. By the wall clock: a batch of a million, cold, in a process of its own, the start of the workers in it; the median of several such processes counts, and of spawning, on which every ratio rests, twice as many. Most shapes run twice by either method: what they differ from themselves is the noise floor."},
+		{Title: "Two ways to measure", Text: "Auto-scaled: batches grow until one takes long enough, after a collection, the start of the workers left out, as package testing does. All shapes take turns in one process, in a new order each round; ratios are taken within a round, of which the median counts, and the verdict's interval is over repeats. No collection runs within a turn, except where the two ways are compared. By the wall clock: a batch of a million, cold, in a process of its own, the start of the workers and collections in it; the median of several such processes counts, and of spawning, on which every ratio rests, twice as many. Most shapes run twice by either method: what they differ from themselves is the noise floor."},
 		{Title: "How many goroutines for CPU-bound work", Text: "Tasks of pure computing, some 15 µs each, under bounds from one goroutine to 128 times GOMAXPROCS, by a pool on an unbuffered channel, by a semaphore with a goroutine for each task, and by a dispatcher that hands a task to a worker that is idle. The best bound from half to twice GOMAXPROCS is compared with the best other one."},
 		{Title: "Objects or goroutines", Text: "Processor time for a request, the collector's included, a hundred requests at once: a goroutine and an object for each (spawn), reused goroutines (pool), reused goroutines and objects (pool-reuse). All take turns in one process. In the set-up of H these are the patterns naive, workerpool and optimized over its simulated store at a hundredth of the latency; in that of B, jobs of 500 KB that wait 0.2 ms, a hundredth as well."},
 	},
@@ -172,38 +185,89 @@ func fastest(e *ledger.Evidence) []ledger.Case {
 	})(e)
 }
 
+// waits is the time without a channel over that with one, for each way to wait and every
+// buffer.
+func waits(e *ledger.Evidence) (out []ledger.Case) {
+	for i, without := range []Shape{spawnEach, spawnWGs} {
+		for _, c := range ratio(SpawnChan, without, spawnChans)(e) {
+			c.Setup = []string{"a Wait for each call, ", "one Wait at the end, "}[i] + c.Setup
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func callBytes(e *ledger.Evidence) []ledger.Case {
+	of := func(s Shape, published float64) ledger.Term {
+		return ledger.Of(s.key(auto), bytes).Times(1 / published)
+	}
+	out := []ledger.Case{{Setup: spawnEach.Kind, Value: of(spawnEach, 56)}, {Setup: "SpawnPerRequestWG, one Wait at the end", Value: of(spawnWGs, 56)}}
+	for _, c := range eachBuffer(SpawnChan, func(b int) ledger.Term { return of(Shape{Kind: SpawnChan, Buffer: b}, 160) })(e) {
+		c.Beside, c.Setup = c.Setup != bufferLabel(0), SpawnChan+", "+c.Setup
+		out = append(out, c)
+	}
+	return out
+}
+
 // bestBound compares the best bound within half and twice GOMAXPROCS with the best other
 // one.
 func bestBound(mechanism string) ledger.Part {
-	return ledger.Part{
-		ID: mechanism, Title: "as many goroutines as GOMAXPROCS are best, bounded by a " + mechanism, Subject: "tasks a second at the best bound within 0.5–2x GOMAXPROCS/at the best other bound",
-		Unit: "x", Rule: judge.AtLeast(.95), Spread: .01, // the tasks are long
-		Cases: onSeveral(func(e *ledger.Evidence) []ledger.Case {
+	return tasks(mechanism, "as many goroutines as GOMAXPROCS are best, bounded by a "+mechanism, "tasks a second at the best bound within 0.5–2x GOMAXPROCS/at the best other bound", judge.AtLeast(.95),
+		func(e *ledger.Evidence) []ledger.Case {
 			times := map[bool][]ledger.Term{} // of the bounds within that range, and of the others
 			for _, n := range bounds(procs(e)) {
 				within := 2*n >= procs(e) && n <= 2*procs(e)
-				times[within] = append(times[within], ledger.Of(boundKey(cpuBound, n, mechanism), nanos))
+				times[within] = append(times[within], task(n, mechanism))
 			}
 			return []ledger.Case{{Setup: cpuBound, Value: ledger.Least(times[false]...).Over(ledger.Least(times[true]...))}}
-		}),
+		})
+}
+
+// tasks is a part about the time of a task of G6, which is long.
+func tasks(id, title, subject string, rule judge.Rule, cases func(*ledger.Evidence) []ledger.Case) ledger.Part {
+	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: "x", Rule: rule, Spread: .01, Cases: onSeveral(cases)}
+}
+
+func task(bound int, mechanism string) ledger.Term {
+	return ledger.Of(boundKey(cpuBound, bound, mechanism), nanos)
+}
+
+func tooMany(e *ledger.Evidence) (out []ledger.Case) {
+	for _, m := range mechanisms {
+		out = append(out, ledger.Case{Setup: m, Value: task(128*procs(e), m).Over(task(procs(e), m))})
 	}
+	return out
+}
+
+// alike compares the mechanisms two by two, at each bound. That of GOMAXPROCS decides.
+func alike(e *ledger.Evidence) (out []ledger.Case) {
+	for _, n := range bounds(procs(e)) {
+		for i, first := range mechanisms {
+			for _, second := range mechanisms[i+1:] {
+				out = append(out, ledger.Case{Setup: fmt.Sprintf("%s/%s, bound %d", first, second, n), Beside: n != procs(e), Value: task(n, first).Over(task(n, second))})
+			}
+		}
+	}
+	return out
 }
 
 // methods compares the two by the ratio of spawning to a pool: in the mean, and beside it
-// for each pool.
+// without the collector, and for each pool.
 func methods(e *ledger.Evidence) []ledger.Case {
-	sum, beside := ledger.Const(0), []ledger.Case(nil)
+	sum, without, beside := ledger.Const(0), ledger.Const(0), []ledger.Case(nil)
 	for _, workers := range []int{10, 100, 1000} {
 		for _, c := range eachBuffer(SharedChan, func(b int) ledger.Term {
 			by := func(setup string) ledger.Term { return spawnChans.takes(setup, b).Over(pool(workers).takes(setup, b)) }
-			return by(clock).Over(by(auto))
+			without = without.Plus(by(clock).Over(by(auto)))
+			return by(clock).Over(by(collects))
 		})(e) {
 			sum, c.Beside, c.Setup = sum.Plus(c.Value), true, fmt.Sprintf("%d workers, %s", workers, c.Setup)
 			beside = append(beside, c)
 		}
 	}
-	mean := ledger.Case{Setup: "all pools and buffers", Value: sum.Times(1 / float64(max(1, len(beside))))}
-	return append([]ledger.Case{mean}, beside...)
+	share := 1 / float64(max(1, len(beside)))
+	return append([]ledger.Case{{Setup: "all pools and buffers", Value: sum.Times(share)},
+		{Setup: "all pools and buffers, auto-scaled without collections", Beside: true, Value: without.Times(share)}}, beside...)
 }
 
 // saving is what object reuse saves more than goroutine reuse.

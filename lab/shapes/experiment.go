@@ -52,10 +52,16 @@ type Config struct {
 func plan(c Config) (experiment.Plan, error) {
 	p := experiment.Plan{Programs: []contestant.Spec{c.spec(RoleReuseH, nil)}}
 	units, tasks := Job{Time: c.Time, Rounds: c.Rounds}, Job{Time: c.Time, Rounds: c.Rounds}
-	var unitKeys, taskKeys []ledger.Key
+	collected := Job{Time: 2 * c.Time, Rounds: (c.Rounds + 1) / 2, Collector: true} // a turn has few collections: one of twice the time is more even
+	var unitKeys, collectedKeys, taskKeys []ledger.Key
 	for _, s := range c.units() {
 		for _, k := range s.key(auto).AndTwin(s.Kind != PerWorker) {
 			unitKeys, units.Shapes = append(unitKeys, k), append(units.Shapes, s)
+		}
+		if s.Kind == SpawnChan || s.Kind == SharedChan && slices.Contains(c.Workers, s.Workers) {
+			for _, k := range s.key(collects).AndTwin(true) {
+				collectedKeys, collected.Shapes = append(collectedKeys, k), append(collected.Shapes, s)
+			}
 		}
 		const perUnit, start = 200 * time.Nanosecond, 30 * time.Millisecond
 		for _, k := range s.key(clock).AndTwin(s.Kind != PerWorker) { // each batch in a process of its own
@@ -86,6 +92,7 @@ func plan(c Config) (experiment.Plan, error) {
 	handed := experiment.Figures{"ns": turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes}
 	p.Groups = []experiment.Group{
 		c.inTurns("all shapes, in turns", unitKeys, roleTurns, units, handed, 1),
+		c.inTurns("spawning and shared channels with the collector on, in turns", collectedKeys, roleTurns, collected, handed, 1),
 		c.inTurns("CPU-bound tasks under all bounds, in turns", taskKeys, roleTurns, tasks, handed, 1),
 		c.inTurns("reuse in the set-up of H, in turns", reuse(asH), RoleReuseH, requests, reused, waiting),
 		c.inTurns("reuse in the set-up of B, in turns", reuse(asB), roleReuseB, jobs, reused, waiting),
@@ -95,7 +102,7 @@ func plan(c Config) (experiment.Plan, error) {
 
 // units are the shapes of the unit of work. Their pools are of GOMAXPROCS workers too.
 func (c Config) units() []Shape {
-	out := []Shape{{Kind: Serial}, {Kind: SpawnWG}}
+	out := []Shape{{Kind: Serial}, {Kind: SpawnWG}, {Kind: SpawnWGEach}}
 	for _, b := range sorted(c.Buffer...) {
 		if s := (Shape{SpawnChan, 0, min(b, 1)}); !slices.Contains(out, s) { // its channel carries one value
 			out = append(out, s)

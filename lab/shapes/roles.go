@@ -21,9 +21,10 @@ type Job struct {
 	Work     burst.Work
 	Patients int
 
-	Rounds int
-	Time   time.Duration // of a turn
-	Seed   uint64
+	Rounds    int
+	Time      time.Duration // of a turn
+	Collector bool          // runs in turns, too
+	Seed      uint64
 }
 
 // inTurns returns the readings of the shapes. The start of the workers is not in them.
@@ -39,7 +40,7 @@ func inTurns(ctx context.Context, j Job) ([][]turns.Reading, error) {
 			Done:  func() error { return lost },
 		}
 	}
-	return turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed}, players)
+	return turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed, Collector: j.Collector}, players)
 }
 
 type batchJob struct {

@@ -14,11 +14,12 @@ const (
 	Serial        = "Serial"
 	SpawnChan     = "SpawnPerRequestChan" // a goroutine and a channel for each
 	SpawnWG       = "SpawnPerRequestWG"   // a goroutine for each, a WaitGroup, an atomic addition
-	SharedChan    = "PoolSharedChan"      // workers on one channel
-	PerWorker     = "PoolPerWorkerChan"   // workers with a channel each, in turn
-	boundPool     = "pool"                // of CPU-bound tasks: workers on one channel
-	boundSem      = "semaphore"           // a goroutine for each, once there is room
-	boundDispatch = "dispatch"            // a dispatcher gives each task to an idle worker
+	SpawnWGEach   = "SpawnPerRequestWG, a Wait for each"
+	SharedChan    = "PoolSharedChan"    // workers on one channel
+	PerWorker     = "PoolPerWorkerChan" // workers with a channel each, in turn
+	boundPool     = "pool"              // of CPU-bound tasks: workers on one channel
+	boundSem      = "semaphore"         // a goroutine for each, once there is room
+	boundDispatch = "dispatch"          // a dispatcher gives each task to an idle worker
 )
 
 var mechanisms = []string{boundPool, boundSem, boundDispatch}
@@ -42,7 +43,8 @@ func (s Shape) Prepare() (Batch, error) {
 	prepare, known := map[string]func() Batch{
 		Serial:        func() Batch { return serial },
 		SpawnChan:     func() Batch { return func(n int) int64 { return spawnChan(n, s.Buffer) } },
-		SpawnWG:       func() Batch { return spawnWG },
+		SpawnWG:       func() Batch { return func(n int) int64 { return spawnWG(n, false) } },
+		SpawnWGEach:   func() Batch { return func(n int) int64 { return spawnWG(n, true) } },
 		SharedChan:    func() Batch { return sharedChan(s.Workers, s.Buffer) },
 		PerWorker:     func() Batch { return perWorker(s.Workers, s.Buffer) },
 		boundPool:     func() Batch { return pooled(s.Workers, compute) },
@@ -81,7 +83,8 @@ func spawnChan(n, buffer int) int64 {
 	return sum
 }
 
-func spawnWG(n int) int64 {
+// spawnWG waits for each call before the next, or once at the end.
+func spawnWG(n int, each bool) int64 {
 	var sum atomic.Int64
 	var all sync.WaitGroup
 	for i := range n {
@@ -90,6 +93,9 @@ func spawnWG(n int) int64 {
 			defer all.Done()
 			sum.Add(a + b)
 		}(int64(i), 1)
+		if each {
+			all.Wait()
+		}
 	}
 	all.Wait()
 	return sum.Load()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger/planted"
@@ -16,7 +17,7 @@ import (
 )
 
 func TestEveryShapeBringsEveryResultBack(t *testing.T) {
-	for _, kind := range append([]string{Serial, SpawnChan, SpawnWG, SharedChan, PerWorker}, mechanisms...) {
+	for _, kind := range append([]string{Serial, SpawnChan, SpawnWG, SpawnWGEach, SharedChan, PerWorker}, mechanisms...) {
 		for _, buffer := range []int{0, 1, 16} {
 			for _, n := range []int{0, 1, 7, 300} {
 				run, err := Shape{kind, 3, buffer}.Prepare()
@@ -39,7 +40,7 @@ func TestAllocationsAreThePublishedOnes(t *testing.T) {
 	if usage.Race {
 		t.Skip("the race detector adds allocations of its own")
 	}
-	want := map[string]float64{Serial: 0, SpawnChan: 3, SpawnWG: 2, SharedChan: 0, PerWorker: 0}
+	want := map[string]float64{Serial: 0, SpawnChan: 3, SpawnWG: 2, SpawnWGEach: 2, SharedChan: 0, PerWorker: 0}
 	for kind, want := range want {
 		const units = 10_000
 		var run Batch
@@ -71,6 +72,7 @@ func TestReuseTakesProcessorTime(t *testing.T) {
 }
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
+	soak.WithoutRace(t)
 	p, err := plan(experiment.Sized[Config](""))
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,8 @@ type Config struct {
 	Least  int                  // of n, for work that is divided; 0: 1
 	Seed   uint64               // of the order
 	Clock  func() time.Duration // such as usage.CPU, 0 where there is none; nil: the time that passes
+
+	Collector bool // runs within blocks as outside of the game, and blocks are charged for nothing
 }
 
 // Reading is what one block took.
@@ -65,8 +67,12 @@ func Play(ctx context.Context, c Config, players []Player) ([][]Reading, error) 
 		return nil, errors.New("this system does not tell the processor time of a process")
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
-	g := &game{Config: c, percent: debug.SetGCPercent(-1)}
+	g := &game{Config: c, percent: debug.SetGCPercent(-1), within: -1}
 	defer debug.SetGCPercent(g.percent)
+	if c.Collector {
+		g.within = g.percent
+		debug.SetGCPercent(g.within)
+	}
 	runtime.GC()
 	rng := rand.New(rand.NewPCG(c.Seed, 11))
 	sizes := make([]int, len(players))
@@ -85,6 +91,9 @@ func Play(ctx context.Context, c Config, players []Player) ([][]Reading, error) 
 			}
 		}
 	}
+	if c.Collector {
+		return out, nil
+	}
 	slices.Sort(g.prices)
 	for _, all := range out {
 		for i := range all {
@@ -98,6 +107,7 @@ func Play(ctx context.Context, c Config, players []Player) ([][]Reading, error) 
 type game struct {
 	Config
 	percent int       // of the collector, outside of the game
+	within  int       // likewise, within a block
 	prices  []float64 // of a byte, at every collection, in nanoseconds
 }
 
@@ -143,7 +153,7 @@ func (g *game) block(ctx context.Context, p Player, n int) (r Reading, err error
 	gcAfter, _, _ := usage.Spent()
 	debug.SetGCPercent(g.percent)
 	runtime.ReadMemStats(&last)
-	debug.SetGCPercent(-1)
+	debug.SetGCPercent(g.within)
 	r.Mallocs, r.Bytes = after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc
 	r.Pause = time.Duration(last.PauseTotalNs - after.PauseTotalNs)
 	// Between two collections this much is allocated, with the settings from outside.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -82,12 +83,31 @@ func TestBlocksGrowUntilTheyTakeTheirTime(t *testing.T) {
 
 var escaped []byte
 
-func TestAllocationsAreThoseOfTheBlockAndNoCollectionRunsInIt(t *testing.T) {
-	collections := func() uint32 {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.NumGC
+func collections() uint32 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.NumGC
+}
+
+func TestTheCollectorRunsInBlocksIfItIsAskedTo(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	for _, on := range []bool{true, false} {
+		within := uint32(0)
+		p := turns.Player{Name: "a", Block: func(n int) {
+			before := collections()
+			for range n {
+				escaped = make([]byte, 1<<20)
+			}
+			within += collections() - before
+		}}
+		got, err := turns.Play(t.Context(), turns.Config{Rounds: 2, Least: 100, Collector: on}, []turns.Player{p})
+		if err != nil || (within > 0) != on || (got[0][0].Collector == 0) != on {
+			t.Errorf("on: %v, %d collections within blocks, %+v, %v", on, within, got, err)
+		}
 	}
+}
+
+func TestAllocationsAreThoseOfTheBlockAndNoCollectionRunsInIt(t *testing.T) {
 	within := uint32(0)
 	p := turns.Player{Name: "a", Ready: func(int) error { escaped = make([]byte, 32<<20); return nil }, Block: func(n int) {
 		before := collections()
