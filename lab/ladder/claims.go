@@ -28,6 +28,14 @@ const (
 
 var high, low = ofLead(kept("rest_high_us", restHigh)), ofLead(kept("rest_low_us", restLow))
 
+var allocs, bytes = ledger.Extra("allocs", "allocations of a request"), ledger.Extra("bytes", "bytes of a request")
+
+// makes is a part about the objects that a server makes for a request.
+func makes(id, title, server string, rule judge.Rule, published float64) ledger.Part {
+	return ledger.Part{ID: id, Title: title, Subject: "allocations of a request in the server's process", Rule: rule, Published: []float64{published},
+		Cases: ledger.One(server, ledger.Of(named(server), allocs))}
+}
+
 // size is a term without its sign, which is that of its median over the repeats: by the
 // sign of each repeat, noise alone would count.
 func size(t ledger.Term) ledger.Term { return ledger.Best(t, t.Times(-1)) }
@@ -52,6 +60,16 @@ var family = ledger.Family{
 				{ID: "order", Title: "pooled request state saves most, then a byte API, then the header parser, then the worker pool", Subject: "the first share − the second", Unit: "%",
 					Rule: judge.Above(0), Spread: 1, Min: -1000, Max: 1000, Cases: ledger.Only(order()...)},
 			}},
+		{ID: "G10", Title: "net/http makes 20 and more objects a request, fasthttp none", Published: "20+ and none",
+			Note: "The whole process of the server counts, on connections that are kept alive.",
+			Parts: []ledger.Part{
+				makes("nethttp", "net/http makes 20 and more objects a request", NetHTTP, judge.AtLeast(20), 20),
+				makes("fasthttp", "fasthttp makes no object a request", FastHTTP, judge.AtMost(1), 0),
+			}},
+		{ID: "G11", Title: "an API of strings copies on every access", Published: "a rule, no figure",
+			Note: "net/http's handlers read strings. If each reading copied, a hundred more of one header would allocate a hundred times the header.",
+			Parts: []ledger.Part{{Subject: "bytes allocated for each reading of a header", Unit: "B", Rule: judge.AtLeast(1), Spread: .1,
+				Cases: ledger.One(NetHTTP, ledger.Of(readAgain, bytes).Minus(ledger.Of(named(NetHTTP), bytes)).Times(1./MoreReads))}}},
 		{ID: "ladder-1", Goal: true, Title: "the savings' shares explain at least 90 % of the lead, and either end of the ladder leaves at most 5 % of it", Parts: []ledger.Part{
 			{ID: "explained", Title: "the lead is the savings' shares", Subject: "the lead without what is no saving's share", Unit: "%", Rule: judge.AtLeast(90), Spread: 1,
 				Cases: ledger.Only(ledger.Case{Setup: "all orders", Value: ledger.Const(100).Minus(size(high)).Minus(size(low)),

@@ -24,7 +24,7 @@ var Experiment = experiment.Declare(family, help, plan, nil)
 
 const help = `fasthttp needs less processor time for a request than net/http. Which of its savings account for that? Every server answers the same request on the same number of connections. All of them take turns in one process, one at a time and in random order, and the client is another process; what counts is the processor time of the servers' process, user and system, divided by the requests.
 
-All servers: the raw floor (fixed bytes are read and written; nothing can cost less), net/http, net/http with connections handed to reused workers, fasthttp, fasthttp without its savings.
+All servers: the raw floor (fixed bytes are read and written; nothing can cost less), net/http, net/http with connections handed to reused workers, net/http whose handler reads a header a hundred times more, fasthttp, fasthttp without its savings.
 
 The ladder between them is a small HTTP/1.1 server made for this experiment, with six switches: pooled state (request and answer are reused), byte API (against *http.Request, http.Header and url.URL), own parser (against http.ReadRequest), connection workers (against a goroutine for each connection), no background read (against reading ahead to notice that the client left, a context to cancel, and every deadline that net/http sets), one write buffer (against two, with sorted fields and the date formatted for each answer).
 
@@ -141,6 +141,7 @@ const (
 	Raw            = "raw floor"
 	NetHTTP        = "net/http"
 	NetHTTPPooled  = "net/http by workers"
+	NetHTTPReads   = "net/http, a header read a hundred times more"
 	FastHTTP       = "fasthttp"
 	fastWithout    = "fasthttp without its savings"
 	slow           = "small server, no saving"
@@ -166,6 +167,7 @@ type entry struct {
 func entries() []entry {
 	all := []entry{
 		{named(Raw), Server{Kind: Raw}}, {named(NetHTTP), Server{Kind: NetHTTP}}, {named(NetHTTPPooled), Server{Kind: NetHTTPPooled}},
+		{readAgain, Server{Kind: NetHTTPReads}},
 		{named(FastHTTP), Server{FastHTTP, AllRungs}}, {named(fastWithout), Server{Kind: FastHTTP}},
 	}
 	for _, r := range []Rungs{State, Bytes, Workers, Unwatched} {
@@ -185,6 +187,13 @@ func entries() []entry {
 func cell(setup, name string) ledger.Key {
 	return ledger.Key{Setup: setup, Load: "keep-alive", Pattern: name}
 }
+
+// readAgain is the cell of a handler that reads a header MoreReads times more.
+var readAgain = cell("a header read again and again", NetHTTPReads)
+
+// MoreReads is how often the handler of NetHTTPReads reads a header beyond the others.
+const MoreReads = 100
+
 func named(name string) ledger.Key { return cell(allServers, name) }
 func fastLess(r Rungs) ledger.Key  { return cell(takenFromFast, r.String()) }
 

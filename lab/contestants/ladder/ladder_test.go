@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { labtest.Main(m, roles) }
 
 // everyServer is every kind with every set of savings.
 func everyServer() []ladder.Server {
-	all := []ladder.Server{{Kind: ladder.Raw}, {Kind: ladder.NetHTTP}, {Kind: ladder.NetHTTPPooled}}
+	all := []ladder.Server{{Kind: ladder.Raw}, {Kind: ladder.NetHTTP}, {Kind: ladder.NetHTTPPooled}, {Kind: ladder.NetHTTPReads}}
 	for save := range ladder.AllRungs + 1 {
 		all = append(all, ladder.Server{Save: save}, ladder.Server{Kind: ladder.FastHTTP, Save: save})
 	}

@@ -21,12 +21,27 @@ func serve(s ladder.Server, l net.Listener) error {
 		return byConnection(l, 0, floor)
 	case ladder.NetHTTP:
 		return (&http.Server{Handler: http.HandlerFunc(answerStrings)}).Serve(l)
+	case ladder.NetHTTPReads:
+		return (&http.Server{Handler: http.HandlerFunc(readAgain)}).Serve(l)
 	case ladder.NetHTTPPooled:
 		return byConnection(l, ladder.Workers, netHTTP)
 	case ladder.FastHTTP:
 		return fastHTTP(l, s.Save)
 	}
 	return byConnection(l, s.Save, func(c net.Conn) { serveSmall(s.Save, c) })
+}
+
+// readAgain reads a header again and again before it answers.
+func readAgain(w http.ResponseWriter, r *http.Request) {
+	length := 0
+	for range ladder.MoreReads {
+		length += len(r.Header.Get(echoed))
+	}
+	if length == 0 {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	answerStrings(w, r)
 }
 
 // floor reads the bytes of one request and writes those of one answer.
