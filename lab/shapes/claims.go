@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spillway-go/spillway/lab/callgrind"
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 )
@@ -15,6 +16,7 @@ const (
 	clock    = "one batch, wall clock"     // as the first publication did
 	cpuBound = "CPU-bound tasks, bounded"  // G6
 	asH      = "reuse in the set-up of H"  // G9
+	countH   = "reuse in the set-up of H, instructions"
 	asB      = "reuse in the set-up of B"  // G9
 	noBuffer = "no channel, or one for it" // the load of shapes whose channel has no buffer to choose
 
@@ -55,6 +57,8 @@ var (
 	allocs = ledger.Extra("allocs", "allocations of a unit")
 	bytes  = ledger.Extra("bytes", "bytes of a unit")
 	cpu    = ledger.Extra("cpu_ns", "processor time")
+
+	instructions = ledger.Extra("instructions", "instructions of a request")
 )
 
 var family = ledger.Family{
@@ -100,17 +104,23 @@ var family = ledger.Family{
 			Note:      "The published batches from a million to a billion agree within 5 % for a unit: their fixed size was not the fault. What is compared is the ratio of spawning to a pool, averaged over pools of 10, 100 and 1,000 workers and all buffers, with the collector on in both. The methods disagree if they give ratios that differ by more than 5 %.",
 			Parts:     []ledger.Part{{Subject: "spawning/pool by the wall clock, over the same auto-scaled,", Unit: "x", Rule: judge.Outside(.95, 1.05), Spread: .01, Cases: methods}}},
 		{ID: "G9", Title: "once concurrency is bounded, pooling objects saves more than pooling goroutines", Published: "a rule, no figure",
-			Parts: []ledger.Part{{Subject: "processor time for a request that object reuse saves − that goroutine reuse saves", Unit: "ns", Rule: judge.Above(0), Cases: ledger.Each([]string{asH, asB}, saving)}}},
+			Note: "In the published shapes of H and B. What object reuse saves is between a pool that reuses objects and one that does not; what goroutine reuse saves, between that and a goroutine for each request. The store, the clients and an empty pattern cost the same in all and are in neither. In H the replies are given back once they are answered; as published only those of failed requests were, which stands beside. Its small objects are judged by instructions, which leave out what the collector saves. The 500 KB of B are judged by processor time, because they cost the kernel and the collector more than the program, which no instructions show.",
+			Parts: []ledger.Part{
+				{ID: "small", Title: "pooling small replies saves more instructions than pooling goroutines", Subject: "instructions of a request that object reuse saves − that goroutine reuse saves", Rule: judge.Above(0), Cases: counted},
+				{ID: "large", Title: "pooling large buffers saves more processor time than pooling goroutines", Subject: "processor time for a request that object reuse saves − that goroutine reuse saves", Unit: "ns", Rule: judge.Above(0),
+					Cases: ledger.Only(saving(asB, PoolReuse, cpu), beside(saving(asH, PoolReuse, cpu)), beside(saving(asH, AsPrinted, cpu)))},
+			}},
 	},
 	Columns: []ledger.Column{
 		{Key: "ns", Name: "time for a unit", Format: "nanos"}, {Key: "cpu_ns", Name: "processor time for a request", Format: "nanos"},
+		{Key: "instructions", Name: "instructions of a request"},
 		{Key: "allocs", Name: "allocations", Format: "decimals"}, {Key: "bytes", Name: "allocated", Format: "size"},
 	},
 	Method: []ledger.Note{
 		{Title: "The buffer decides", Text: "The published benchmarks do not state the size of the channels' buffers. An unbuffered channel parks and wakes a goroutine for every unit, a buffer of 128 lets both sides run on; that moves a pool by several times, more than its number of workers does. So every claim about channels is judged for each buffer."},
 		{Title: "Two ways to measure", Text: "Auto-scaled: batches grow until one takes long enough, after a collection, the start of the workers left out, as package testing does. All shapes take turns in one process, in a new order each round; ratios are taken within a round, of which the median counts, and the verdict's interval is over repeats. No collection runs within a turn, except where the two ways are compared. By the wall clock: a batch of a million, cold, in a process of its own, the start of the workers and collections in it; the median of several such processes counts, and of spawning, on which every ratio rests, twice as many. Most shapes run twice by either method: what they differ from themselves is the noise floor."},
 		{Title: "How many goroutines for CPU-bound work", Text: "Tasks of pure computing, some 15 µs each, under bounds from one goroutine to 128 times GOMAXPROCS, by a pool on an unbuffered channel, by a semaphore with a goroutine for each task, and by a dispatcher that hands a task to a worker that is idle. The best bound from half to twice GOMAXPROCS is compared with the best other one."},
-		{Title: "Objects or goroutines", Text: "Processor time for a request, the collector's included, a hundred requests at once: a goroutine and an object for each (spawn), reused goroutines (pool), reused goroutines and objects (pool-reuse). All take turns in one process. In the set-up of H these are the patterns naive, workerpool and optimized over its simulated store at a hundredth of the latency; in that of B, jobs of 500 KB that wait 0.2 ms, a hundredth as well."},
+		{Title: "Objects or goroutines", Text: "A hundred requests at once: a goroutine and an object for each (spawn), reused goroutines (pool), reused goroutines and objects (pool-reuse), in turns in one process. In the set-up of H these are the published patterns naive and workerpool, and workerpool with replies that are given back once they are answered, over the published store at a hundredth of its latency; in that of B jobs of 500 KB that wait 0.2 ms, a hundredth as well, in the published pool with a hundred workers. Processor time is with the collector's share. Where Valgrind is installed, callgrind counts the instructions of 1,000 requests of H in each of three rounds, over a store that does not wait, with one processor and without a collector: other load does not change them."},
 	},
 }
 
@@ -271,8 +281,26 @@ func methods(e *ledger.Evidence) []ledger.Case {
 }
 
 // saving is what object reuse saves more than goroutine reuse.
-func saving(setup string) ledger.Term {
-	of := func(pattern string) ledger.Term { return ledger.Of(boundKey(setup, atOnce, pattern), cpu) }
-	objects, goroutines := of(Pool).Minus(of(PoolReuse)), of(Spawn).Minus(of(Pool))
-	return objects.Minus(goroutines)
+func saving(setup, reusing string, f ledger.Figure) ledger.Case {
+	of := func(pattern string) ledger.Term { return ledger.Of(boundKey(setup, atOnce, pattern), f) }
+	objects, goroutines := of(Pool).Minus(of(reusing)), of(Spawn).Minus(of(Pool))
+	words := setup
+	if reusing == AsPrinted {
+		words += ", as published"
+	}
+	return ledger.Case{Setup: words, Value: objects.Minus(goroutines)}
+}
+
+func beside(c ledger.Case) ledger.Case {
+	c.Beside = true
+	return c
+}
+
+// counted is what instructions say; where none were counted, what to do.
+func counted(e *ledger.Evidence) []ledger.Case {
+	c := saving(countH, PoolReuse, instructions)
+	if e.Has(boundKey(asH, atOnce, Pool)) && !e.Has(boundKey(countH, atOnce, Pool)) {
+		c.Open = callgrind.Missing
+	}
+	return []ledger.Case{c, beside(saving(countH, AsPrinted, instructions))}
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/burst"
+	"github.com/spillway-go/spillway/lab/callgrind"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -19,22 +19,23 @@ import (
 
 // Experiment is the declaration.
 var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{
-	roleTurns: contestant.Func(inTurns), roleClock: contestant.Func(byTheClock), roleReuseB: contestant.Func(reuseB),
+	roleTurns: contestant.Func(inTurns), roleClock: contestant.Func(byTheClock), roleReuseH: contestant.Func(reuseH), roleReuseB: contestant.Func(reuseB),
 })
 
 const (
 	roleTurns  = "shapes"
 	roleClock  = "shapes-clock"
+	roleReuseH = "shapes-reuse-h"
 	roleReuseB = "shapes-reuse-b"
 
-	RoleReuseH = "shapes-reuse-h" // played by the program patient, of a Job
+	RoleCountH = "shapes-count-h" // played by the program patient, whose functions have names
 )
 
 const help = `The smallest work there is, an integer addition whose result must reach the caller, is done in five shapes: at once (Serial), by a goroutine for each with a channel (SpawnPerRequestChan) or a WaitGroup (SpawnPerRequestWG), by N workers on one channel (PoolSharedChan_N) or with a channel each (PoolPerWorkerChan_N). What is measured is the handing over. The size of the channels' buffers moves the pools more than their number of workers, so every size is judged.
 
 Every shape is measured in two ways: auto-scaled, in turns with all others in one process, with the start of the workers left out; and by the wall clock, in batches of a million, each cold and in a process of its own, with everything in it. Of several batches the median counts. Whether the two ways disagree is one of the claims.
 
-Two more questions are about real work: under which bound CPU-bound tasks of some 15 µs are done fastest, by a pool, a semaphore or a dispatcher; and whether the reuse of objects saves more processor time for a request than the reuse of goroutines, for the patient API of experiment H and for the 500 KB jobs of experiment B.
+Two more questions are about real work: under which bound CPU-bound tasks of some 15 µs are done fastest, by a pool, a semaphore or a dispatcher; and whether the reuse of objects saves more processor time for a request than the reuse of goroutines, for the patient API of experiment H and for the 500 KB jobs of experiment B, both in their published shape. Where Valgrind is installed, the instructions of the former are counted.
 
 The shapes are also plain benchmarks, for benchstat: go test ./lab/shapes -run '^$' -bench . -benchmem -count 10`
 
@@ -50,7 +51,7 @@ type Config struct {
 }
 
 func plan(c Config) (experiment.Plan, error) {
-	p := experiment.Plan{Programs: []contestant.Spec{c.spec(RoleReuseH, nil)}}
+	var p experiment.Plan
 	units, tasks := Job{Time: c.Time, Rounds: c.Rounds}, Job{Time: c.Time, Rounds: c.Rounds}
 	collected := Job{Time: 2 * c.Time, Rounds: (c.Rounds + 1) / 2, Collector: true} // a turn has few collections: one of twice the time is more even
 	var unitKeys, collectedKeys, taskKeys []ledger.Key
@@ -79,23 +80,15 @@ func plan(c Config) (experiment.Plan, error) {
 			}
 		}
 	}
-	requests := Job{Time: c.Time, Rounds: 8 * c.Rounds, Bound: atOnce, Patients: 10_000, Work: burst.PublishedWork, Patterns: []string{Spawn, PoolReuse, Pool, Pool}}
-	requests.Work.Wait /= 100 // as the store of H: waiting uses no processor time
-	jobs := requests
-	jobs.Rounds = c.Rounds // their patterns differ by more than a few per cent
-	reuse := func(setup string) []ledger.Key {
-		k := boundKey(setup, atOnce, Spawn)
-		return append([]ledger.Key{k, k.By(PoolReuse)}, k.By(Pool).AndTwin(true)...)
-	}
-	const waiting = 2 // what waits needs so much longer for its processor time
-	reused := experiment.Figures{"cpu_ns": turns.AllNanos, "allocs": turns.Mallocs, "bytes": turns.Bytes}
 	handed := experiment.Figures{"ns": turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes}
 	p.Groups = []experiment.Group{
-		c.inTurns("all shapes, in turns", unitKeys, roleTurns, units, handed, 1),
-		c.inTurns("spawning and shared channels with the collector on, in turns", collectedKeys, roleTurns, collected, handed, 1),
-		c.inTurns("CPU-bound tasks under all bounds, in turns", taskKeys, roleTurns, tasks, handed, 1),
-		c.inTurns("reuse in the set-up of H, in turns", reuse(asH), RoleReuseH, requests, reused, waiting),
-		c.inTurns("reuse in the set-up of B, in turns", reuse(asB), roleReuseB, jobs, reused, waiting),
+		c.inTurns("all shapes, in turns", unitKeys, roleTurns, units.Rounds, units.Time, func(seed uint64) any { units.Seed = seed; return units }, handed),
+		c.inTurns("spawning and shared channels with the collector on, in turns", collectedKeys, roleTurns, collected.Rounds, collected.Time, func(seed uint64) any { collected.Seed = seed; return collected }, handed),
+		c.inTurns("CPU-bound tasks under all bounds, in turns", taskKeys, roleTurns, tasks.Rounds, tasks.Time, func(seed uint64) any { tasks.Seed = seed; return tasks }, handed),
+	}
+	p.Groups = append(p.Groups, c.reuses()...)
+	if callgrind.Installed() {
+		p.Programs = []contestant.Spec{c.spec(RoleCountH, nil)}
 	}
 	return p, nil
 }
@@ -128,15 +121,13 @@ func (c Config) spec(role string, job any) contestant.Spec {
 	return contestant.Spec{Program: "patient", Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}
 }
 
-// inTurns is a group of players in one process, who need so many times longer than their
-// turns.
-func (c Config) inTurns(label string, keys []ledger.Key, role string, job Job, figures experiment.Figures, longer int) experiment.Group {
+// inTurns is a group of players in one process.
+func (c Config) inTurns(label string, keys []ledger.Key, role string, rounds int, turn time.Duration, input func(seed uint64) any, figures experiment.Figures) experiment.Group {
 	const between = 2 * time.Millisecond // turns, for a collection
 	return experiment.Group{
-		Keys: keys, Label: label, Expect: time.Duration(len(keys)*(job.Rounds+2)) * (job.Time*time.Duration(longer) + between),
+		Keys: keys, Label: label, Expect: time.Duration(len(keys)*(rounds+2)) * (turn + between),
 		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-			job.Seed = t.Seed
-			return experiment.Play(ctx, keys, c.spec(role, job), figures)
+			return experiment.Play(ctx, keys, c.spec(role, input(t.Seed)), figures)
 		},
 	}
 }

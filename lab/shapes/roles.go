@@ -5,22 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/turns"
-	"github.com/spillway-go/spillway/lab/usage"
 )
 
 // Job is the input of a process in which contestants take turns.
 type Job struct {
-	Shapes []Shape `json:",omitempty"`
-
-	// Of G9: what is reused, by how many requests at once, and the work of B or the
-	// patients of H.
-	Patterns []string `json:",omitempty"`
-	Bound    int
-	Work     burst.Work
-	Patients int
-
+	Shapes    []Shape
 	Rounds    int
 	Time      time.Duration // of a turn
 	Collector bool          // runs in turns, too
@@ -65,42 +55,4 @@ func (s Shape) check(n int, sum int64) error {
 		return fmt.Errorf("%s lost results: the sum over %d is %d, want %d", s.label(), n, sum, want)
 	}
 	return nil
-}
-
-// What is reused, in the set-ups of G9.
-const (
-	Spawn     = "spawn"      // nothing: a goroutine and an object for each request
-	Pool      = "pool"       // goroutines
-	PoolReuse = "pool-reuse" // goroutines and objects
-)
-
-// Play lets the patterns of G9 take turns by the processor's clock. A player does n
-// requests, Bound at a time.
-func (j Job) Play(ctx context.Context, players []turns.Player) ([][]turns.Reading, error) {
-	return turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Least: 2 * j.Bound, Seed: j.Seed, Clock: usage.CPU}, players)
-}
-
-// reuseB does the work of experiment B.
-func reuseB(ctx context.Context, j Job) ([][]turns.Reading, error) {
-	players := make([]turns.Player, len(j.Patterns))
-	for i, pattern := range j.Patterns {
-		memory := burst.NewMemory(j.Work.Bytes, pattern == PoolReuse)
-		one := func(i int64) int64 {
-			b := memory.Take()
-			time.Sleep(j.Work.Wait)
-			memory.Give(b)
-			return i + 1
-		}
-		prepare := pooled
-		if pattern == Spawn {
-			prepare = spawned
-		}
-		var run Batch
-		players[i] = turns.Player{
-			Name:  pattern,
-			Ready: func(int) error { run = prepare(j.Bound, one); return nil },
-			Block: func(n int) { run(n) },
-		}
-	}
-	return j.Play(ctx, players)
 }

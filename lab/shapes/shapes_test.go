@@ -65,9 +65,33 @@ func TestALostResultIsAnError(t *testing.T) {
 }
 
 func TestReuseTakesProcessorTime(t *testing.T) {
-	readings, err := reuseB(t.Context(), Job{Patterns: []string{Spawn, Pool, PoolReuse}, Bound: 3, Rounds: 1, Work: burst.Work{Bytes: 8192}})
+	readings, err := reuseB(t.Context(), Reuse{Patterns: []string{Spawn, Pool, PoolReuse}, Bound: 3, Rounds: 1, Work: burst.Work{Bytes: 8192}})
 	if err != nil || len(readings) != 3 || readings[0][0].Clock <= 0 || readings[1][0].N < 6 {
 		t.Errorf("%+v, %v", readings, err)
+	}
+}
+
+func TestRequestsAreAnsweredByEveryPattern(t *testing.T) {
+	r := Reuse{Patterns: []string{Spawn, Pool, PoolReuse, AsPrinted}, Bound: 3, Rounds: 1, Requests: 5}
+	readings, err := reuseH(t.Context(), r)
+	if err != nil || len(readings) != 4 || readings[0][0].Clock <= 0 || readings[3][0].N < 6 {
+		t.Errorf("%+v, %v", readings, err)
+	}
+	if _, err := CountH(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	r.Patterns = []string{Spawn, "none"}
+	if _, err := CountH(t.Context(), r); err == nil || !strings.Contains(err.Error(), "no pattern") {
+		t.Error(err)
+	}
+}
+
+func TestWithoutValgrindItSaysWhatToInstall(t *testing.T) {
+	timed := []results.Run{{Setup: asH, Load: boundKey(asH, atOnce, Pool).Load, Pattern: Pool, Elapsed: 1}}
+	for _, c := range Experiment.Judge(timed, results.Results{}) {
+		if c.ID == "G9" && (c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "install Valgrind")) {
+			t.Errorf("%s: %s", c.Verdict, c.Why)
+		}
 	}
 }
 

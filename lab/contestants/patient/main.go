@@ -33,7 +33,7 @@ var roles = map[string]contestant.Role{
 	saturation.RoleServer: contestant.Server(saturated),
 	postgres.RoleDatabase: contestant.Server(kept),
 	postgres.RoleLock:     contestant.Server(locked),
-	shapes.RoleReuseH:     contestant.Func(reuseH),
+	shapes.RoleCountH:     contestant.Func(shapes.CountH),
 }
 
 func main() { contestant.Program(roles) }

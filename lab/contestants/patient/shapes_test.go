@@ -6,11 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/callgrind"
 	"github.com/spillway-go/spillway/lab/experiment"
 	plan "github.com/spillway-go/spillway/lab/shapes"
 )
 
 func TestASmallSessionOfShapesAnswersEveryClaim(t *testing.T) {
+	t.Setenv("PATH", "") // without Valgrind, which cannot count in a test binary
 	c := experiment.Sized[plan.Config]("quick")
 	c.Buffer, c.Rounds, c.Time, c.Ops = []int{0}, 1, 200*time.Microsecond, 500
 	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 1, Progress: experiment.NewProgress(io.Discard, false, 0)}
@@ -20,7 +22,7 @@ func TestASmallSessionOfShapesAnswersEveryClaim(t *testing.T) {
 	}
 	for _, claim := range res.Claims {
 		for _, a := range claim.Answers {
-			if a.Missing && !strings.Contains(a.Why, "is missing in repeat") || len(claim.Answers) == 0 {
+			if a.Missing && !strings.Contains(a.Why, "is missing in repeat") && a.Why != callgrind.Missing || len(claim.Answers) == 0 {
 				t.Errorf("%s/%s (%s): %s", claim.ID, a.Part, a.Setup, a.Why)
 			}
 		}
