@@ -34,7 +34,7 @@ The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these, such as spillway or \"gin by hand\". Claims that need another one stay open."`
 	Time       time.Duration `group:"Size" default:"5ms" quick:"2ms" above:"0s" most:"1m" help:"How long a turn is."`
-	Rounds     int           `group:"Size" default:"25" quick:"6" whole:"10" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat; the published builds, which differ by a few per cent, four times as often."`
+	Rounds     int           `group:"Size" default:"25" quick:"6" whole:"10" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat."`
 	OneBuild   bool          `group:"Size" help:"Do not build the contestants a second time, with GOEXPERIMENT=jsonv2. The goals of Spillway's own routes then stay open."`
 	MemoryCap  int           `default:"512" placeholder:"MIB" least:"0" help:"A process that needs more memory than that is killed; 0 sets no limit."`
 }
@@ -98,9 +98,6 @@ func plan(c Config) (p experiment.Plan, err error) {
 func (c Config) group(setup, build, scenario string, players []string) experiment.Group {
 	const start, between = 200 * time.Millisecond, 5 * time.Millisecond / 2 // turns, for a collection
 	job := Job{Scenario: scenario, Published: setup == AsPublished, Rounds: c.Rounds, Time: c.Time}
-	if setup == Net || setup == AsPublished {
-		job.Rounds, job.Time = 4*c.Rounds, c.Time/2
-	}
 	var keys []ledger.Key
 	for i, name := range players {
 		if i == len(players)-1 || slices.Contains(c.Contestant, name) && Does(name, scenario) {

@@ -51,10 +51,8 @@ func TestASmallSessionAnswersEveryClaim(t *testing.T) {
 		}
 	}
 	for _, r := range runs {
-		published, rounds := r.Setup == routes.AsPublished, 2
-		if published || r.Setup == routes.Net {
-			rounds *= 4
-		}
+		const rounds = 2
+		published := r.Setup == routes.AsPublished
 		if sent := r.Params["requests"] != nil; sent && (len(r.Blocks["cpu_ns"]) != rounds || published != (r.Extra["cpu_ns_total"] > 0)) || r.Elapsed <= 0 {
 			t.Errorf("%s, %s, %s: %+v", r.Setup, r.Load, r.Pattern, r)
 		}
