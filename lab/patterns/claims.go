@@ -1,8 +1,10 @@
 package patterns
 
 import (
+	"fmt"
 	"math"
 
+	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -13,6 +15,7 @@ import (
 var (
 	throughput  = ledger.Figure{Name: "throughput, refusals counted", Value: answers}
 	reuse       = ledger.Extra("reuse_true", "true reuse")
+	reported    = ledger.Extra("reuse_reported", "reported reuse")
 	foreign     = ledger.Extra("foreign", "answers with another patient's data")
 	stack       = ledger.Extra("stack_kb", "stack of a goroutine")
 	connections = ledger.Extra("connections", "most connections held")
@@ -30,6 +33,25 @@ func answers(r *results.Run) float64 {
 		return math.NaN()
 	}
 	return float64(all) / r.Elapsed
+}
+
+// The latencies of all answers, as the source has them: errors and refusals are among them.
+var (
+	mean = ofAll("mean latency of all answers", (*histogram.Histogram).Mean)
+	tail = ofAll("p99 of all answers", func(h *histogram.Histogram) float64 { return float64(h.Quantile(.99)) })
+)
+
+func ofAll(name string, value func(*histogram.Histogram) float64) ledger.Figure {
+	return ledger.Figure{Name: name, Value: func(r *results.Run) float64 {
+		var all histogram.Histogram
+		for _, o := range r.Outcomes {
+			all.Merge(o.Latency)
+		}
+		if all.Count() == 0 {
+			return math.NaN()
+		}
+		return value(&all) / 1e6
+	}}
 }
 
 // brisk is a figure of runs with more than 1,000 requests a second, of which H10 speaks.
@@ -79,6 +101,16 @@ func ratio(load string) func(*ledger.Evidence) []ledger.Case {
 	})
 }
 
+// slower is a part about a latency of the pool beside that of naive. Nobody said how near
+// to the published ratio is near enough: it is a tenth, as of goodput.
+func slower(load, id string, f ledger.Figure, published float64) ledger.Part {
+	return ledger.Part{ID: id, Title: fmt.Sprintf("under %s load the pool's %s is %v times that of naive", load, f.Name, published), Subject: fmt.Sprintf("workerpool/naive %s under %s load", f.Name, load),
+		Unit: "x", Rule: judge.Within(0.10, published), Published: []float64{published}, Spread: 0.02,
+		Cases: everywhere(load, func(_ *ledger.Evidence, setup string) ledger.Term {
+			return of(setup, load, WorkerPool, f).Over(of(setup, load, Naive, f))
+		})}
+}
+
 // pooled compares optimized with workerpool, and with it where every reply is reused.
 func pooled(compare func(optimized, pool ledger.Term) ledger.Term, f ledger.Figure) func(*ledger.Evidence) []ledger.Case {
 	value := func(setup, pattern string) ledger.Term {
@@ -125,6 +157,17 @@ func goodput(load, title string, published float64) ledger.Part {
 		Rule: judge.Within(0.10, published), Published: []float64{published}, Spread: 5, Cases: pool(load, ledger.Goodput)}
 }
 
+// reused is a part about reuse in per cent, in the published set-up.
+func reused(id, title, subject string, rule judge.Rule, f ledger.Figure, pattern string, published ...float64) ledger.Part {
+	cases := []ledger.Case{{Setup: Shape, Value: of(Shape, Sustained, pattern, f).Times(100)}}
+	for _, setup := range []string{Process, Real} { // where every reply is given back
+		if pattern == Warm {
+			cases = append(cases, ledger.Case{Setup: setup, Value: of(setup, High, Optimized, f).Times(100), Beside: true})
+		}
+	}
+	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: "%", Rule: rule, Published: published, Spread: 0.3, Max: 100, Cases: ledger.Only(cases...)}
+}
+
 const (
 	publishedHigh      = "11,104 / 2,124 / 2,248 req/s for naive / workerpool / optimized; mean 75.5 / 148.5 / 145.0 ms; p99 100 / 569 / 566 ms; errors 5.2 / 88.3 / 88.8 %, refusals included; goroutines about 1,000 / 20 / 20"
 	publishedSustained = "6,179 / 1,593 / 1,547 req/s for naive / workerpool / optimized; mean 75.8 / 164.5 / 167.1 ms; errors 4.9 / 84.5 / 84.0 %, refusals included"
@@ -138,12 +181,20 @@ var family = ledger.Family{
 		{ID: "H1", Title: "at low load naive beats the small pool 4–5x in throughput",
 			Published: "1,115 vs 260 (optimized: 261) req/s; mean 75.9 / 364.9 / 363.1 ms; p99 100 / 424 / 418 ms; errors 5.8 / 5.3 / 4.7 %",
 			Note:      "100 clients share 20 workers, so the ratio is 100/20 less the tail of each run: it follows from the sizes, not from the cost of goroutines.",
-			Parts: []ledger.Part{{Subject: "naive/workerpool throughput at low load", Unit: "x", Rule: judge.Between(4, 5), Published: []float64{4.29}, Spread: 0.02,
-				Cases: ratio(Low)}}},
+			Parts: []ledger.Part{
+				{ID: "throughput", Title: "at low load naive answers 4 to 5 times as much as the small pool", Subject: "naive/workerpool throughput at low load", Unit: "x",
+					Rule: judge.Between(4, 5), Published: []float64{4.29}, Spread: 0.02, Cases: ratio(Low)},
+				slower(Low, "mean", mean, 4.81), slower(Low, "p99", tail, 4.24),
+			}},
 		{ID: "H2", Title: "at high load the pool answers 2,124 req/s and refuses 88 %", Published: publishedHigh,
 			Note: "The share refused is fixed by the set-up: of 1,000 clients, 120 fit into workers and queue, and the other 880 burn their ten requests on refusals. The published throughput counts refusals as answers; 20 workers over a store of 75 ms with 5 % errors can succeed 253 times a second, whatever the load.",
 			Parts: []ledger.Part{
 				refused(High, "at high load the pool refuses 88 %", 88.3, judge.Between(85, 92)),
+				{ID: "throughput", Title: "at high load the pool answers 2,124 req/s, refusals counted as the source does", Subject: "the pool's throughput at high load", Unit: "req/s",
+					Rule: judge.Between(1900, 2350), Published: []float64{2124}, Spread: 20, Cases: pool(High, throughput)},
+				{ID: "ratio", Title: "at high load naive answers 5.2 times as much as the pool, in that count", Subject: "naive/workerpool throughput at high load", Unit: "x",
+					Rule: judge.Between(4.7, 5.7), Published: []float64{5.23}, Spread: 0.02, Cases: ratio(High)},
+				slower(High, "mean", mean, 1.97), slower(High, "p99", tail, 5.69),
 				goodput(High, "at high load the pool succeeds 2,124 times a second", 2124),
 			}},
 		{ID: "H-law", Goal: true, Title: "a pool's goodput is workers × (1 − error rate) ÷ mean latency of the store",
@@ -159,16 +210,15 @@ var family = ledger.Family{
 				refused(Sustained, "under sustained load the pool still refuses most", 84.5, judge.Between(80, 90)),
 				{ID: "throughput", Title: "under sustained load naive answers about four times as much as the pool, refusals counted as the source does", Subject: "naive/workerpool throughput under sustained load",
 					Unit: "x", Rule: judge.Between(3, 5), Published: []float64{3.88}, Spread: 0.03, Cases: ratio(Sustained)},
+				slower(Sustained, "mean", mean, 2.17),
 				goodput(Sustained, "under sustained load the pool succeeds 1,593 times a second", 1593),
 			}},
 		{ID: "H4", Title: "pooled response objects are reused 51 % of the time, and 80–90 % when warm", Published: "51 %; 80–90 % when warm",
-			Note: "The published counter takes every Get for a hit and only the 5 % error path puts an object back, so it shows 1/1.95 = 51 % at a true reuse of about 5 %. A rate above 90 % fails the rule of the warm pool too: it is then better than claimed.",
+			Note: "The published counter takes every Get for a hit and only the 5 % error path puts an object back, so it shows 1/1.95 = 51 % at a true reuse of about 5 %. Warm is a promise: a receiver that gives every reply back may do better than 90 %.",
 			Parts: []ledger.Part{
-				{ID: "published", Title: "pooled response objects are reused 51 % of the time", Subject: "true reuse of response objects", Unit: "%", Rule: judge.Between(45, 57), Published: []float64{51}, Spread: 1, Max: 100,
-					Cases: ledger.Only(ledger.Case{Setup: Shape, Value: of(Shape, Sustained, Optimized, reuse).Times(100)},
-						ledger.Case{Setup: Process, Value: of(Process, High, Optimized, reuse).Times(100), Beside: true}, ledger.Case{Setup: Real, Value: of(Real, High, Optimized, reuse).Times(100), Beside: true})},
-				{ID: "warm", Title: "a warm pool reuses 80–90 %", Subject: "true reuse of response objects in a warm pool", Unit: "%", Rule: judge.Between(80, 90), Published: []float64{80, 90}, Spread: 1, Max: 100,
-					Cases: ledger.Only(ledger.Case{Setup: Shape + ", kept warm", Value: of(Shape, Sustained, Warm, reuse).Times(100)}, ledger.Case{Setup: Process, Value: of(Process, Brisk, Optimized, reuse).Times(100), Beside: true})},
+				reused("reported", "the source's own counter reports that 51 % are reused", "the reuse that the source's counter reports", judge.Between(48, 54), reported, Optimized, 51),
+				reused("true", "51 % of the response objects are really reused", "true reuse of response objects", judge.Between(45, 57), reuse, Optimized, 51),
+				reused("warm", "a warm pool reuses 80 % or more", "true reuse of response objects in a warm pool", judge.AtLeast(80), reuse, Warm, 80, 90),
 			}},
 		claimOfSizes, claimOfCrowd, claimOfStall, claimOfNeighbours, goalOfCrowd, goalOfStall, goalOfNeighbours,
 		{ID: "H9", Title: "pooled objects must be cleared, or one patient's data reaches another's response", Published: "a rule, no figure",

@@ -203,7 +203,7 @@ func (c Config) keys() (out []ledger.Key) {
 				continue
 			}
 			out = append(out, ledger.Key{Setup: setup, Load: load, Pattern: p})
-			if p == WorkerPool && (load == Brisk || setup == Shape && load != High) {
+			if p == WorkerPool && (load == Brisk || setup == Shape) {
 				out = append(out, ledger.Key{Setup: setup, Load: load, Pattern: p, Twin: true})
 			}
 		}
