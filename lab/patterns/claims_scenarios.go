@@ -110,3 +110,17 @@ var claimOfNeighbours = ledger.Claim{ID: "H8", Title: "one naive service with 5,
 			Cases: decided(ledger.Only(shapeAndOurs(Neighbour, ofAlone)...), ofReal(RealNeighbour, Pooled, ofAlone))},
 	},
 }
+
+var claimOfShutdown = ledger.Claim{ID: "H12", Title: "closing the queue, draining and then shutting down loses nothing", Published: "a rule, no figure",
+	Note: "The published shutdown closes the queue and, at the same moment, tells the workers to stop. A worker that is done has two reasons to go on, an entry of the queue and the word to stop, and Go chooses one at random: it takes one more request on average. Nobody tells the callers of the rest, which wait as long as they may, and the shutdown reports success.",
+	Parts: []ledger.Part{{Subject: "the count of accepted requests without an answer, of 120 at a shutdown,", Kind: judge.Never, Rule: judge.Exactly(0),
+		Cases: ledger.Only(shapeAndOurs(Shutdown, func(k ledger.Key) ledger.Term { return ledger.Of(k, lostRequests) })...)}},
+}
+
+var claimOfLongLived = ledger.Claim{ID: "H14", Title: "a worker pool serves for long-lived connections, such as WebSockets, too", Published: "a recommendation, no figure",
+	Note: "A connection keeps its worker for as long as it is open. With as many of them as workers nothing else is done, whatever the queue holds: that is what the recommendation leaves out.",
+	Parts: []ledger.Part{{Subject: "the count of short requests answered within a second, of 10 beside a long-lived connection for each worker,", Kind: judge.Every, Rule: judge.AtLeast(shortRequests),
+		Cases: ledger.Only(append(shapeAndOurs(LongLived, answeredShort), ledger.Case{Setup: Shape + ", naive", Value: answeredShort(keyOf(LongLived, Naive)), Beside: true})...)}},
+}
+
+func answeredShort(k ledger.Key) ledger.Term { return ledger.Of(k, shortAnswered) }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,19 +137,21 @@ func published(ctx context.Context, j Job) (results.Run, error) {
 	}
 	defer shape.Close()
 	return j.Play(ctx, Subject{
-		Answer: func(_ context.Context, id string) ([]byte, error) {
-			if j.Load == Reuse {
-				return shape.Answer(id, func() {})
+		Answer: func(ctx context.Context, id string) (body []byte, err error) {
+			reply, err := shape.Look(ctx, id)
+			if err != nil {
+				return nil, err
 			}
-			reply, err := shape.Look(id)
-			if err == nil {
-				shape.Release(reply)
+			switch j.Load {
+			case Reuse:
+				body, err = json.Marshal(reply.Patient)
+			case Brisk: // as a handler does
+				err = json.NewEncoder(io.Discard).Encode(reply)
 			}
-			return nil, err
+			shape.Release(reply)
+			return body, err
 		},
-		Alone: func(_ context.Context, id string) ([]byte, error) {
-			return json.Marshal(specimen.Reply{Success: true, Patient: specimen.Made(id)})
-		},
+		Alone:   func(_ context.Context, id string) ([]byte, error) { return json.Marshal(specimen.Made(id)) },
 		Replies: shape.Replies, PeakCalls: store.PeakCalls,
 	})
 }

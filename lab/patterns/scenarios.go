@@ -21,6 +21,8 @@ const (
 	Crowd     = "a database of 100 connections" // H6
 	Stall     = "a query that takes 30 s"       // H7
 	Neighbour = "two services on one database"  // H8
+	Shutdown  = "the published shutdown"        // H12
+	LongLived = "long-lived connections"        // H14
 )
 
 // Contestants of the scenarios alone.
@@ -41,6 +43,8 @@ type scenario struct {
 var scenarios = []scenario{
 	{Crowd, "all users at once", []string{Naive, Queueing, WorkerPool, Ours}, crowdTakes, crowd},
 	{Stall, "333 requests a second", []string{Naive, WorkerPool, Ours}, func(c Config) time.Duration { return calm + c.Watch }, stall},
+	{Shutdown, "workers and queue full", []string{WorkerPool, Ours}, func(Config) time.Duration { return callersWait }, shutdown},
+	{LongLived, "one on each worker", []string{Naive, WorkerPool, Ours}, func(Config) time.Duration { return inASecond }, longLived},
 	{Neighbour, "beside 5,000 clients of", []string{Nobody, Naive, WorkerPool, Ours}, func(c Config) time.Duration { return c.Watch + wrapUp }, neighbours},
 }
 
@@ -110,9 +114,10 @@ func played(ctx context.Context, s scene) (results.Run, error) {
 
 // answering is what answers look-ups: the published shape, or ours.
 type answering interface {
-	Look(id string) (*specimen.Reply, error)
+	Look(ctx context.Context, id string) (*specimen.Reply, error)
 	Goroutines() int // without those of the callers
-	Close()          // no request may be in progress
+	Queued() int
+	Close() // as its own shutdown does
 }
 
 // by makes a contestant over a store.
@@ -134,14 +139,21 @@ type ours struct {
 	store specimen.Store
 }
 
-func (o ours) Look(id string) (*specimen.Reply, error) {
-	return workerpool.Do(context.Background(), o.Pool, func(context.Context) (*specimen.Reply, error) {
+func (o ours) Look(ctx context.Context, id string) (*specimen.Reply, error) {
+	return workerpool.Do(ctx, o.Pool, func(context.Context) (*specimen.Reply, error) {
 		patient, err := o.store.Patient(id)
 		return &specimen.Reply{Success: err == nil, Patient: patient}, err
 	})
 }
 
 func (o ours) Goroutines() int { return o.Stats().Workers }
+
+func (o ours) Queued() int { return o.Stats().Queued }
+
+func (o ours) Close() {
+	_ = o.Drain(context.Background()) // which nothing ends early
+	o.Pool.Close()
+}
 
 // finder is a store that is a function.
 type finder func(id string) (*specimen.Patient, error)
@@ -151,8 +163,8 @@ func (f finder) Patient(id string) (*specimen.Patient, error) { return f(id) }
 
 // askers ask for one patient after the other; then is told of each answer, and may wait.
 func askers(a answering, then func(error)) loadgen.Target {
-	return loadgen.TargetFunc(func(_ context.Context, n uint64) loadgen.Outcome {
-		_, err := a.Look(specimen.ID(int(n)))
+	return loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
+		_, err := a.Look(ctx, specimen.ID(int(n)))
 		then(err)
 		return outcome(err)
 	})

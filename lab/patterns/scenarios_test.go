@@ -97,6 +97,31 @@ func TestOnlyBesideNaiveTheNeighbourStarves(t *testing.T) {
 	}
 }
 
+// Whether a worker goes on after the shutdown is a matter of chance: each takes one more
+// request on average.
+func TestThePublishedShutdownLosesWhatIsQueued(t *testing.T) {
+	for contestant, lost := range map[string][2]float64{WorkerPool: {40, 99}, Ours: {0, 0}} {
+		got := inScene(t, Shutdown, contestant, func(*Config) {}).Extra
+		if got[acceptedRequests.Key] != 120 || got[lostRequests.Key] < lost[0] || got[lostRequests.Key] > lost[1] {
+			t.Errorf("%s: %v", contestant, got)
+		}
+	}
+}
+
+func TestAnErrorIsAnAnswer(t *testing.T) {
+	if got := inScene(t, Shutdown, Ours, func(c *Config) { c.ErrorRate = .5 }).Extra; got[lostRequests.Key] != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestLongLivedConnectionsKeepAPoolsWorkers(t *testing.T) {
+	for contestant, want := range map[string]float64{Naive: shortRequests, WorkerPool: 0, Ours: 0} {
+		if got := inScene(t, LongLived, contestant, func(*Config) {}).Extra; got[shortAnswered.Key] != want {
+			t.Errorf("%s: %v", contestant, got)
+		}
+	}
+}
+
 func TestScenesThatWaitRunBesideTheLongestLoad(t *testing.T) {
 	plan, err := Plan(experiment.Sized[Config](""))
 	if err != nil {
@@ -110,7 +135,7 @@ func TestScenesThatWaitRunBesideTheLongestLoad(t *testing.T) {
 			}
 		}
 	}
-	if scenes != 12 { // of them a twin
+	if scenes != 17 { // of them a twin
 		t.Errorf("%d scenes", scenes)
 	}
 	if all := plan.Expect(5); all > 330*time.Second {
@@ -122,7 +147,7 @@ func TestOnlyTheChosenContestantsPlay(t *testing.T) {
 	for _, c := range []struct {
 		chosen string
 		want   int
-	}{{Naive, 2 + 1 + 3}, {WorkerPool, 2 + 2 + 4}, {Limiter, 0}} {
+	}{{Naive, 2 + 1 + 3 + 1}, {WorkerPool, 2 + 2 + 4 + 2 + 2}, {Limiter, 0}} {
 		config := experiment.Sized[Config]("")
 		config.Contestant = []string{c.chosen}
 		if got := config.scenes(); len(got) != c.want {

@@ -50,7 +50,7 @@ func stall(ctx context.Context, s scene) (results.Run, error) {
 	_, err = loadgen.Run(ctx, loadgen.Config{
 		Open: loadgen.Constant(heldByThen/slow.Seconds(), calm+s.Watch), Interval: service.Step,
 		Target: loadgen.TargetFunc(func(_ context.Context, n uint64) loadgen.Outcome {
-			callers.Go(func() { _, _ = a.Look(specimen.ID(int(n))) })
+			callers.Go(func() { _, _ = a.Look(watched, specimen.ID(int(n))) })
 			return loadgen.OK // sent; its caller waits
 		}),
 		Progress: func(p loadgen.Snapshot) {

@@ -7,6 +7,7 @@
 package specimen
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,22 +45,20 @@ type Service struct {
 	pattern string
 	store   Store
 	wait    time.Duration
-	jobs    chan request // nil: a goroutine for every request
+	jobs    chan *request // nil: a goroutine for every request
+	stop    chan struct{}
 	workers sync.WaitGroup
 	alive   atomic.Int64
+	queued  atomic.Int64
 	replies *replyPool // nil: a new reply for every look-up
 }
 
-type (
-	request struct {
-		id     string
-		answer chan answer
-	}
-	answer struct {
-		reply *Reply
-		err   error
-	}
-)
+type request struct {
+	ctx    context.Context
+	id     string
+	found  chan *Reply
+	failed chan error
+}
 
 // New starts the workers that the pattern has. Close ends them.
 func New(pattern string, store Store, cfg Config) (*Service, error) {
@@ -73,57 +72,80 @@ func New(pattern string, store Store, cfg Config) (*Service, error) {
 	default:
 		return nil, fmt.Errorf("specimen: there is no pattern %q", pattern)
 	}
-	s.jobs = make(chan request, cfg.Queue)
+	s.jobs, s.stop = make(chan *request, cfg.Queue), make(chan struct{})
 	for range cfg.Workers {
 		s.alive.Add(1)
-		s.workers.Go(func() {
-			defer s.alive.Add(-1)
-			for r := range s.jobs {
-				a := s.lookUp(r.id)
-				r.answer <- a
-				if s.pattern == SharedOnPut || s.pattern == SharedOnGet {
-					s.replies.put(a.reply)
-				}
-			}
-		})
+		s.workers.Go(s.work)
 	}
 	return s, nil
 }
 
-// Look answers one request. The error is ErrFull or that of the store. The reply is the
-// caller's until Release.
-func (s *Service) Look(id string) (*Reply, error) {
-	r := request{id, make(chan answer, 1)}
+func (s *Service) work() {
+	defer s.alive.Add(-1)
+	for {
+		select {
+		case <-s.stop:
+			return
+		case r, open := <-s.jobs:
+			if !open {
+				return
+			}
+			s.queued.Add(-1)
+			s.answer(r)
+		}
+	}
+}
+
+// Look answers one request. The error is ErrFull, or that of the store or of ctx. The reply
+// is the caller's until Release.
+func (s *Service) Look(ctx context.Context, id string) (*Reply, error) {
+	r := &request{ctx, id, make(chan *Reply, 1), make(chan error, 1)}
 	if s.jobs == nil {
 		s.alive.Add(1)
 		go func() {
 			defer s.alive.Add(-1)
-			r.answer <- s.lookUp(id)
+			s.answer(r)
 		}()
 	} else {
 		select {
 		case s.jobs <- r:
+			s.queued.Add(1)
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		case <-time.After(s.wait):
 			return nil, ErrFull
 		}
 	}
-	a := <-r.answer
-	return a.reply, a.err
+	select {
+	case reply := <-r.found:
+		return reply, nil
+	case err := <-r.failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
-func (s *Service) lookUp(id string) answer {
+func (s *Service) answer(r *request) {
 	reply := s.replies.get()
-	patient, err := s.store.Patient(id)
+	patient, err := s.store.Patient(r.id)
 	if err != nil {
+		r.failed <- err
 		s.replies.put(reply)
-		return answer{err: err}
+		return
+	}
+	if reply == nil {
+		reply = new(Reply)
 	}
 	if old := reply.Patient; old != nil && s.pattern == Uncleared {
 		old.read(patient)
 		patient = old
 	}
-	*reply = Reply{Success: true, Patient: patient}
-	return answer{reply: reply}
+	*reply = Reply{Success: true, Patient: patient, Timestamp: time.Now()}
+	r.found <- reply
+	if s.pattern == SharedOnPut || s.pattern == SharedOnGet {
+		s.replies.put(reply)
+	}
 }
 
 // Release gives a reply back that its receiver has written. As published, nobody did.
@@ -137,7 +159,7 @@ func (s *Service) Release(reply *Reply) {
 // in a handler, after its other work. A reply that is cleared in the middle of it makes
 // the encoder panic, which net/http would catch: an error.
 func (s *Service) Answer(id string, first func()) (body []byte, err error) {
-	reply, err := s.Look(id)
+	reply, err := s.Look(context.Background(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -164,10 +186,16 @@ func (s *Service) Replies() (gets, made uint64, ok bool) {
 // callers.
 func (s *Service) Goroutines() int { return int(s.alive.Load()) }
 
-// Close ends the workers. No request may be in progress.
+// Queued returns how many requests wait for a worker.
+func (s *Service) Queued() int { return int(s.queued.Load()) }
+
+// Close is the published shutdown: the queue is closed, the workers are told to stop, and
+// those that have something left to do in the queue stop or go on at random. Nobody tells the
+// callers of what stays there.
 func (s *Service) Close() {
 	if s.jobs != nil {
 		close(s.jobs)
+		close(s.stop)
 		s.workers.Wait()
 	}
 }
@@ -181,7 +209,7 @@ type replyPool struct {
 
 func (p *replyPool) get() *Reply {
 	if p == nil {
-		return new(Reply)
+		return nil
 	}
 	p.gets.Add(1)
 	reply, _ := p.pool.Get().(*Reply)
@@ -205,11 +233,14 @@ func (p *replyPool) put(reply *Reply) {
 	p.pool.Put(reply)
 }
 
-// Reply is the pooled object of the specimens. It points to its patient, so
-// that a racing reader sees another patient or none, never half of one.
+// Reply is the pooled object of the specimens, with the published five fields. It points to
+// its patient, so that a racing reader sees another patient or none, never half of one.
 type Reply struct {
-	Success bool     `json:"success"`
-	Patient *Patient `json:"patient,omitempty"`
+	Success   bool      `json:"success"`
+	Patient   *Patient  `json:"patient,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	Timestamp time.Time `json:"timestamp"`
+	RequestID string    `json:"request_id"`
 }
 
 // EarlyReturn answers each request in a goroutine and returns at once. When

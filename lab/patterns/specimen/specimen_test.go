@@ -1,6 +1,7 @@
 package specimen
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -21,7 +22,7 @@ func flood(s *Service, clients, each int) outcome {
 	for c := range clients {
 		all.Go(func() {
 			for n := range each {
-				reply, err := s.Look(ID(c*each + n))
+				reply, err := s.Look(context.Background(), ID(c*each+n))
 				mu.Lock()
 				switch {
 				case errors.Is(err, ErrFull):
@@ -70,7 +71,7 @@ func TestARequestWithoutRoomWaits100msAndIsRefused(t *testing.T) {
 			})
 			synctest.Wait()
 			start := time.Now()
-			_, err := s.Look(ID(1))
+			_, err := s.Look(context.Background(), ID(1))
 			if took := time.Since(start); !errors.Is(err, ErrFull) || took != 100*time.Millisecond {
 				t.Errorf("%s: %v after %v", pattern, err, took)
 			}
@@ -123,7 +124,7 @@ func TestGoroutinesAreCountedAsTheRuntimeCountsThem(t *testing.T) {
 			var callers sync.WaitGroup
 			before := inBubbles() - s.Goroutines()
 			for c := range 500 {
-				callers.Go(func() { _, _ = s.Look(ID(c)) })
+				callers.Go(func() { _, _ = s.Look(context.Background(), ID(c)) })
 			}
 			time.Sleep(200 * time.Millisecond) // those without room have been refused
 			synctest.Wait()
@@ -209,7 +210,7 @@ func TestNoReplyCarriesAnotherPatient(t *testing.T) {
 				all.Go(func() {
 					for n := range 100 {
 						id := ID(c*100 + n)
-						reply, err := s.Look(id)
+						reply, err := s.Look(context.Background(), id)
 						if err != nil {
 							continue
 						}

@@ -1,6 +1,7 @@
 package specimen
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -11,19 +12,28 @@ import (
 
 // Patient is what a look-up finds. Any of the lists may be empty.
 type Patient struct {
-	ID          string   `json:"id"`
-	Name        string   `json:"name"`
-	Diagnoses   []string `json:"diagnoses,omitempty"`
-	Medications []string `json:"medications,omitempty"`
-	Allergies   []string `json:"allergies,omitempty"`
+	ID          string    `json:"id"`
+	Record      string    `json:"medical_record_number"`
+	FirstName   string    `json:"first_name"`
+	LastName    string    `json:"last_name"`
+	Born        time.Time `json:"date_of_birth"`
+	Gender      string    `json:"gender"`
+	Diagnoses   []string  `json:"diagnosis_codes,omitempty"`
+	Medications []string  `json:"medications,omitempty"`
+	Allergies   []string  `json:"allergies,omitempty"`
+	LastVisit   time.Time `json:"last_visit_date"`
+	Physician   string    `json:"primary_physician"`
+	Insurer     string    `json:"insurance_provider"`
+	BloodType   string    `json:"blood_type"`
 }
 
 // read sets the fields that a row has, as hand-written readers do.
 func (p *Patient) read(row *Patient) {
-	p.ID, p.Name = row.ID, row.Name
-	for dst, now := range map[*[]string][]string{&p.Diagnoses: row.Diagnoses, &p.Medications: row.Medications, &p.Allergies: row.Allergies} {
-		if len(now) > 0 {
-			*dst = now
+	old := *p
+	*p = *row
+	for dst, last := range map[*[]string][]string{&p.Diagnoses: old.Diagnoses, &p.Medications: old.Medications, &p.Allergies: old.Allergies} {
+		if len(*dst) == 0 {
+			*dst = last
 		}
 	}
 }
@@ -64,18 +74,36 @@ func (s *Simulated) Patient(id string) (*Patient, error) {
 	s.busy++
 	s.peak = max(s.peak, s.busy)
 	s.mu.Unlock()
-	if s.Work != nil {
-		s.Work()
-	} else {
-		time.Sleep(latency)
-	}
+	err := s.take(latency)
 	s.mu.Lock()
 	s.busy--
 	s.mu.Unlock()
-	if fails {
+	switch {
+	case err != nil:
+		return nil, err
+	case fails:
 		return nil, ErrStore
 	}
 	return Made(id), nil
+}
+
+// take lets the time pass. Every published look-up has a time limit, of five seconds, which
+// it makes for itself and never reaches.
+func (s *Simulated) take(latency time.Duration) error {
+	if s.Work != nil {
+		s.Work()
+	}
+	if s.Work != nil || s.MaxLatency <= 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), latency+5*time.Second)
+	defer cancel()
+	select {
+	case <-time.After(latency):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // PeakCalls returns the most look-ups that were under way at one time. Each would hold a
@@ -98,5 +126,9 @@ func Made(id string) *Patient {
 		}
 		return []string{text + " of " + id}
 	}
-	return &Patient{ID: id, Name: "Name of " + id, Diagnoses: list("diagnosis"), Medications: list("medication"), Allergies: list("allergy")}
+	return &Patient{ID: id, Record: "MRN-" + id, FirstName: "Mary", LastName: "Smith", Born: born, Gender: "Female",
+		Diagnoses: list("diagnosis"), Medications: list("medication"), Allergies: list("allergy"),
+		LastVisit: born.AddDate(60, 0, 0), Physician: "Dr. Chen", Insurer: "Medicare", BloodType: "A+"}
 }
+
+var born = time.Date(1950, 1, 2, 0, 0, 0, 0, time.UTC)
