@@ -242,7 +242,7 @@ var family = ledger.Family{
 					Cases: ledger.Only(ledger.Case{Setup: "goroutines that only wait", Value: of(Shape, Parked, Naive, stack)}, ledger.Case{Setup: Real, Value: of(Real, High, Naive, stack), Beside: true})},
 				{ID: "connections", Title: "a pool never holds more connections than it has workers", Subject: "the most connections held/workers", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(1), Published: []float64{1}, Cases: held},
 			}},
-		claimOfShutdown, claimOfLongLived,
+		claimOfShutdown, claimOfMemory, claimOfLongLived,
 	},
 	Axes: axes(),
 	Columns: []ledger.Column{
@@ -253,6 +253,7 @@ var family = ledger.Family{
 		{Key: neighbourGood.Key, Name: "the neighbour's good/s"}, {Key: "beside_good", Name: "its own good/s"},
 		{Key: refusedConnections.Key, Name: "refused by PostgreSQL"}, {Key: fairGood.Key, Name: "good/s without it"}, {Key: ownGood.Key, Name: "good/s"},
 		{Key: acceptedRequests.Key, Name: acceptedRequests.Name}, {Key: lostRequests.Key, Name: lostRequests.Name}, {Key: shortAnswered.Key, Name: shortAnswered.Name},
+		{Key: stalledMemory.Key, Name: "growth of resident memory, MiB"}, {Key: filledMemory.Key, Name: filledMemory.Name, Format: "size"},
 		{Key: criticalShare.Key, Name: "critical answered, %", Format: "decimals"},
 	},
 	Sources: []ledger.Source{{Name: "Stella-Achar-Oiro/healthcare-api-benchmark", URL: "https://github.com/Stella-Achar-Oiro/healthcare-api-benchmark", What: "and the article that goes with it"}},

@@ -39,6 +39,8 @@ const (
 	rolePublished = "patterns-published"
 	roleSizes     = "patterns-sizes"
 	roleScenario  = "patterns-scenario"
+	roleStalled   = "patterns-stalled"
+	roleFilled    = "patterns-filled"
 )
 
 // The set-ups.
@@ -103,6 +105,8 @@ func Roles() map[string]contestant.Role {
 	roles[rolePublished] = contestant.Func(published)
 	roles[roleSizes] = contestant.Func(pools)
 	roles[roleScenario] = contestant.Func(played)
+	roles[roleStalled] = contestant.Server(stalledServer)
+	roles[roleFilled] = contestant.Func(filled)
 	return roles
 }
 
@@ -133,6 +137,7 @@ func Plan(c Config) (experiment.Plan, error) {
 		p.Groups = append(p.Groups, c.group(s))
 	}
 	p.Cells = append(p.Cells, c.scenes()...)
+	c.addMemory(&p)
 	for _, k := range c.keys() {
 		p.Cells = append(p.Cells, experiment.Cell{
 			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: c.beside(k), Expect: c.expect(k),

@@ -33,6 +33,9 @@ func made(c Config) (runs []results.Run) {
 			run(k, map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "size": s.points[i].at})
 		}
 	}
+	for _, k := range append([]ledger.Key{stalledKey}, fillings[0].key(), fillings[1].key(), fillings[2].key()) {
+		run(k, scene{Config: c}.params())
+	}
 	for _, s := range scenarios {
 		for _, k := range s.keys(c) {
 			run(k, scene{Config: c}.params())

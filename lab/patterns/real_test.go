@@ -40,6 +40,9 @@ func TestARealDatabaseDecidesOverItsModel(t *testing.T) {
 		claims := claimsOf(made(c))
 		for _, id := range []string{"H6", "H7", "H8"} {
 			for _, a := range claims[id].Answers {
+				if a.Part == "memory" {
+					continue // for which no database is asked
+				}
 				onReal := strings.HasPrefix(a.Setup, OnPostgres)
 				if decides := !a.Beside; decides && onReal != real || onReal && !real {
 					t.Errorf("with a database %v: %s of %s decides %v", real, a.Setup, id, decides)

@@ -45,7 +45,7 @@ type Service struct {
 	pattern string
 	store   Store
 	wait    time.Duration
-	jobs    chan *request // nil: a goroutine for every request
+	jobs    chan *Request // nil: a goroutine for every request
 	stop    chan struct{}
 	workers sync.WaitGroup
 	alive   atomic.Int64
@@ -53,12 +53,17 @@ type Service struct {
 	replies *replyPool // nil: a new reply for every look-up
 }
 
-type request struct {
+// Request is a job: one look-up.
+type Request struct {
 	ctx    context.Context
 	id     string
 	found  chan *Reply
 	failed chan error
 }
+
+// JobSize is what a job takes in the queue, in bytes: its entry, the job, two channels with
+// one place each, and its id.
+const JobSize = 8 + 48 + 112 + 112 + 8
 
 // New starts the workers that the pattern has. Close ends them.
 func New(pattern string, store Store, cfg Config) (*Service, error) {
@@ -72,7 +77,7 @@ func New(pattern string, store Store, cfg Config) (*Service, error) {
 	default:
 		return nil, fmt.Errorf("specimen: there is no pattern %q", pattern)
 	}
-	s.jobs, s.stop = make(chan *request, cfg.Queue), make(chan struct{})
+	s.jobs, s.stop = make(chan *Request, cfg.Queue), make(chan struct{})
 	for range cfg.Workers {
 		s.alive.Add(1)
 		s.workers.Go(s.work)
@@ -99,22 +104,9 @@ func (s *Service) work() {
 // Look answers one request. The error is ErrFull, or that of the store or of ctx. The reply
 // is the caller's until Release.
 func (s *Service) Look(ctx context.Context, id string) (*Reply, error) {
-	r := &request{ctx, id, make(chan *Reply, 1), make(chan error, 1)}
-	if s.jobs == nil {
-		s.alive.Add(1)
-		go func() {
-			defer s.alive.Add(-1)
-			s.answer(r)
-		}()
-	} else {
-		select {
-		case s.jobs <- r:
-			s.queued.Add(1)
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(s.wait):
-			return nil, ErrFull
-		}
+	r, err := s.Submit(ctx, id)
+	if err != nil {
+		return nil, err
 	}
 	select {
 	case reply := <-r.found:
@@ -126,7 +118,29 @@ func (s *Service) Look(ctx context.Context, id string) (*Reply, error) {
 	}
 }
 
-func (s *Service) answer(r *request) {
+// Submit puts a request into the queue, or starts its goroutine.
+func (s *Service) Submit(ctx context.Context, id string) (*Request, error) {
+	r := &Request{ctx, id, make(chan *Reply, 1), make(chan error, 1)}
+	if s.jobs == nil {
+		s.alive.Add(1)
+		go func() {
+			defer s.alive.Add(-1)
+			s.answer(r)
+		}()
+		return r, nil
+	}
+	select {
+	case s.jobs <- r:
+		s.queued.Add(1)
+		return r, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(s.wait):
+		return nil, ErrFull
+	}
+}
+
+func (s *Service) answer(r *Request) {
 	reply := s.replies.get()
 	patient, err := s.store.Patient(r.id)
 	if err != nil {
