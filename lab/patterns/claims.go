@@ -20,8 +20,17 @@ var (
 	stack       = ledger.Extra("stack_kb", "stack of a goroutine")
 	connections = ledger.Extra("connections", "most connections held")
 	p99         = brisk("p99", ledger.Quantile("ok", 0.99, "").Value)
-	gc          = brisk("collector's share", func(r *results.Run) float64 { return 100 * r.Process.GCShare })
+	allocations = brisk("allocations for each request", func(r *results.Run) float64 { return each(r, r.Process.Mallocs) })
+	allocated   = brisk("bytes allocated for each request", func(r *results.Run) float64 { return each(r, r.Process.AllocBytes) })
 )
+
+// each is a count of what is used for every request; one that is not known is missing.
+func each(r *results.Run, n uint64) float64 {
+	if n == 0 || r.Offered == 0 {
+		return math.NaN()
+	}
+	return float64(n) / float64(r.Offered)
+}
 
 // answers are all that were given, a second: the source counts every answer as throughput.
 func answers(r *results.Run) float64 {
@@ -111,16 +120,15 @@ func slower(load, id string, f ledger.Figure, published float64) ledger.Part {
 		})}
 }
 
-// pooled compares optimized with workerpool, and with it where every reply is reused.
-func pooled(compare func(optimized, pool ledger.Term) ledger.Term, f ledger.Figure) func(*ledger.Evidence) []ledger.Case {
-	value := func(setup, pattern string) ledger.Term {
-		return compare(of(setup, Brisk, pattern, f), of(setup, Brisk, WorkerPool, f))
+// pooled compares a pool whose replies are really reused with one that makes them; beside
+// it stands the published one, in which they hardly are.
+func pooled(compare func(pooled, fresh ledger.Term) ledger.Term, f ledger.Figure) func(*ledger.Evidence) []ledger.Case {
+	value := func(pattern string) ledger.Term {
+		return compare(of(Shape, Brisk, pattern, f), of(Shape, Brisk, WorkerPool, f))
 	}
 	return ledger.Only(
-		ledger.Case{Setup: Shape, Value: value(Shape, Optimized)},
-		ledger.Case{Setup: Shape + ", every reply reused", Value: value(Shape, Warm), Beside: true},
-		ledger.Case{Setup: Process, Value: value(Process, Optimized), Beside: true},
-		ledger.Case{Setup: Real, Value: value(Real, Optimized), Beside: true},
+		ledger.Case{Setup: Shape + ", every reply reused", Value: value(Warm)},
+		ledger.Case{Setup: Shape + ", as published", Value: value(Optimized), Beside: true},
 	)
 }
 
@@ -229,11 +237,12 @@ var family = ledger.Family{
 				{ID: "cleared", Title: "reuse with clearing and a clear owner shows none", Subject: "the count of answers with another patient's data, cleared and correctly owned,", Kind: judge.Never, Rule: judge.Exactly(0),
 					Cases: ledger.Only(ledger.Case{Setup: Shape, Value: of(Shape, Reuse, Warm, foreign)}, ledger.Case{Setup: Process, Value: of(Process, Reuse, Optimized, foreign), Beside: true})},
 			}},
-		{ID: "H10", Any: true, Title: "pooled responses cut garbage collection or p99 above 1,000 req/s", Published: "no figure of the collector; p99 418 vs 424 ms at low load and 566 vs 569 ms at high load",
-			Note: "It is measured where both patterns admit and answer more than 1,000 requests a second. The source gives no size: a cut of less than 2 % of p99, or of less than one point of the collector's share, counts as none.",
+		{ID: "H10", Title: "pooled responses cut allocations, garbage collection and p99 above 1,000 req/s", Published: "no figure of allocations or of the collector; p99 418 vs 424 ms at low load and 566 vs 569 ms at high load",
+			Note: "It is measured over a store of 0–1 ms, where the pool answers many thousand requests a second and admits them all. A response has the published five fields, 72 bytes in a place of 80, is encoded as a handler does, and is given back after that. The bytes decide for the collector, which works as often as they fill the heap. The published optimized, which reuses 5 %, stands beside.",
 			Parts: []ledger.Part{
-				{ID: "p99", Title: "pooled responses cut p99 by 2 % or more above 1,000 req/s", Subject: "optimized/workerpool p99", Unit: "x", Rule: judge.AtMost(0.98), Published: []float64{0.995}, Spread: 0.01, Cases: pooled(ledger.Term.Over, p99)},
-				{ID: "gc", Title: "pooled responses cut the collector's share of CPU by a point or more above 1,000 req/s", Subject: "optimized − workerpool share of CPU in garbage collection", Unit: "points", Rule: judge.AtMost(-1), Spread: 0.5, Cases: pooled(ledger.Term.Minus, gc)},
+				{ID: "allocations", Title: "pooled responses take fewer allocations for each request", Subject: "pooled − fresh allocations for each request", Rule: judge.Below(0), Spread: 0.05, Cases: pooled(ledger.Term.Minus, allocations)},
+				{ID: "bytes", Title: "pooled responses cut the bytes that are allocated by 10 % or more", Subject: "pooled/fresh bytes for each request", Unit: "x", Rule: judge.AtMost(0.9), Spread: 0.005, Cases: pooled(ledger.Term.Over, allocated)},
+				{ID: "p99", Title: "pooled responses lower p99, beyond the noise", Subject: "pooled/fresh p99", Unit: "x", Rule: judge.Below(1), Published: []float64{0.995}, Spread: 0.01, Cases: pooled(ledger.Term.Over, p99)},
 			}},
 		{ID: "H11", Title: "a pool's memory is calculable: 2–4 KB a goroutine, and 20 workers never hold more than 20 connections", Published: "2 KB a goroutine; 1,000 are 2–4 MB; 20 workers, at most 20 connections",
 			Note: "2 KB is where a stack starts; a handler that goes through HTTP and a database driver grows it, and a request also keeps its connection's goroutine.",

@@ -55,7 +55,7 @@ const (
 	Low       = "low"
 	High      = "high"
 	Sustained = "sustained"
-	Brisk     = "above 1,000/s" // H10: every request is admitted, and there are many
+	Brisk     = "above 1,000/s" // H10: a fast store, and every request is admitted
 	Reuse     = "reuse"         // H9: a fast store, so that objects are reused often
 	Parked    = "parked"        // H11: goroutines that only wait
 )
@@ -78,7 +78,7 @@ type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these patterns: naive, workerpool, optimized, limiter. Claims that need another one stay open."`
 	Requests   int           `group:"Size" default:"0" quick:"1000" least:"0" help:"Requests of every load, also of those that are part of one claim only; 0: each load's own number."`
 	Clients    int           `group:"Size" default:"0" least:"0" help:"Clients of every load; 0: each load's own number."`
-	Workers    int           `group:"Size" default:"0" least:"0" help:"Workers of the pools and slots of the limiter; 0: 20, and 100 where the load is above 1,000 requests a second."`
+	Workers    int           `group:"Size" default:"0" least:"0" help:"Workers of the pools and slots of the limiter; 0: 20."`
 	Sustained  int           `group:"Size" default:"2500" full:"50000" least:"1" help:"Requests of our own patterns under sustained load. The published shape has all of its 50,000 always."`
 	QueueSize  int           `group:"Size" default:"100" least:"0" help:"Requests that may wait for a worker; 0: none."`
 	QueueWait  time.Duration `group:"Size" default:"100ms" least:"0s" help:"How long a request waits for room in a full queue. For real, and by the limiter, it is refused at once."`
@@ -159,13 +159,10 @@ func Plan(c Config) (experiment.Plan, error) {
 func (c Config) job(k ledger.Key, seed uint64) Job {
 	sizes := map[string][3]int{ // requests, clients, workers
 		Low: {1_000, 100, 20}, High: {10_000, 1_000, 20}, Sustained: {50_000, 500, 20},
-		Brisk: {3_000, 120, 100}, Reuse: {5_000, 100, 20}, Parked: {1, 10_000, 20},
+		Brisk: {30_000, 120, 20}, Reuse: {5_000, 100, 20}, Parked: {1, 10_000, 20},
 	}[k.Load]
-	switch {
-	case k.Load == Sustained && k.Setup != Shape:
+	if k.Load == Sustained && k.Setup != Shape {
 		sizes[0] = c.Sustained
-	case k.Load == Brisk && k.Setup == Shape: // which decides: as many collections as there is time for
-		sizes[0] = 30_000
 	}
 	j := Job{Config: c, Load: k.Load, Pattern: k.Pattern, Seed: seed, WarmUp: k.Load == Brisk || k.Pattern == Warm}
 	if k.Setup == Real {
@@ -174,6 +171,8 @@ func (c Config) job(k ledger.Key, seed uint64) Job {
 	switch k.Load {
 	case Reuse:
 		j.MinLatency, j.MaxLatency, j.ErrorRate = 0, 0, 0
+	case Brisk:
+		j.MinLatency, j.MaxLatency = 0, time.Millisecond
 	case Parked: // goroutines, which no user's size is about
 		j.Clients = 0
 	}
@@ -219,8 +218,6 @@ func (c Config) keys() (out []ledger.Key) {
 		add(Real, load, contestants...)
 	}
 	add(Shape, Brisk, WorkerPool, Optimized, Warm)
-	add(Process, Brisk, WorkerPool, Optimized)
-	add(Real, Brisk, WorkerPool, Optimized)
 	add(Shape, Reuse, Uncleared, Warm)
 	add(Process, Reuse, Optimized)
 	add(Shape, Parked, Naive)
@@ -243,14 +240,14 @@ const besideSustained = "pools, " + Sustained
 // others start, so under the short loads that of the published shape runs alone.
 func (c Config) beside(k ledger.Key) string {
 	switch naive := k.Pattern == Naive; {
+	case k.Load == Brisk: // processor time and memory
+		return ""
 	case k.Load == Reuse || k.Load == Parked:
 		return "short ones"
 	case naive && (k.Setup == Shape && k.Load != Sustained || k.Load == High):
 		return ""
 	case naive && k.Setup != Shape:
 		return "naive of ours, low and sustained"
-	case k.Setup == Shape && k.Load == Brisk:
-		return besideSustained
 	case k.Setup != Real || k.Load == Low:
 		return "pools, " + k.Load
 	case k.Load == Sustained && c.Sustained <= 5_000: // few requests, over soon
@@ -263,7 +260,7 @@ func (c Config) beside(k ledger.Key) string {
 // falls into one second, and runs alone.
 func uses(k ledger.Key) float64 {
 	switch {
-	case k.Pattern == Naive && k.Load != Sustained || k.Load == Reuse:
+	case k.Pattern == Naive && k.Load != Sustained || k.Load == Reuse || k.Load == Brisk:
 		return 0
 	case k.Setup != Real:
 		return .03

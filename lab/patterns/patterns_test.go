@@ -97,8 +97,8 @@ func TestPublishedSizesAndWhatIsBesideWhat(t *testing.T) {
 	pools := []string{WorkerPool, Optimized, Warm}
 	want := map[string][]string{
 		"low alone": {Naive}, "high alone": {Naive}, "pools, low": pools, "pools, high": pools,
-		"pools, sustained": slices.Concat([]string{Naive}, pools, pools), // those of Brisk, too
-		"short ones":       {Uncleared, Warm, Naive},
+		"pools, sustained": slices.Concat([]string{Naive}, pools), Brisk + " alone": {WorkerPool, Optimized, Warm},
+		"short ones": {Uncleared, Warm, Naive},
 	}
 	if !reflect.DeepEqual(beside, want) {
 		t.Errorf("side by side: %v", beside)
@@ -153,13 +153,16 @@ func TestLittlesLaw(t *testing.T) {
 }
 
 func TestH10NeedsMoreThanAThousandASecond(t *testing.T) {
-	run := results.Run{Elapsed: 1, Offered: 1000, Process: results.Process{Usage: usage.Usage{GCShare: 0.02}}}
-	if x := gc.Value(&run); !math.IsNaN(x) {
+	run := results.Run{Elapsed: 1, Offered: 1000, Process: results.Process{Usage: usage.Usage{Mallocs: 10_010}}}
+	if x := allocations.Value(&run); !math.IsNaN(x) {
 		t.Errorf("at 1,000 a second: %v", x)
 	}
 	run.Offered++
-	if x := gc.Value(&run); x != 2 {
+	if x := allocations.Value(&run); x != 10 {
 		t.Errorf("above: %v", x)
+	}
+	if x := allocated.Value(&run); !math.IsNaN(x) {
+		t.Errorf("bytes that nobody counted: %v", x)
 	}
 }
 
