@@ -57,7 +57,8 @@ type Subject struct {
 	// Replies says how often a pool of replies was asked for one so far, and how often it
 	// had to make one; ok is false where there is no pool.
 	Replies func() (gets, made uint64, ok bool)
-	// PeakCalls is the most look-ups of the store that were under way at one time.
+	// PeakCalls is the most look-ups of the store that were under way at one time; nil if
+	// nobody counts them.
 	PeakCalls func() int
 }
 
@@ -93,7 +94,10 @@ func (j Job) Play(ctx context.Context, s Subject) (results.Run, error) {
 		return results.Run{}, ctx.Err()
 	}
 	run := experiment.FromLoad(res)
-	run.Params, run.Process, run.Extra = j.Params(), experiment.Process(used), map[string]float64{"connections": float64(s.PeakCalls())}
+	run.Params, run.Process, run.Extra = j.Params(), experiment.Process(used), map[string]float64{}
+	if s.PeakCalls != nil {
+		run.Extra[connections.Key] = float64(s.PeakCalls())
+	}
 	if gets, made, ok := s.Replies(); ok && gets > getsBefore {
 		all, fresh := float64(gets-getsBefore), float64(made-madeBefore)
 		run.Process.ReuseRate = (all - fresh) / all
@@ -127,10 +131,21 @@ func published(ctx context.Context, j Job) (results.Run, error) {
 	if j.Load == Parked {
 		return parked(ctx, j)
 	}
+	store := j.simulated()
+	return j.over(ctx, store, store.PeakCalls)
+}
+
+// simulated is the published store.
+func (j Job) simulated() *specimen.Simulated {
 	store := &specimen.Simulated{MinLatency: j.MinLatency, MaxLatency: j.MaxLatency, ErrorRate: j.ErrorRate, Seed: j.Seed}
 	if j.Compute > 0 {
 		store.Work = burn.For(j.Compute)
 	}
+	return store
+}
+
+// over loads the published shape over a store.
+func (j Job) over(ctx context.Context, store specimen.Store, peakCalls func() int) (results.Run, error) {
 	shape, err := specimen.New(j.Pattern, store, specimen.Config{Workers: j.Workers, Queue: j.QueueSize, Wait: j.QueueWait})
 	if err != nil {
 		return results.Run{}, err
@@ -152,7 +167,7 @@ func published(ctx context.Context, j Job) (results.Run, error) {
 			return body, err
 		},
 		Alone:   func(_ context.Context, id string) ([]byte, error) { return json.Marshal(specimen.Made(id)) },
-		Replies: shape.Replies, PeakCalls: store.PeakCalls,
+		Replies: shape.Replies, PeakCalls: peakCalls,
 	})
 }
 

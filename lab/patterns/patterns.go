@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -23,7 +24,7 @@ var Experiment = experiment.Declare(family, help, Plan, Roles())
 
 const help = `A patient is looked up by id, in a store that takes 50 to 100 ms and fails 5 % of the time. It is done under the published patterns (naive: a goroutine for every request; workerpool: 20 workers and a queue of 100, refusing when full; optimized: the same with reused response objects) and by a limiter of ours. Three set-ups are measured. The published shape is the published code, rebuilt, at its published size, and decides the claims. Ours stand beside it: in process, as function calls over a simulated store, and for real, over HTTP to a server with a SQLite file that has the same latency and errors added and refuses at once.
 
-Clients send back to back, each its share of the requests: 1,000 by 100 clients (low), 10,000 by 1,000 (high), 50,000 by 500 (sustained). Other sizes give other answers, so a claim about the sizes stays open when others were run. Published pools of several sizes are compared over stores of 1, 75 and 500 ms and where look-ups compute, and the source's three stories of a service without a bound are played: 10,000 users at a database of 100 connections, a query that suddenly takes 30 s, and a naive service beside another one on the same database. With --postgres they are played on a real one, over HTTP, and beside the published patterns by a service that is told no number; otherwise on a model of it. With --sweep, throughput, goodput and p99 are also measured against workers, queue and clients.
+Clients send back to back, each its share of the requests: 1,000 by 100 clients (low), 10,000 by 1,000 (high), 50,000 by 500 (sustained). Other sizes give other answers, so a claim about the sizes stays open when others were run. Published pools of several sizes and queues are compared over stores that have a capacity (a model, SQLite, PostgreSQL if there is one, look-ups that compute), and the source's three stories of a service without a bound are played: 10,000 users at a database of 100 connections, a query that suddenly takes 30 s, and a naive service beside another one on the same database. With --postgres they are played on a real one, over HTTP, and beside the published patterns by a service that is told no number; otherwise on a model of it. With --sweep, throughput, goodput and p99 are also measured against workers, queue and clients.
 
 Every contestant runs in a process of its own under a memory cap. Refusals, errors and successes are never mixed.`
 
@@ -35,9 +36,11 @@ const (
 	RoleCall     = "patterns-call"
 	RoleServer   = "patterns-server"
 	RoleDatabase = "patterns-database" // of a number of patients: the path of its file
+	RoleSizes    = "patterns-look-ups" // has a Sizing as its input
 
 	rolePublished = "patterns-published"
 	roleSizes     = "patterns-sizes"
+	roleModel     = "patterns-model"
 	roleScenario  = "patterns-scenario"
 	roleStalled   = "patterns-stalled"
 	roleFilled    = "patterns-filled"
@@ -85,7 +88,7 @@ type Config struct {
 	MinLatency time.Duration `group:"Size" default:"50ms" least:"0s" help:"Least time the store takes."`
 	MaxLatency time.Duration `group:"Size" default:"100ms" help:"Most time the store takes."`
 	ErrorRate  float64       `group:"Size" default:"0.05" least:"0" most:"0.999" help:"Share of store calls that fail."`
-	SizeTime   time.Duration `group:"Size" default:"6s" quick:"1s" least:"60ms" help:"How long a pool of each size is loaded over a store that waits; a sixtieth of it where the pools keep the processors busy and take turns."`
+	SizeTime   time.Duration `group:"Size" default:"6s" quick:"1s" least:"100ms" help:"How long a pool of each size is loaded over a store that waits; a third of it in virtual time, and a hundredth where the pools keep the processors busy and take turns."`
 	Users      int           `group:"Size" default:"10000" quick:"1000" least:"1" most:"100000" help:"Users that ask a database of 100 connections at once."`
 	Watch      time.Duration `group:"Size" default:"4s" quick:"1s" full:"30s" least:"500ms" help:"How long a service is watched whose query takes 30 s, and one beside a naive neighbour."`
 	Calm       time.Duration `group:"Size" default:"4s" quick:"1s" least:"100ms" help:"How long all is well on the real database before something happens; an adaptive service has two or three times as long to find out how much it can do."`
@@ -96,14 +99,15 @@ type Config struct {
 	Scenario   []string      `placeholder:"NAME" help:"Only these of the scenarios on the real database, and nothing else: crowd (H6), stall (H7), neighbours (H8). All other claims stay open."`
 	MemoryCap  int           `default:"2048" least:"0" placeholder:"MIB" help:"A contestant that needs more memory than that is killed, which is a result; 0 sets no limit."`
 
-	Postgres postgres.Server `env:"SPILLWAY_POSTGRES" placeholder:"URL" help:"A PostgreSQL on which H6 to H8 are measured, as its superuser: postgres://user@host:port/postgres, with a password only in the environment. The experiment makes a database and a role with 100 connections for each measurement, and drops them. Without it a model of a database stands in."`
+	Postgres postgres.Server `env:"SPILLWAY_POSTGRES" placeholder:"URL" help:"A PostgreSQL on which H5 to H8 are measured, as its superuser: postgres://user@host:port/postgres, with a password only in the environment. The experiment makes a database and a role with 100 connections for each measurement, and drops them. Without it a model of a database stands in."`
 }
 
 // Roles are the roles that need no patient API.
 func Roles() map[string]contestant.Role {
 	roles := demonstrations.Roles()
 	roles[rolePublished] = contestant.Func(published)
-	roles[roleSizes] = contestant.Func(pools)
+	roles[roleSizes] = contestant.Func(simulatedPools)
+	roles[roleModel] = contestant.Func(bubble.Func(modelledPools))
 	roles[roleScenario] = contestant.Func(played)
 	roles[roleStalled] = contestant.Server(stalledServer)
 	roles[roleFilled] = contestant.Func(filled)
@@ -134,7 +138,7 @@ func Plan(c Config) (experiment.Plan, error) {
 		return err
 	}
 	for _, s := range c.series() {
-		p.Groups = append(p.Groups, c.group(s))
+		p.Groups = append(p.Groups, c.group(s, &database))
 	}
 	p.Cells = append(p.Cells, c.scenes()...)
 	c.addMemory(&p)
@@ -231,7 +235,7 @@ func (c Config) wants(pattern string) bool {
 }
 
 // besideSustained are the cells that run beside the pools under sustained load, which take
-// the longest by far and wait for nearly all of it.
+// the longest by far: half a minute, of which they wait for nearly all.
 const besideSustained = "pools, " + Sustained
 
 // beside names the cells that run at the same time, each in a process of its own. Pools
@@ -248,10 +252,8 @@ func (c Config) beside(k ledger.Key) string {
 		return ""
 	case naive && k.Setup != Shape:
 		return "naive of ours, low and sustained"
-	case k.Setup != Real || k.Load == Low:
-		return "pools, " + k.Load
-	case k.Load == Sustained && c.Sustained <= 5_000: // few requests, over soon
-		return "pools, " + Low
+	case k.Setup != Real || k.Load == Low || k.Load == Sustained && c.Sustained <= 5_000:
+		return besideSustained
 	}
 	return "pools for real, " + k.Load
 }

@@ -29,7 +29,7 @@ func made(c Config) (runs []results.Run) {
 		run(k, c.job(k, 0).Params())
 	}
 	for _, s := range c.series() {
-		for i, k := range c.group(s).Keys {
+		for i, k := range c.group(s, nil).Keys {
 			run(k, map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "size": s.points[i].at})
 		}
 	}
@@ -96,8 +96,8 @@ func TestPublishedSizesAndWhatIsBesideWhat(t *testing.T) {
 	}
 	pools := []string{WorkerPool, Optimized, Warm}
 	want := map[string][]string{
-		"low alone": {Naive}, "high alone": {Naive}, "pools, low": pools, "pools, high": pools,
-		"pools, sustained": slices.Concat([]string{Naive}, pools), Brisk + " alone": {WorkerPool, Optimized, Warm},
+		"low alone": {Naive}, "high alone": {Naive},
+		"pools, sustained": slices.Concat(pools, pools, []string{Naive}, pools), Brisk + " alone": {WorkerPool, Optimized, Warm},
 		"short ones": {Uncleared, Warm, Naive},
 	}
 	if !reflect.DeepEqual(beside, want) {

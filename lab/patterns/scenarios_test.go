@@ -138,7 +138,7 @@ func TestScenesThatWaitRunBesideTheLongestLoad(t *testing.T) {
 	if scenes != 17 { // of them a twin
 		t.Errorf("%d scenes", scenes)
 	}
-	if all := plan.Expect(5); all > 330*time.Second {
+	if all := plan.Expect(5); all > 300*time.Second {
 		t.Errorf("a session takes %v", all)
 	}
 }

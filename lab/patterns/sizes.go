@@ -1,6 +1,7 @@
 package patterns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,10 @@ import (
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/patterns/specimen"
+	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/service"
 )
 
 // series is pools of several sizes, in the published shape, over one store.
@@ -21,13 +25,24 @@ type series struct {
 	setup   string
 	axis    string        // what its points differ in
 	latency time.Duration // of the store, on average
-	compute bool          // it computes as long instead of waiting
+	store   storeKind
 	points  []point
 }
 
+// storeKind is what a series asks.
+type storeKind int
+
+const (
+	waiting   storeKind = iota // any number of look-ups at one time, each as long as the first
+	computing                  // look-ups that compute as long
+	modelled                   // service.Database, in virtual time
+	onSQLite
+	onServer // PostgreSQL
+)
+
 // point is a pool of one size with its clients.
 type point struct {
-	load                    string
+	load, pattern           string
 	at                      int // on the axis
 	workers, queue, clients int
 	twin                    bool
@@ -42,13 +57,13 @@ const (
 
 // someSizes are pools of any machine, beside those that the published rule makes for the
 // cores of this one.
-var someSizes = []int{10, publishedWorkers, 100, 500}
+var someSizes = []int{publishedWorkers, 100, 300}
 
 // publishedWorkers are what the published rule gives as its example for eight cores.
 const publishedWorkers = 30
 
 // sized is the pools that H5 compares over a store: up to four workers for each core, and
-// some others, each with the queue that the rule gives it.
+// some others, each with several queues.
 func (r rule) sized() series {
 	s := r.series
 	cores := runtime.GOMAXPROCS(0)
@@ -58,11 +73,17 @@ func (r rule) sized() series {
 	}
 	slices.Sort(workers)
 	for _, n := range slices.Compact(workers) {
-		p := point{load: r.load(n), at: n, workers: n, queue: r.queue * n, clients: someClients}
-		s.points = append(s.points, p)
-		if n == r.most*cores {
-			p.twin = true
+		for _, places := range queues {
+			if s.store == waiting && places != r.queue {
+				continue
+			}
+			k := r.key(n, places)
+			p := point{load: k.Load, pattern: k.Pattern, at: n, workers: n, queue: places * n, clients: someClients}
 			s.points = append(s.points, p)
+			if n == r.most*cores && places == r.queue {
+				p.twin = true
+				s.points = append(s.points, p)
+			}
 		}
 	}
 	return s
@@ -73,7 +94,7 @@ func sweeps() []series {
 	sweep := func(axis string, load string, sizes []int, set func(p *point, n int)) series {
 		s := series{setup: "sweep of " + axis, axis: axis, latency: 75 * time.Millisecond}
 		for _, n := range sizes {
-			p := point{load: fmt.Sprintf(load, n), at: n, workers: someWorkers, queue: someQueue, clients: someClients}
+			p := point{load: fmt.Sprintf(load, n), pattern: WorkerPool, at: n, workers: someWorkers, queue: someQueue, clients: someClients}
 			set(&p, n)
 			s.points = append(s.points, p)
 		}
@@ -89,7 +110,7 @@ func sweeps() []series {
 // axes are what the loads of these set-ups count.
 func axes() map[string]string {
 	out := map[string]string{}
-	for _, r := range rules {
+	for _, r := range append(rules, boundless) {
 		out[r.setup] = r.axis
 	}
 	for _, s := range sweeps() {
@@ -103,8 +124,10 @@ func (c Config) series() (out []series) {
 	if !c.wants(WorkerPool) {
 		return nil
 	}
-	for _, r := range rules {
-		out = append(out, r.sized())
+	for _, r := range append(rules, boundless) {
+		if r.store != onServer || c.Postgres != "" {
+			out = append(out, r.sized())
+		}
 	}
 	if c.Sweep {
 		out = append(out, sweeps()...)
@@ -112,49 +135,69 @@ func (c Config) series() (out []series) {
 	return out
 }
 
-// waits reports whether its pools only wait: they are loaded at the same time. Others keep
-// the processors busy, and take turns.
-func (s series) waits() bool { return s.latency >= 10*time.Millisecond }
-
 // job is the load of a pool.
 func (s series) job(c Config, p point, seed uint64) Job {
 	j := Job{Config: c, Load: p.load, Pattern: WorkerPool, Seed: seed, Time: c.SizeTime}
 	j.Requests, j.Clients, j.Workers, j.QueueSize = 0, p.clients, p.workers, p.queue
 	j.MinLatency, j.MaxLatency = s.latency*2/3, s.latency*4/3 // like the published 50 to 100 ms
-	if s.compute {
+	switch s.store {
+	case computing:
 		j.Compute = s.latency
-	}
-	if !s.waits() {
-		j.Time /= 60
+		j.Time /= 100
+	case modelled:
+		j.Time /= 3
+	case onServer:
+		j.Patients = scarcePatients
+		j.Time /= 100
+	case onSQLite:
+		j.Time /= 100
 	}
 	return j
 }
 
 // group measures the pools of a series in one process.
-func (c Config) group(s series) experiment.Group {
-	g := experiment.Group{Expect: process}
+func (c Config) group(s series, database *string) experiment.Group {
+	g := experiment.Group{Expect: process, Label: "pools of several sizes, " + s.setup}
 	for _, p := range s.points {
-		g.Keys = append(g.Keys, ledger.Key{Setup: s.setup, Load: p.load, Pattern: WorkerPool, Twin: p.twin})
+		g.Keys = append(g.Keys, ledger.Key{Setup: s.setup, Load: p.load, Pattern: p.pattern, Twin: p.twin})
 		j := s.job(c, p, 0)
-		inside := min(p.clients, p.workers+p.queue)
-		takes := j.Time + max(j.QueueWait, time.Duration(float64(inside)/float64(p.workers)*float64(s.latency)))
-		if s.waits() {
+		switch inside := min(p.clients, p.workers+p.queue); s.store {
+		case waiting:
+			takes := j.Time + max(j.QueueWait, time.Duration(float64(inside)/float64(p.workers)*float64(s.latency)))
 			g.Expect = max(g.Expect, process+takes)
-		} else {
-			g.Expect += j.Time + j.QueueWait
+		case modelled: // as long as it takes to compute
+			g.Expect += 60 * time.Millisecond
+		default:
+			g.Expect += j.Time + j.QueueWait/2
 		}
 	}
-	if s.waits() {
-		g.Beside, g.Uses = besideSustained, .05
-	} else {
-		g.Label = "pools of several sizes, " + s.setup
+	spec := contestant.Spec{Role: roleSizes, MemoryCap: c.memory()}
+	switch s.store {
+	case waiting:
+		g.Label, g.Beside, g.Uses = "", besideSustained, .05
+	case modelled:
+		spec.Role = roleModel
+	case onSQLite, onServer:
+		spec.Program, spec.Role = program, RoleSizes
 	}
 	g.Run = func(ctx context.Context, t experiment.Trial) (runs []results.Run, err error) {
-		in := sizing{AtOnce: s.waits(), Seed: t.Seed}
+		in := Sizing{AtOnce: s.store == waiting || s.store == modelled, Seed: t.Seed, Patients: c.Patients}
 		for _, p := range s.points {
 			in.Jobs = append(in.Jobs, s.job(c, p, t.Seed))
 		}
-		_, err = experiment.Together(ctx, contestant.Spec{Role: roleSizes, Input: in, MemoryCap: c.memory()}, &runs)
+		switch s.store {
+		case onSQLite:
+			in.File = *database
+		case onServer:
+			var server *postgres.Database
+			if server, err = c.Postgres.Open(ctx, postgres.Population{Patients: scarcePatients}); err != nil {
+				return nil, err
+			}
+			defer func() { err = cmp.Or(err, server.Close()) }()
+			in.URL = server.URL
+		}
+		spec.Input = in
+		_, err = experiment.Together(ctx, spec, &runs)
 		for i := range min(len(runs), len(s.points)) {
 			runs[i].Params["size"], runs[i].Params["gomaxprocs"] = float64(s.points[i].at), float64(runtime.GOMAXPROCS(0))
 		}
@@ -163,18 +206,33 @@ func (c Config) group(s series) experiment.Group {
 	return g
 }
 
-// sizing is the input of a contestant that loads several pools.
-type sizing struct {
-	Jobs   []Job
-	AtOnce bool // otherwise in turns, in a random order
-	Seed   uint64
+// Sizing is the input of a contestant that loads several pools.
+type Sizing struct {
+	Jobs     []Job
+	AtOnce   bool // otherwise in turns, in a random order
+	Seed     uint64
+	File     string // of SQLite, with so many patients
+	Patients int
+	URL      string // of PostgreSQL's database
 }
 
-// pools loads them.
-func pools(ctx context.Context, in sizing) ([]results.Run, error) {
+func simulatedPools(ctx context.Context, in Sizing) ([]results.Run, error) {
+	return Pools(ctx, in, func(j Job) specimen.Store { return j.simulated() })
+}
+
+// modelledPools has a model of a database for each pool, in virtual time.
+func modelledPools(ctx context.Context, in Sizing) ([]results.Run, error) {
+	return Pools(ctx, in, func(j Job) specimen.Store {
+		database := service.NewDatabase(service.Work{Slots: MaxConnections, Min: j.MinLatency, Max: j.MaxLatency}, j.Seed)
+		return finder(func(id string) (*specimen.Patient, error) { return specimen.Made(id), database.Ask(ctx) })
+	})
+}
+
+// Pools loads the pools, each over the store of its job.
+func Pools(ctx context.Context, in Sizing, store func(Job) specimen.Store) ([]results.Run, error) {
 	runs, errs := make([]results.Run, len(in.Jobs)), make([]error, len(in.Jobs))
 	load := func(i int) {
-		runs[i], errs[i] = published(ctx, in.Jobs[i])
+		runs[i], errs[i] = in.Jobs[i].over(ctx, store(in.Jobs[i]), nil)
 		runs[i].Process = results.Process{ReuseRate: -1} // all of them share it
 	}
 	var all sync.WaitGroup

@@ -1,9 +1,10 @@
 package patterns
 
 import (
-	"fmt"
+	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,17 +25,17 @@ func TestTheRulesSizesAreMeasuredWithTheirQueues(t *testing.T) {
 	for _, c := range []struct {
 		part            string
 		workers, places int // of each worker
-	}{{"1ms", 2 * cores, 5}, {"75ms", 3 * cores, 5}, {"500ms", 4 * cores, 5}, {"cpu", cores, 2}, {"75ms", 30, 5}, {"cpu", 500, 2}} {
-		s := ruleFor(c.part).sized()
-		want := fmt.Sprintf("%d workers, queue %d", c.workers, c.places*c.workers)
-		at := slices.IndexFunc(s.points, func(p point) bool { return p.load == want })
+	}{{"model", 2 * cores, 5}, {"sqlite", 3 * cores, 5}, {"postgres", 4 * cores, 5}, {"cpu", cores, 2}, {"model", 30, 0}, {"cpu", 300, 20}} {
+		r := ruleFor(c.part)
+		s, want := r.sized(), r.key(c.workers, c.places)
+		at := slices.IndexFunc(s.points, func(p point) bool { return p.load == want.Load && p.pattern == want.Pattern })
 		if at < 0 {
 			t.Errorf("%s: no %s", c.part, want)
 		} else if p := s.points[at]; p.at != c.workers || p.workers != c.workers || p.queue != c.places*c.workers || p.clients != 500 {
 			t.Errorf("%s: %+v", c.part, p)
 		}
 		seen := map[ledger.Key]bool{}
-		for _, k := range experiment.Sized[Config]("").group(s).Keys {
+		for _, k := range experiment.Sized[Config]("").group(s, nil).Keys {
 			if seen[k] {
 				t.Errorf("%s twice", k)
 			}
@@ -59,8 +60,8 @@ func TestASweepChangesOneSizeOfThePublishedPool(t *testing.T) {
 	}
 	quiet, loud := experiment.Sized[Config](""), experiment.Sized[Config]("")
 	loud.Sweep = true
-	if len(quiet.series()) != 4 || len(loud.series()) != 7 {
-		t.Errorf("%d and %d", len(quiet.series()), len(loud.series()))
+	if len(quiet.series()) != 4 || len(loud.series()) != 7 || len(onPostgres("").series()) != 5 {
+		t.Errorf("%d, %d and %d", len(quiet.series()), len(loud.series()), len(onPostgres("").series()))
 	}
 	quiet.Contestant = []string{Naive}
 	if got := quiet.series(); got != nil {
@@ -73,13 +74,13 @@ func TestASweepChangesOneSizeOfThePublishedPool(t *testing.T) {
 func TestOverAStoreThatOnlyWaitsEveryWorkerCounts(t *testing.T) {
 	c := experiment.Sized[Config]("")
 	c.SizeTime = 2 * time.Second
-	s := ruleFor("75ms").sized()
-	in := sizing{AtOnce: true}
+	s := boundless.sized()
+	in := Sizing{AtOnce: true}
 	for _, p := range s.points {
 		in.Jobs = append(in.Jobs, s.job(c, p, 1))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		runs, err := pools(t.Context(), in)
+		runs, err := simulatedPools(t.Context(), in)
 		if err != nil || len(runs) != len(s.points) {
 			t.Fatal(len(runs), err)
 		}
@@ -92,10 +93,39 @@ func TestOverAStoreThatOnlyWaitsEveryWorkerCounts(t *testing.T) {
 	})
 }
 
+// The model has 100 slots for 75 ms: with fewer workers every one counts, with more all
+// together do less.
+func TestOverTheModelTheSlotsDecide(t *testing.T) {
+	c := experiment.Sized[Config]("")
+	c.ErrorRate = 0
+	s := ruleFor("model").sized()
+	var in Sizing
+	for _, p := range s.points {
+		in.Jobs = append(in.Jobs, s.job(c, p, 1))
+	}
+	in.AtOnce = true
+	synctest.Test(t, func(t *testing.T) {
+		runs, err := modelledPools(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, run := range runs {
+			p := s.points[i]
+			can := float64(p.workers) / .075
+			if p.workers > MaxConnections {
+				can = MaxConnections / .075 / math.Sqrt(float64(p.workers)/MaxConnections)
+			}
+			if got := run.Rate("ok"); p.queue > 0 && (got < .8*can || got > 1.1*can) {
+				t.Errorf("%d workers, queue %d: %.0f a second, the model does %.0f", p.workers, p.queue, got, can)
+			}
+		}
+	})
+}
+
 func TestPoolsInTurnsComeBackInTheirOrder(t *testing.T) {
 	c := experiment.Sized[Config]("")
 	s := ruleFor("cpu").sized()
-	in := sizing{Seed: 3}
+	in := Sizing{Seed: 3}
 	for _, p := range s.points {
 		p.clients = 5
 		j := s.job(c, p, 1)
@@ -104,7 +134,7 @@ func TestPoolsInTurnsComeBackInTheirOrder(t *testing.T) {
 		}
 		in.Jobs = append(in.Jobs, j)
 	}
-	runs, err := pools(t.Context(), in)
+	runs, err := simulatedPools(t.Context(), in)
 	if err != nil || len(runs) != len(s.points) {
 		t.Fatal(len(runs), err)
 	}
@@ -115,11 +145,13 @@ func TestPoolsInTurnsComeBackInTheirOrder(t *testing.T) {
 	}
 }
 
-// goodputs are runs in which pools of several sizes over a store have that goodput.
+// goodputs are runs in which pools of several sizes over a store have that goodput, with the
+// rule's queue.
 func goodputs(r rule, cores int, of map[int]uint64) (runs []results.Run) {
 	for repeat := range judge.MinRepeats {
 		for workers, good := range of {
-			runs = append(runs, results.Run{Setup: r.setup, Load: r.load(workers), Pattern: WorkerPool, Repeat: repeat, Elapsed: 1, Offered: good,
+			k := r.key(workers, r.queue)
+			runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Repeat: repeat, Elapsed: 1, Offered: good,
 				Outcomes: []results.Outcome{{Kind: "ok", Count: good}}, Params: map[string]any{"gomaxprocs": cores}})
 		}
 	}
@@ -127,7 +159,7 @@ func goodputs(r rule, cores int, of map[int]uint64) (runs []results.Run) {
 }
 
 func TestH5ComparesTheBetterOfTheRulesSizesWithTheBest(t *testing.T) {
-	r := ruleFor("75ms")
+	r := ruleFor("sqlite")
 	for _, c := range []struct {
 		cores   int
 		good    map[int]uint64
@@ -144,6 +176,28 @@ func TestH5ComparesTheBetterOfTheRulesSizesWithTheBest(t *testing.T) {
 		got := f.Judge(e)[0].Answers
 		if got[0].Verdict != c.verdict || got[1].Verdict != c.beside || got[0].Beside || !got[1].Beside {
 			t.Errorf("%d cores, %v: %s and %s: %s", c.cores, c.good, got[0].Verdict, got[1].Verdict, got[0].Why)
+		}
+	}
+}
+
+func TestAnotherQueueMayBeTheBest(t *testing.T) {
+	r := ruleFor("sqlite")
+	runs := goodputs(r, 2, map[int]uint64{4: 100, 6: 100, 8: 100, 30: 90})
+	for repeat := range judge.MinRepeats {
+		k := r.key(30, 20)
+		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Repeat: repeat, Elapsed: 1, Offered: 200, Outcomes: []results.Outcome{{Kind: "ok", Count: 200}}})
+	}
+	part := ledger.Part{Subject: "x", Unit: "x", Rule: judge.AtLeast(.9), Spread: .03, Cases: r.best}
+	got := (&ledger.Family{Claims: []ledger.Claim{{Parts: []ledger.Part{part}}}}).Judge(ledger.NewEvidence(runs, 1))[0].Answers[0]
+	if got.Verdict != results.Fails || got.Measured != .5 {
+		t.Errorf("%s, %v", got.Verdict, got.Measured)
+	}
+}
+
+func TestWithoutAServerPostgreSQLIsOpen(t *testing.T) {
+	for _, a := range claimsOf(made(experiment.Sized[Config]("full")))["H5"].Answers {
+		if open := strings.Contains(a.Why, "name a server with --postgres"); open != (a.Part == "postgres" && !a.Beside) {
+			t.Errorf("%s, %s: %s", a.Part, a.Setup, a.Why)
 		}
 	}
 }

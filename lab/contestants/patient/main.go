@@ -27,6 +27,7 @@ var roles = map[string]contestant.Role{
 	patterns.RoleCall:     contestant.Func(called),
 	patterns.RoleServer:   contestant.Server(served),
 	patterns.RoleDatabase: contestant.Func(database),
+	patterns.RoleSizes:    contestant.Func(sizes),
 	patterns.RoleScarce:   contestant.Server(scarce),
 	databases.RoleBout:    contestant.Func(bout),
 	mixes.RoleServer:      contestant.Server(mixed),
