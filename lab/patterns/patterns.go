@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -31,16 +30,19 @@ Every contestant runs in a process of its own under a memory cap. Refusals, erro
 // program plays every role that needs the patient API.
 const program = "patient"
 
+// virtual plays the role whose clock is virtual: the command is to link no testing.
+const virtual = "virtual"
+
 // The roles of its contestants. Each has a Job as its input.
 const (
 	RoleCall     = "patterns-call"
 	RoleServer   = "patterns-server"
 	RoleDatabase = "patterns-database" // of a number of patients: the path of its file
 	RoleSizes    = "patterns-look-ups" // has a Sizing as its input
+	RoleModel    = "patterns-model"    // of program virtual, likewise
 
 	rolePublished = "patterns-published"
 	roleSizes     = "patterns-sizes"
-	roleModel     = "patterns-model"
 	roleScenario  = "patterns-scenario"
 	roleStalled   = "patterns-stalled"
 	roleFilled    = "patterns-filled"
@@ -88,7 +90,7 @@ type Config struct {
 	MinLatency time.Duration `group:"Size" default:"50ms" least:"0s" help:"Least time the store takes."`
 	MaxLatency time.Duration `group:"Size" default:"100ms" help:"Most time the store takes."`
 	ErrorRate  float64       `group:"Size" default:"0.05" least:"0" most:"0.999" help:"Share of store calls that fail."`
-	SizeTime   time.Duration `group:"Size" default:"6s" quick:"1s" least:"100ms" help:"How long a pool of each size is loaded over a store that waits; a third of it in virtual time, and a hundredth where the pools keep the processors busy and take turns."`
+	SizeTime   time.Duration `group:"Size" default:"6s" quick:"1s" least:"60ms" help:"How long a pool of each size is loaded over a store that waits; a third of it in virtual time, and a hundredth where the pools keep the processors busy and take turns."`
 	Users      int           `group:"Size" default:"10000" quick:"1000" least:"1" most:"100000" help:"Users that ask a database of 100 connections at once."`
 	Watch      time.Duration `group:"Size" default:"4s" quick:"1s" full:"30s" least:"500ms" help:"How long a service is watched whose query takes 30 s, and one beside a naive neighbour."`
 	Calm       time.Duration `group:"Size" default:"4s" quick:"1s" least:"100ms" help:"How long all is well on the real database before something happens; an adaptive service has two or three times as long to find out how much it can do."`
@@ -107,7 +109,6 @@ func Roles() map[string]contestant.Role {
 	roles := demonstrations.Roles()
 	roles[rolePublished] = contestant.Func(published)
 	roles[roleSizes] = contestant.Func(simulatedPools)
-	roles[roleModel] = contestant.Func(bubble.Func(modelledPools))
 	roles[roleScenario] = contestant.Func(played)
 	roles[roleStalled] = contestant.Server(stalledServer)
 	roles[roleFilled] = contestant.Func(filled)
@@ -127,6 +128,7 @@ func Plan(c Config) (experiment.Plan, error) {
 	if len(c.Scenario) > 0 {
 		return p, nil
 	}
+	p.Programs = append(p.Programs, contestant.Spec{Program: virtual, Role: RoleModel})
 	p.Demos = demonstrations.Demos()
 	var database string
 	prepare := p.Prepare

@@ -176,7 +176,7 @@ func (c Config) group(s series, database *string) experiment.Group {
 	case waiting:
 		g.Label, g.Beside, g.Uses = "", besideSustained, .05
 	case modelled:
-		spec.Role = roleModel
+		spec.Program, spec.Role = virtual, RoleModel
 	case onSQLite, onServer:
 		spec.Program, spec.Role = program, RoleSizes
 	}
@@ -220,8 +220,8 @@ func simulatedPools(ctx context.Context, in Sizing) ([]results.Run, error) {
 	return Pools(ctx, in, func(j Job) specimen.Store { return j.simulated() })
 }
 
-// modelledPools has a model of a database for each pool, in virtual time.
-func modelledPools(ctx context.Context, in Sizing) ([]results.Run, error) {
+// ModelledPools has a model of a database for each pool, in virtual time.
+func ModelledPools(ctx context.Context, in Sizing) ([]results.Run, error) {
 	return Pools(ctx, in, func(j Job) specimen.Store {
 		database := service.NewDatabase(service.Work{Slots: MaxConnections, Min: j.MinLatency, Max: j.MaxLatency}, j.Seed)
 		return finder(func(id string) (*specimen.Patient, error) { return specimen.Made(id), database.Ask(ctx) })

@@ -105,7 +105,7 @@ func TestOverTheModelTheSlotsDecide(t *testing.T) {
 	}
 	in.AtOnce = true
 	synctest.Test(t, func(t *testing.T) {
-		runs, err := modelledPools(t.Context(), in)
+		runs, err := ModelledPools(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/soak"
+	"github.com/spillway-go/spillway/lab/bubble"
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	patternsplan "github.com/spillway-go/spillway/lab/patterns"
@@ -22,6 +24,7 @@ func TestMain(m *testing.M) {
 	all := maps.Clone(roles)
 	maps.Copy(all, patternsplan.Roles())
 	maps.Copy(all, shapesplan.Experiment.Roles)
+	all[patternsplan.RoleModel] = contestant.Func(bubble.Func(patternsplan.ModelledPools)) // as the program virtual does
 	labtest.Main(m, all)
 }
 
