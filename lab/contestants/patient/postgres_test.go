@@ -152,3 +152,29 @@ func inFrontOfDatabases(t *testing.T, timed time.Duration) (runs []results.Run, 
 	}
 	return runs, missing
 }
+
+func TestPoolsOfSeveralSizesLookPatientsUp(t *testing.T) {
+	s := server(t)
+	d, err := s.Open(t.Context(), postgres.Population{Patients: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.Most < postgres.ServerConnections {
+		t.Skipf("SKIPPED: the server takes %d connections, and the pools open up to %d", d.Most, readers)
+	}
+	c := plan.Config{Patients: 100, QueueWait: time.Minute}
+	in := plan.Sizing{URL: d.URL, Jobs: []plan.Job{{Config: c, Pattern: plan.WorkerPool}, {Config: c, Pattern: plan.WorkerPool}}}
+	for i := range in.Jobs {
+		in.Jobs[i].Requests, in.Jobs[i].Clients, in.Jobs[i].Workers = 200, 10, 1+i
+	}
+	runs, err := sizes(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, run := range runs {
+		if run.Of("ok").Count != 200 || run.Params["workers"] != float64(1+i) {
+			t.Errorf("%+v", run)
+		}
+	}
+}
