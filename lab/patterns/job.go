@@ -30,6 +30,7 @@ type Job struct {
 	WarmUp        bool          // send a request of each client before measuring
 	Time          time.Duration // that the load lasts, in place of its number of requests
 	Compute       time.Duration // that a look-up computes, in place of the store's latency
+	Slots         int           // of a model of a database in place of the store; 0: the store
 }
 
 // Params are the settings that the claims need.

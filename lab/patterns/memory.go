@@ -143,7 +143,7 @@ func (c Config) addMemory(p *experiment.Plan) {
 	}
 	for _, f := range fillings {
 		if c.wants(WorkerPool) {
-			p.Alone(f.key(), process+200*time.Millisecond, contestant.Spec{Role: roleFilled, Input: f, MemoryCap: c.memory()})
+			p.Alone(f.key(), process, contestant.Spec{Role: roleFilled, Input: f, MemoryCap: c.memory()})
 		}
 	}
 }

@@ -39,10 +39,10 @@ const (
 	RoleServer   = "patterns-server"
 	RoleDatabase = "patterns-database" // of a number of patients: the path of its file
 	RoleSizes    = "patterns-look-ups" // has a Sizing as its input
-	RoleModel    = "patterns-model"    // of program virtual, likewise
+	RoleVirtual  = "patterns-virtual"  // of program virtual, likewise
 
 	rolePublished = "patterns-published"
-	roleSizes     = "patterns-sizes"
+	roleComputing = "patterns-computing"
 	roleScenario  = "patterns-scenario"
 	roleStalled   = "patterns-stalled"
 	roleFilled    = "patterns-filled"
@@ -90,7 +90,7 @@ type Config struct {
 	MinLatency time.Duration `group:"Size" default:"50ms" least:"0s" help:"Least time the store takes."`
 	MaxLatency time.Duration `group:"Size" default:"100ms" help:"Most time the store takes."`
 	ErrorRate  float64       `group:"Size" default:"0.05" least:"0" most:"0.999" help:"Share of store calls that fail."`
-	SizeTime   time.Duration `group:"Size" default:"6s" quick:"1s" least:"60ms" help:"How long a pool of each size is loaded over a store that waits; a third of it in virtual time, and a hundredth where the pools keep the processors busy and take turns."`
+	SizeTime   time.Duration `group:"Size" default:"6s" quick:"1s" least:"60ms" help:"How long a pool of each size is loaded: a third of it, in virtual time, where look-ups only wait, and a hundredth where the pools keep the processors busy and take turns."`
 	Users      int           `group:"Size" default:"10000" quick:"1000" least:"1" most:"100000" help:"Users that ask a database of 100 connections at once."`
 	Watch      time.Duration `group:"Size" default:"4s" quick:"1s" full:"30s" least:"500ms" help:"How long a service is watched whose query takes 30 s, and one beside a naive neighbour."`
 	Calm       time.Duration `group:"Size" default:"4s" quick:"1s" least:"100ms" help:"How long all is well on the real database before something happens; an adaptive service has two or three times as long to find out how much it can do."`
@@ -108,7 +108,7 @@ type Config struct {
 func Roles() map[string]contestant.Role {
 	roles := demonstrations.Roles()
 	roles[rolePublished] = contestant.Func(published)
-	roles[roleSizes] = contestant.Func(simulatedPools)
+	roles[roleComputing] = contestant.Func(SimulatedPools)
 	roles[roleScenario] = contestant.Func(played)
 	roles[roleStalled] = contestant.Server(stalledServer)
 	roles[roleFilled] = contestant.Func(filled)
@@ -128,7 +128,7 @@ func Plan(c Config) (experiment.Plan, error) {
 	if len(c.Scenario) > 0 {
 		return p, nil
 	}
-	p.Programs = append(p.Programs, contestant.Spec{Program: virtual, Role: RoleModel})
+	p.Programs = append(p.Programs, contestant.Spec{Program: virtual, Role: RoleVirtual})
 	p.Demos = demonstrations.Demos()
 	var database string
 	prepare := p.Prepare
@@ -165,7 +165,7 @@ func Plan(c Config) (experiment.Plan, error) {
 func (c Config) job(k ledger.Key, seed uint64) Job {
 	sizes := map[string][3]int{ // requests, clients, workers
 		Low: {1_000, 100, 20}, High: {10_000, 1_000, 20}, Sustained: {50_000, 500, 20},
-		Brisk: {30_000, 120, 20}, Reuse: {5_000, 100, 20}, Parked: {1, 10_000, 20},
+		Brisk: {10_000, 120, 20}, Reuse: {5_000, 100, 20}, Parked: {1, 10_000, 20},
 	}[k.Load]
 	if k.Load == Sustained && k.Setup != Shape {
 		sizes[0] = c.Sustained
@@ -199,10 +199,11 @@ func (c Config) expect(k ledger.Key) time.Duration {
 	if k.Pattern != Naive {
 		turns = float64(min(j.Clients, j.Workers+j.QueueSize)) / float64(j.Workers)
 		if j.QueueWait > 0 && quota > 20 {
-			turns *= 0.7 // the clients that are refused take some of them
+			turns *= 0.65 // the clients that are refused take some of them
 		}
 	}
-	return process + time.Duration(quota*turns*float64(j.MinLatency+j.MaxLatency)/2)
+	latency := max((j.MinLatency+j.MaxLatency)/2, 1100*time.Microsecond) // an idle process sleeps no shorter
+	return process + time.Duration(quota*turns*float64(latency))
 }
 
 // keys are the cells. Claims that compare times need a twin of one side.
@@ -250,14 +251,16 @@ func (c Config) beside(k ledger.Key) string {
 		return ""
 	case k.Load == Reuse || k.Load == Parked:
 		return "short ones"
-	case naive && (k.Setup == Shape && k.Load != Sustained || k.Load == High):
+	case naive && k.Load != Sustained && k.Setup == Shape, naive && k.Load == High && k.Setup == Real:
 		return ""
 	case naive && k.Setup != Shape:
-		return "naive of ours, low and sustained"
-	case k.Setup != Real || k.Load == Low || k.Load == Sustained && c.Sustained <= 5_000:
+		return "naive of ours"
+	case k.Setup == Shape && k.Load == Sustained || k.Load == Sustained && c.Sustained > 5_000:
 		return besideSustained
+	case k.Setup == Real:
+		return "pools for real"
 	}
-	return "pools for real, " + k.Load
+	return "pools, " + Low + " and " + High
 }
 
 // uses is the share of two processors that a pool needs, with its clients. What naive does
@@ -275,10 +278,13 @@ func uses(k ledger.Key) float64 {
 }
 
 // enoughFiles checks that as many connections may be open as clients send at the same
-// time: those of three pools for real.
+// time: those of three pools for real, under each load.
 func (c Config) enoughFiles() error {
 	const spare = 100 // for what a process needs besides
-	most := spare + 3*c.job(ledger.Key{Setup: Real, Load: High}, 0).Clients
+	most := spare
+	for _, load := range []string{Low, High, Sustained} {
+		most += 3 * c.job(ledger.Key{Setup: Real, Load: load}, 0).Clients
+	}
 	if c.Postgres != "" { // a service has a connection to its client, and one to the database
 		most = max(most, spare+2*manyClients, spare+c.Users+someConnections)
 	}

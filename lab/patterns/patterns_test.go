@@ -97,7 +97,7 @@ func TestPublishedSizesAndWhatIsBesideWhat(t *testing.T) {
 	pools := []string{WorkerPool, Optimized, Warm}
 	want := map[string][]string{
 		"low alone": {Naive}, "high alone": {Naive},
-		"pools, sustained": slices.Concat(pools, pools, []string{Naive}, pools), Brisk + " alone": {WorkerPool, Optimized, Warm},
+		"pools, low and high": slices.Concat(pools, pools), "pools, sustained": slices.Concat([]string{Naive}, pools), Brisk + " alone": {WorkerPool, Optimized, Warm},
 		"short ones": {Uncleared, Warm, Naive},
 	}
 	if !reflect.DeepEqual(beside, want) {

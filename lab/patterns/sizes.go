@@ -34,8 +34,8 @@ type storeKind int
 
 const (
 	waiting   storeKind = iota // any number of look-ups at one time, each as long as the first
+	modelled                   // service.Database
 	computing                  // look-ups that compute as long
-	modelled                   // service.Database, in virtual time
 	onSQLite
 	onServer // PostgreSQL
 )
@@ -135,22 +135,25 @@ func (c Config) series() (out []series) {
 	return out
 }
 
+// virtual reports whether its pools only wait. They run in virtual time, all at once. Others
+// keep the processors busy, and take turns.
+func (s series) virtual() bool { return s.store == waiting || s.store == modelled }
+
 // job is the load of a pool.
 func (s series) job(c Config, p point, seed uint64) Job {
 	j := Job{Config: c, Load: p.load, Pattern: WorkerPool, Seed: seed, Time: c.SizeTime}
 	j.Requests, j.Clients, j.Workers, j.QueueSize = 0, p.clients, p.workers, p.queue
 	j.MinLatency, j.MaxLatency = s.latency*2/3, s.latency*4/3 // like the published 50 to 100 ms
 	switch s.store {
+	case modelled:
+		j.Slots = MaxConnections
 	case computing:
 		j.Compute = s.latency
-		j.Time /= 100
-	case modelled:
-		j.Time /= 3
 	case onServer:
 		j.Patients = scarcePatients
-		j.Time /= 100
-	case onSQLite:
-		j.Time /= 100
+	}
+	if j.Time /= 100; s.virtual() {
+		j.Time = c.SizeTime / 3
 	}
 	return j
 }
@@ -160,28 +163,21 @@ func (c Config) group(s series, database *string) experiment.Group {
 	g := experiment.Group{Expect: process, Label: "pools of several sizes, " + s.setup}
 	for _, p := range s.points {
 		g.Keys = append(g.Keys, ledger.Key{Setup: s.setup, Load: p.load, Pattern: p.pattern, Twin: p.twin})
-		j := s.job(c, p, 0)
-		switch inside := min(p.clients, p.workers+p.queue); s.store {
-		case waiting:
-			takes := j.Time + max(j.QueueWait, time.Duration(float64(inside)/float64(p.workers)*float64(s.latency)))
-			g.Expect = max(g.Expect, process+takes)
-		case modelled: // as long as it takes to compute
+		if s.virtual() { // as long as it takes to compute
 			g.Expect += 60 * time.Millisecond
-		default:
-			g.Expect += j.Time + j.QueueWait/2
+		} else {
+			g.Expect += c.SizeTime/100 + c.QueueWait/4
 		}
 	}
-	spec := contestant.Spec{Role: roleSizes, MemoryCap: c.memory()}
-	switch s.store {
-	case waiting:
-		g.Label, g.Beside, g.Uses = "", besideSustained, .05
-	case modelled:
-		spec.Program, spec.Role = virtual, RoleModel
-	case onSQLite, onServer:
+	spec := contestant.Spec{Role: roleComputing, MemoryCap: c.memory()}
+	switch {
+	case s.virtual():
+		spec.Program, spec.Role = virtual, RoleVirtual
+	case s.store != computing:
 		spec.Program, spec.Role = program, RoleSizes
 	}
 	g.Run = func(ctx context.Context, t experiment.Trial) (runs []results.Run, err error) {
-		in := Sizing{AtOnce: s.store == waiting || s.store == modelled, Seed: t.Seed, Patients: c.Patients}
+		in := Sizing{AtOnce: s.virtual(), Seed: t.Seed, Patients: c.Patients}
 		for _, p := range s.points {
 			in.Jobs = append(in.Jobs, s.job(c, p, t.Seed))
 		}
@@ -216,14 +212,13 @@ type Sizing struct {
 	URL      string // of PostgreSQL's database
 }
 
-func simulatedPools(ctx context.Context, in Sizing) ([]results.Run, error) {
-	return Pools(ctx, in, func(j Job) specimen.Store { return j.simulated() })
-}
-
-// ModelledPools has a model of a database for each pool, in virtual time.
-func ModelledPools(ctx context.Context, in Sizing) ([]results.Run, error) {
+// SimulatedPools loads pools over a simulated store, or a model of a database, each.
+func SimulatedPools(ctx context.Context, in Sizing) ([]results.Run, error) {
 	return Pools(ctx, in, func(j Job) specimen.Store {
-		database := service.NewDatabase(service.Work{Slots: MaxConnections, Min: j.MinLatency, Max: j.MaxLatency}, j.Seed)
+		if j.Slots == 0 {
+			return j.simulated()
+		}
+		database := service.NewDatabase(service.Work{Slots: j.Slots, Min: j.MinLatency, Max: j.MaxLatency}, j.Seed)
 		return finder(func(id string) (*specimen.Patient, error) { return specimen.Made(id), database.Ask(ctx) })
 	})
 }

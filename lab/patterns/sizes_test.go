@@ -73,14 +73,13 @@ func TestASweepChangesOneSizeOfThePublishedPool(t *testing.T) {
 // any number, every worker adds as much as the one before.
 func TestOverAStoreThatOnlyWaitsEveryWorkerCounts(t *testing.T) {
 	c := experiment.Sized[Config]("")
-	c.SizeTime = 2 * time.Second
 	s := boundless.sized()
 	in := Sizing{AtOnce: true}
 	for _, p := range s.points {
 		in.Jobs = append(in.Jobs, s.job(c, p, 1))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		runs, err := simulatedPools(t.Context(), in)
+		runs, err := SimulatedPools(t.Context(), in)
 		if err != nil || len(runs) != len(s.points) {
 			t.Fatal(len(runs), err)
 		}
@@ -105,7 +104,7 @@ func TestOverTheModelTheSlotsDecide(t *testing.T) {
 	}
 	in.AtOnce = true
 	synctest.Test(t, func(t *testing.T) {
-		runs, err := ModelledPools(t.Context(), in)
+		runs, err := SimulatedPools(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +133,7 @@ func TestPoolsInTurnsComeBackInTheirOrder(t *testing.T) {
 		}
 		in.Jobs = append(in.Jobs, j)
 	}
-	runs, err := simulatedPools(t.Context(), in)
+	runs, err := SimulatedPools(t.Context(), in)
 	if err != nil || len(runs) != len(s.points) {
 		t.Fatal(len(runs), err)
 	}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	all := maps.Clone(roles)
 	maps.Copy(all, patternsplan.Roles())
 	maps.Copy(all, shapesplan.Experiment.Roles)
-	all[patternsplan.RoleModel] = contestant.Func(bubble.Func(patternsplan.ModelledPools)) // as the program virtual does
+	all[patternsplan.RoleVirtual] = contestant.Func(bubble.Func(patternsplan.SimulatedPools)) // as the program virtual does
 	labtest.Main(m, all)
 }
 

@@ -11,7 +11,7 @@ import (
 
 func main() {
 	contestant.Program(map[string]contestant.Role{
-		reuse.RoleIdle:     contestant.Func(bubble.Func(reuse.Bursts)),
-		patterns.RoleModel: contestant.Func(bubble.Func(patterns.ModelledPools)),
+		reuse.RoleIdle:       contestant.Func(bubble.Func(reuse.Bursts)),
+		patterns.RoleVirtual: contestant.Func(bubble.Func(patterns.SimulatedPools)),
 	})
 }
