@@ -54,7 +54,9 @@ func TestEveryRowDecidesWhatIsPlanted(t *testing.T) {
 }
 
 func TestEveryRowDecidesWhatIsPlantedOnARealDatabase(t *testing.T) {
-	planted.Check(t, Experiment.Family, made(onPostgres("full")))
+	f := Experiment.Family
+	f.Claims = slices.DeleteFunc(slices.Clone(f.Claims), func(c ledger.Claim) bool { return c.ID < "H6" }) // those that ask none
+	planted.Check(t, f, made(onPostgres("full")))
 }
 
 func TestClaimsAboutTheSizesAreOpenAtOtherSizes(t *testing.T) {

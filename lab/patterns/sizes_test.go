@@ -96,7 +96,7 @@ func TestOverAStoreThatOnlyWaitsEveryWorkerCounts(t *testing.T) {
 // together do less.
 func TestOverTheModelTheSlotsDecide(t *testing.T) {
 	c := experiment.Sized[Config]("")
-	c.ErrorRate = 0
+	c.SizeTime /= 2
 	s := ruleFor("model").sized()
 	var in Sizing
 	for _, p := range s.points {
