@@ -169,6 +169,9 @@ func (c Config) group(s series, database *string) experiment.Group {
 			g.Expect += c.SizeTime/100 + c.QueueWait/4
 		}
 	}
+	if s.store == onServer { // its database is made and dropped
+		g.Expect += 2 * process
+	}
 	spec := contestant.Spec{Role: roleComputing, MemoryCap: c.memory()}
 	switch {
 	case s.virtual():
