@@ -16,7 +16,7 @@ var Rules = []Rule{
 		Says: "A worker pool with pooled response objects.",
 		Rests: []Basis{
 			{"H9/cleared", "Do not pool response objects: clearing them was not enough to keep one patient's data out of another's answer."},
-			{"H10", "Bound the work for its refusals, and leave the responses to the collector: reusing them improved neither p99 nor collection beyond the noise."},
+			{"H10", "Bound the work for its refusals, and leave the responses to the collector: reusing them did not save a tenth of the bytes, or did not lower p99 beyond the noise."},
 		},
 	},
 	{
@@ -39,16 +39,16 @@ var Rules = []Rule{
 		Question: "When is a goroutine for every request enough?", Source: healthcare,
 		Says: "In prototypes, scripts and tools with known bounds: it is four to five times as fast as a small pool as long as nothing is scarce, and unbounded when something is.",
 		Rests: []Basis{
-			{"H1", "It is not four to five times as fast as the small pool at low load."},
+			{"H1/throughput", "It is not four to five times as fast as the small pool at low load."},
 			{"H6", "It did not run the database out of connections."},
-			{"H7", "It did not pile up goroutines behind a slow query."},
+			{"H7/goroutines", "It did not pile up goroutines behind a slow query."},
 			{"H8", "It did not starve its neighbours."},
 		},
 	},
 	{
 		Question: "How many workers, and how long a queue?", Source: healthcare,
 		Says:  "For work that waits two to four workers for each core and a queue of five for each worker; for work that computes as many workers as cores and a queue of two for each.",
-		Rests: []Basis{{"H5", "The number depends on how long the store takes, not on the cores: measure the smallest after which goodput no longer rises, or let a limiter find it."}},
+		Rests: []Basis{{"H5", "The number depends on how much the store bears, not on the cores: measure the smallest after which goodput no longer rises, or let a limiter find it."}},
 	},
 	{
 		Question: "How much does a pool of a known size get done?",
