@@ -149,7 +149,7 @@ func (r Reuse) services() (players []turns.Player, end func(), err error) {
 			for range r.Bound {
 				clients.Go(func() {
 					for left.Add(-1) >= 0 {
-						if reply, err := s.Look("P000042"); err == nil {
+						if reply, err := s.Look(context.Background(), "P000042"); err == nil {
 							s.Release(reply)
 						}
 					}
