@@ -138,13 +138,26 @@ type job struct {
 	must  bool // whatever time is left
 }
 
-// total is how long the jobs take, one after the other.
-func total(jobs []job) (sum time.Duration) {
+// merged are the steps of the jobs in the order in which they are done: first the steps of all jobs that
+// leave room for others, so that experiments that only wait run side by side, and then the rest,
+// one experiment after the other.
+func merged(jobs []job) []step {
+	var waiting, alone []step
 	for _, j := range jobs {
-		sum += takes(j.steps)
+		for _, s := range j.steps {
+			if s.uses < 1 {
+				waiting = append(waiting, s)
+			} else {
+				alone = append(alone, s)
+			}
+		}
 	}
-	return sum
+	slices.SortStableFunc(waiting, func(a, b step) int { return cmp.Compare(a.repeat, b.repeat) })
+	return append(waiting, alone...)
 }
+
+// total is how long the jobs take.
+func total(jobs []job) time.Duration { return takes(merged(jobs)) }
 
 func (w Whole) run(ctx context.Context, session results.Session) (results.Session, []Part, error) {
 	w.Session = w.complete()
@@ -264,8 +277,12 @@ func (r *wholeState) measure(ctx context.Context, first []job) error {
 		return err
 	}
 	for _, least := range []int{judge.MinRepeats, evenRepeats} {
-		even := r.wanted(r.left()/2, func(p *partState, c ledger.Claim, repeats int) int {
-			if c.Goal {
+		left := r.left()
+		if least == evenRepeats {
+			left /= 2
+		}
+		even := r.wanted(left, func(p *partState, c ledger.Claim, repeats int) int {
+			if c.Goal || p.res.Looks > 0 || p.looked() {
 				return 0
 			}
 			return max(least, c.Repeats(ledger.NewEvidence(p.runs, p.Seed))) - repeats
@@ -335,18 +352,14 @@ func (r *wholeState) settle(ctx context.Context, goals bool) error {
 	return nil
 }
 
-// do does the jobs. An experiment is opened and prepared before its first one.
+// do does the jobs. Their experiments are opened and prepared before.
 func (r *wholeState) do(ctx context.Context, jobs []job) error {
-	for i, j := range jobs {
-		rest := func(left time.Duration) time.Duration { return r.rest(left + total(jobs[i+1:])) }
-		if err := r.begin(ctx, j.partState, rest(takes(j.steps))); err != nil {
-			return err
-		}
-		if err := r.Progress.play(ctx, j.steps, rest); err != nil || ctx.Err() != nil {
+	for _, j := range jobs {
+		if err := r.begin(ctx, j.partState, r.rest(total(jobs))); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.Progress.play(ctx, merged(jobs), r.rest)
 }
 
 // rest is how long the session goes on, if what was chosen takes so long: at least that, and for

@@ -84,21 +84,22 @@ func whole(t *testing.T, budget time.Duration, es ...*experiment.Experiment) exp
 func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
-		zero := func(int) float64 { return 0 }
-		w := whole(t, 12*time.Second, s.plays("W", .5, map[string]func(int) float64{"a": zero, "b": zero}), s.plays("C", 0, always(2)), s.plays("D", 0, always(0)))
+		published := func(int) float64 { return 0 }
+		w := whole(t, 12*time.Second, s.plays("W1", .5, map[string]func(int) float64{"P": published}), s.plays("C", 0, always(2)), s.plays("D", 0, always(0)),
+			s.plays("W2", .5, map[string]func(int) float64{"P": published}))
 		began := time.Now()
 		session, parts, err := w.Run(t.Context())
-		if err != nil || time.Since(began) != 10*time.Second || s.most != 2 {
-			t.Fatalf("%v, took %v, %d at a time", err, time.Since(began), s.most)
+		if err != nil || time.Since(began) != 12*time.Second || s.most != 2 {
+			t.Fatalf("%v, took %v, %d at a time, %v", err, time.Since(began), s.most, s.order)
 		}
-		if len(parts) != 2 || len(session.Parts) != 2 || len(session.LeftOut) != 1 || session.LeftOut[0].Experiment != "D" || !strings.Contains(session.LeftOut[0].Why, "5s more") {
+		if len(parts) != 3 || len(session.Parts) != 3 || len(session.LeftOut) != 1 || session.LeftOut[0].Experiment != "D" || !strings.Contains(session.LeftOut[0].Why, "5s more") {
 			t.Fatalf("%d parts, left out %+v", len(parts), session.LeftOut)
 		}
 		if c := session.Parts[1].Claims[0]; c.ID != "Ca" || c.Verdict != results.Fails {
 			t.Errorf("%+v", c)
 		}
 		stored, err := results.ReadSession(w.Dir)
-		if err != nil || len(stored.Parts) != 2 || !slices.Equal(stored.Experiments, []string{"W", "C", "D"}) || stored.Ended.IsZero() {
+		if err != nil || len(stored.Parts) != 3 || !slices.Equal(stored.Experiments, []string{"W1", "C", "D", "W2"}) || stored.Ended.IsZero() {
 			t.Errorf("%+v, %v", stored, err)
 		}
 		if _, err := os.Stat(filepath.Join(w.Dir, "D")); !errors.Is(err, os.ErrNotExist) {
@@ -110,7 +111,7 @@ func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) 
 
 		w.Budget = 5 * time.Second
 		session, _, err = w.Resume(t.Context())
-		if err != nil || len(session.Parts) != 3 || len(session.LeftOut) != 0 || s.runs["Da"] != 5 || s.runs["Ca"] != 5 {
+		if err != nil || len(session.Parts) != 4 || len(session.LeftOut) != 0 || s.runs["Da"] != 5 || s.runs["Ca"] != 5 {
 			t.Errorf("%+v, ran %v, %v", session, s.runs, err)
 		}
 	})
