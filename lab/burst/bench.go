@@ -21,12 +21,16 @@ type job struct {
 }
 
 const (
-	patience = time.Minute            // for accepted jobs after the burst
+	// patience is how long a run waits for accepted jobs after the burst. The published
+	// figures are those at the end of the burst.
+	patience = time.Second
 	step     = 100 * time.Millisecond // of the time lines
-	// wakeEvery is how often a generator submits the jobs that are due: a thousand then
-	// need 50,000 wake-ups a second, spread evenly, instead of a million.
-	wakeEvery   = 20 * time.Millisecond
-	sampleEvery = 16 // jobs, and batches of submissions, to one that is measured
+	// wakeEvery is how often a generator looks for jobs that are due: of a thousand, one
+	// looks every tenth of a millisecond.
+	wakeEvery   = 100 * time.Millisecond
+	lateAfter   = 100 * time.Millisecond // a job that is submitted later than that after it was due is late
+	mostAtOnce  = 32                     // jobs that a generator takes from the schedule, if no submission parks
+	sampleEvery = 16                     // jobs, and batches of submissions, to one that is measured
 	// mostClocked is how many may be measured at once. Each holds a thread, also while
 	// the collector makes it wait, and the runtime ends a process with 10,000 threads.
 	mostClocked = 64
@@ -39,6 +43,8 @@ type bench struct {
 	target  *target
 	memory  *Memory
 	started time.Time
+	taken   atomic.Int64 // jobs of the schedule that a generator submits or has submitted
+	stopped atomic.Bool  // by itself: see asPublished
 	clocked atomic.Int64 // goroutines whose processor time is being measured
 	next    atomic.Int64 // when the next look is due, since the start
 	look    sync.Mutex   // only TryLock
@@ -56,13 +62,18 @@ func run(ctx context.Context, j job, ready contestant.Ready) (_ any, err error) 
 	if err = ready(true); err != nil {
 		return nil, err
 	}
-	b.memory = NewMemory(b.Bytes, reuses(b.Name))
+	b.memory = memoryOf(b.Name, b.Bytes)
 	p := usage.Start()
 	b.started = time.Now()
 	b.began.Store(b.started.UnixNano())
+	generate := b.generate
+	if b.Name == Stopped {
+		generate = b.asPublished
+		go b.stop(ctx)
+	}
 	var generators sync.WaitGroup
 	for i := range b.Generators {
-		generators.Go(func() { b.generate(ctx, i) })
+		generators.Go(func() { generate(ctx, i) })
 	}
 	generators.Wait()
 	b.offered.Store(int64(b.now()))
@@ -82,37 +93,74 @@ func run(ctx context.Context, j job, ready contestant.Ready) (_ any, err error) 
 
 func (b *bench) now() time.Duration { return time.Since(b.started) }
 
-// generate submits the jobs that are due until the burst is over. One that is late
-// submits all due jobs at once, also after the end of the burst, for a refusal takes no
-// time. If submissions park, jobs not submitted by the end were not offered.
+// generate submits jobs of the schedule that all generators share: whichever is free
+// takes those that are due. After the end of the burst what is late is still submitted,
+// for a refusal takes no time. If submissions park, jobs not submitted by then were not
+// offered.
 func (b *bench) generate(ctx context.Context, i int) {
-	s := &b.shards[i%shards]
-	perWake := b.Rate / float64(b.Generators) * wakeEvery.Seconds()
-	every := wakeEvery
-	if perWake < 1 {
-		every, perWake = time.Duration(float64(every)/perWake), 1
+	most := int64(mostAtOnce)
+	if b.target.parks {
+		most = 1
 	}
-	due := time.Duration(float64(every) * float64(i) / float64(b.Generators))
-	for k := 1; due < b.Burst; k++ {
-		if wait := due - b.now(); wait > 0 {
-			time.Sleep(wait)
-		}
+	time.Sleep(min(b.Burst, wakeEvery*time.Duration(i)/time.Duration(b.Generators)))
+	for s, k := &b.shards[i%shards], i; ctx.Err() == nil; k++ {
 		now := b.now()
-		if b.target.parks && now >= b.Burst || ctx.Err() != nil {
+		if b.target.parks && now >= b.Burst {
 			return
 		}
-		b.submit(s, now, int(perWake*float64(k))-int(perWake*float64(k-1)), (i+k)%sampleEvery == 0)
-		b.lookIfDue(now)
-		due += every
+		first, n := b.take(now, most)
+		switch {
+		case n > 0:
+			b.submit(s, now, n, k%sampleEvery == 0)
+			s.add(jobsLate, min(n, max(0, b.due(now-lateAfter)-first)))
+			b.lookIfDue(now)
+		case now >= b.Burst:
+			return
+		default:
+			time.Sleep(min(wakeEvery, b.Burst-now))
+		}
+	}
+}
+
+// due is how many jobs are due by then. The first is due after one interval.
+func (j *job) due(at time.Duration) int64 { return int64(j.Rate * min(at, j.Burst).Seconds()) }
+
+// take takes up to most of the jobs that are due from the schedule. It returns the number
+// of the first, and how many there are.
+func (b *bench) take(now time.Duration, most int64) (first, n int64) {
+	for {
+		first = b.taken.Load()
+		if n = min(most, b.due(now)-first); n <= 0 || b.taken.CompareAndSwap(first, first+n) {
+			return first, n
+		}
+	}
+}
+
+// asPublished submits as the published naive run does: one job after the other, each
+// followed by a sleep, until the burst is over or too much memory is in use.
+func (b *bench) asPublished(ctx context.Context, i int) {
+	for k := i; b.now() < b.Burst && !b.stopped.Load() && ctx.Err() == nil; k++ {
+		b.submit(&b.shards[i%shards], b.now(), 1, false)
+		time.Sleep(10 * time.Microsecond)
+		b.lookIfDue(b.now())
+	}
+}
+
+// stop is how the published naive run stops itself.
+func (b *bench) stop(ctx context.Context) {
+	for tick := time.Tick(time.Second); ctx.Err() == nil && !b.stopped.Load(); <-tick {
+		var now runtime.MemStats
+		runtime.ReadMemStats(&now)
+		b.stopped.Store(now.Sys > publishedStop)
 	}
 }
 
 // submit offers n jobs, which share one submission time. If it can, it measures the
 // processor time of a sample.
-func (b *bench) submit(s *shard, at time.Duration, n int, sample bool) {
+func (b *bench) submit(s *shard, at time.Duration, n int64, sample bool) {
 	t := task(func(context.Context) error { b.work(s, at); return nil })
-	refused := 0
-	try := func(n int) {
+	var refused int64
+	try := func(n int64) {
 		for range n {
 			if !b.target.submit(t) {
 				refused++
@@ -128,10 +176,10 @@ func (b *bench) submit(s *shard, at time.Duration, n int, sample bool) {
 		try(n - 1)
 	} else if took, ok := b.clock(func() { try(n - 1) }); ok {
 		s.add(sendCPU, int64(took))
-		s.add(sendSampled, int64(n-1))
+		s.add(sendSampled, n-1)
 	}
-	s.add(jobsOffered, int64(n))
-	s.add(jobsRefused, int64(refused))
+	s.add(jobsOffered, n)
+	s.add(jobsRefused, refused)
 }
 
 // work is one job.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/soak"
-	"github.com/spillway-go/spillway/lab/experiment"
 )
 
 // Passing means that every contestant finishes jobs in a burst of half a second, and that
@@ -15,17 +14,14 @@ import (
 func TestSoakEveryContestantFinishesJobsInABurst(t *testing.T) {
 	c := tiny()
 	c.Time, c.OthersTime = 500*time.Millisecond, 500*time.Millisecond
-	plan, err := c.plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cell := range plan.Cells {
-		r, err := cell.Run(t.Context(), experiment.Trial{})
+	for _, name := range Names() {
+		w, err := c.run(t.Context(), name, c.Time, nil)
 		if err != nil {
-			t.Fatalf("%s: %v", cell.Pattern, err)
+			t.Fatalf("%s: %v", name, err)
 		}
-		soak.AtLeast(t, cell.Pattern+": finished jobs", float64(r.Of("ok").Count), 1, "", "a job takes some milliseconds")
-		soak.AtLeast(t, cell.Pattern+": goroutines", float64(r.Process.PeakGoroutines), 10, "", "there are ten generators")
+		r := w.out
+		soak.AtLeast(t, name+": finished jobs", float64(r.Of("ok").Count), 1, "", "a job takes some milliseconds")
+		soak.AtLeast(t, name+": goroutines", float64(r.Process.PeakGoroutines), 10, "", "there are ten generators")
 	}
 }
 

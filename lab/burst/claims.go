@@ -2,6 +2,7 @@ package burst
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -23,6 +24,10 @@ var (
 	allowed   = ledger.Figure{Name: "workers and generators", Key: "allowed", OfKilled: true}
 	workShare = ledger.Figure{Name: "work's share of the processor time", Key: "work_percent", OfKilled: true}
 	sendShare = ledger.Figure{Name: "share of the processors that submissions took", Key: "submit_percent", OfKilled: true}
+
+	// Of the pool when naive ended, in naive's runs.
+	poolFinished = ledger.Figure{Name: "jobs that the pool had finished", Key: "pool_finished", OfKilled: true}
+	poolLatency  = ledger.Figure{Name: "mean latency of what the pool had finished", Key: "pool_latency_ms", OfKilled: true}
 )
 
 // counted is a figure from the counters that a contestant shares with the lab, so that
@@ -42,11 +47,12 @@ func unless(missing bool, x float64) float64 {
 // comparison is what a part asks of each contestant.
 type comparison struct {
 	deciding []string // nil: the published shape, and every other bounded one that was run stands beside it
-	against  string   // the other side, if there is one
+	only     bool     // nothing else stands beside
 	of       func(ledger.Key) ledger.Term
+	beside   []ledger.Case
 
-	// Why it cannot be decided, and the hardware that would decide it; may be nil, both.
-	open, needs func(e *ledger.Evidence, name string) string
+	// Why it cannot be decided, and the hardware that would decide it; may be nil.
+	open func(e *ledger.Evidence, name string) (open, needs string)
 }
 
 func of(f ledger.Figure) func(ledger.Key) ledger.Term {
@@ -57,82 +63,135 @@ func naiveOver(f ledger.Figure) func(ledger.Key) ledger.Term {
 	return func(k ledger.Key) ledger.Term { return ledger.Of(at(Naive), f).Over(ledger.Of(k, f)) }
 }
 
-func overPublished(f ledger.Figure) func(ledger.Key) ledger.Term {
-	return func(k ledger.Key) ledger.Term { return ledger.Of(k, f).Over(ledger.Of(at(Published), f)) }
+// asPublished compares the published naive run, which stops itself, with the pool.
+func asPublished(f ledger.Figure, times float64) []ledger.Case {
+	return []ledger.Case{{Setup: Stopped, Beside: true, Value: ledger.Of(at(Stopped), f).Over(ledger.Of(at(Published), f)).Times(times)}}
+}
+
+// afterBurst is what became of the workers of the published shape, and beside it of ours.
+func afterBurst(f ledger.Figure) func(*ledger.Evidence) []ledger.Case {
+	return ledger.Each([]string{Published, Spillway}, func(name string) ledger.Term { return ledger.Of(shrunk(name), f) }, Spillway)
+}
+
+// overReused compares with the best of those that reuse buffers without Spillway.
+func overReused(best func(...ledger.Term) ledger.Term, f ledger.Figure) func(ledger.Key) ledger.Term {
+	return func(k ledger.Key) ledger.Term {
+		return ledger.Of(k, f).Over(best(ledger.Of(at(ChannelReused), f), ledger.Of(at(PublishedReused), f)))
+	}
 }
 
 func (c comparison) cases(e *ledger.Evidence) (out []ledger.Case) {
 	for _, name := range Names() {
 		decides := slices.Contains(c.deciding, name) || c.deciding == nil && name == Published
-		if !decides && (c.deciding != nil || name == Naive || !e.Has(at(name))) {
+		if !decides && (c.deciding != nil || c.only || name == Naive || name == Stopped || !e.Has(at(name))) {
 			continue
 		}
-		k := ledger.Case{Setup: name, Beside: !decides, Value: c.of(at(name)), Open: short(e, name, c.against)}
-		if k.Open == "" {
-			k.Remark = happened(e, name, c.against)
-			if c.open != nil {
-				k.Open = c.open(e, name)
-				if k.Open != "" {
-					k.Needs = c.needs(e, name)
-				}
-			}
-		}
-		out = append(out, k)
+		out = append(out, c.fit(e, ledger.Case{Setup: name, Beside: !decides, Value: c.of(at(name))}, name))
+	}
+	for _, k := range c.beside {
+		out = append(out, c.fit(e, k, Published))
 	}
 	return out
 }
 
-// short says that one of the bursts was too short to answer for the published one.
-func short(e *ledger.Evidence, names ...string) string {
-	for _, name := range names {
-		if took := e.ParamOf(at(name), "burst_seconds"); took < publishedTime.Seconds() {
-			return fmt.Sprintf("%s was offered %v s of the burst, in which pools have not grown and buffers are new: it takes the published %v (--full).", name, took, publishedTime)
+// fit adds to a case about a contestant what happened to it and to those it is compared
+// with, and whether they can be.
+func (c comparison) fit(e *ledger.Evidence, k ledger.Case, name string) ledger.Case {
+	sides := []string{name}
+	for _, key := range k.Value.Keys() {
+		if key.Pattern != name {
+			sides = append(sides, key.Pattern)
 		}
 	}
-	return ""
-}
-
-// unequal says that naive and the contestant were not offered the same load.
-func unequal(e *ledger.Evidence, name string) string {
-	both := slices.Concat(e.Runs(at(Naive)), e.Runs(at(name)))
-	if slices.ContainsFunc(both, func(r *results.Run) bool { return r.Params["generator"] != "" }) {
-		return fmt.Sprintf("Naive and %s were not offered the same load: it takes more processors, or a --rate that is offered to both.", name)
+	if k.Open, k.Needs = unlike(e, sides); k.Open == "" {
+		k.Remark = happened(e, sides)
+		if c.open != nil && k.Setup == name {
+			k.Open, k.Needs = c.open(e, name)
+		}
 	}
-	return ""
+	return k
 }
 
-// processors says that it takes those of the publication to offer both the rate.
-func processors(e *ledger.Evidence, _ string) string {
-	if procs := e.Param("gomaxprocs"); procs < publishedProcessors {
-		return fmt.Sprintf("The claim is about a load that was offered by %d processors, and GOMAXPROCS is %.0f. Here a lower --rate can be offered to both.", publishedProcessors, procs)
+// unlike says that one of the bursts cannot answer for the published one, and which
+// hardware could.
+func unlike(e *ledger.Evidence, names []string) (open, needs string) {
+	procs := e.Param("gomaxprocs")
+	for _, name := range names {
+		took, per := e.ParamOf(at(name), "burst_seconds"), e.ParamOf(at(name), "per_processor")
+		switch {
+		case took < publishedTime.Seconds():
+			return fmt.Sprintf("%s was offered %v s of the burst, in which pools have not grown and buffers are new: it takes the published %v (--full).", name, took, publishedTime), ""
+		case per < 0.99*publishedRate:
+			return fmt.Sprintf("%s was offered %.0f jobs a second for each processor: the claim is about %d, without --rate.", name, per, publishedRate), ""
+		case per > 1.01*publishedRate && procs < publishedProcessors:
+			return fmt.Sprintf("%s was offered more than %d jobs a second for each processor.", name, publishedRate),
+				fmt.Sprintf("The published load was offered by %d processors, and GOMAXPROCS is %.0f: without --rate it is in proportion to them.", publishedProcessors, procs)
+		}
 	}
-	return ""
+	return "", ""
 }
 
-// memory says that it takes that of the publication to let naive finish.
-func memory(e *ledger.Evidence, _ string) string {
-	if mib := e.Param("machine_mib"); mib < publishedMemory {
-		return fmt.Sprintf("The claim is about a naive run that took %.1f GB, and there are %.1f: it was killed before it ended.", publishedMemory*mibInGB, mib*mibInGB)
+// starving says that naive and the contestant were not offered the same load.
+func starving(e *ledger.Evidence, name string) (open, needs string) {
+	starved := func(r *results.Run) bool { return r.Params["starved"] == true }
+	if slices.ContainsFunc(slices.Concat(e.Runs(at(Naive)), e.Runs(at(name))), starved) {
+		open = fmt.Sprintf("Naive and %s were not offered the same load, and what was missed might have been done.", name)
 	}
-	return ""
+	return open, ""
 }
 
-// cutShort says that naive's figure is not that of its whole burst.
-func cutShort(e *ledger.Evidence, _ string) string {
-	if slices.ContainsFunc(e.Runs(at(Naive)), func(r *results.Run) bool { return r.Killed != "" }) {
-		return "Naive was killed, so that its memory at the end and the latency of what it left are not known: it takes more memory, and a --memory-cap that lets it finish."
+// unequal says likewise, or that naive was killed before the machine's memory was used, and
+// at its pace might have finished enough.
+func unequal(e *ledger.Evidence, name string) (open, needs string) {
+	if open, needs = starving(e, name); open != "" {
+		return open, needs
 	}
-	return ""
+	for naive, pool := range repeats(e, name) {
+		cap, _ := naive.Params["cap"].(string)
+		pace := 100 * naive.Rate("ok") * publishedTime.Seconds() / float64(pool.Of("ok").Count)
+		if naive.Killed != "" && strings.HasPrefix(cap, byPool) && pace > mostOfPool {
+			return "Naive was killed for eleven times the memory of the pool, and there is more: at its pace until then it would have finished more than a third. It takes a --memory-cap.", ""
+		}
+	}
+	return "", ""
 }
 
-// happened says when each contestant was first killed, or not offered the rate.
-func happened(e *ledger.Evidence, names ...string) string {
+// cutShort says that more of naive's memory is not known than that it is so many times the
+// contestant's.
+func cutShort(e *ledger.Evidence, name string) (open, needs string) {
+	for naive, other := range repeats(e, name) {
+		if naive.Killed == "" || naive.Process.PeakRSS >= memoryTimes*other.Process.PeakRSS {
+			continue
+		}
+		if mib := e.Param("machine_mib"); mib < publishedMemory {
+			needs = fmt.Sprintf("The claim is about a naive run that took %.1f GB, and there are %.1f: it was killed before it ended.", publishedMemory*mibInGB, mib*mibInGB)
+		}
+		return "Naive was killed: how much it would have taken is not known. It takes more memory, and a --memory-cap that lets it go on.", needs
+	}
+	return "", ""
+}
+
+// repeats pairs naive's runs with those of the contestant in the same repeat.
+func repeats(e *ledger.Evidence, name string) iter.Seq2[*results.Run, *results.Run] {
+	return func(yield func(naive, other *results.Run) bool) {
+		for _, naive := range e.Runs(at(Naive)) {
+			for _, other := range e.Runs(at(name)) {
+				if naive.Repeat == other.Repeat && !yield(naive, other) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// happened says when each contestant was first killed, and not offered all in time.
+func happened(e *ledger.Evidence, names []string) string {
 	var said []string
 	for _, name := range names {
 		for _, r := range e.Runs(at(name)) {
 			why, _ := r.Params["generator"].(string)
 			if r.Killed != "" {
-				why = strings.TrimSuffix(fmt.Sprintf("%s, with %d of %d jobs done; %s", r.Killed, r.Of("ok").Count, r.Offered, why), "; ")
+				why = strings.TrimSuffix(fmt.Sprintf("%s (%v), with %d of %d jobs done; %s", r.Killed, r.Params["cap"], r.Of("ok").Count, r.Offered, why), "; ")
 			}
 			if why != "" {
 				said = append(said, fmt.Sprintf("In repeat %d %s was %s.", r.Repeat+1, name, why))
@@ -143,36 +202,39 @@ func happened(e *ledger.Evidence, names ...string) string {
 	return strings.Join(said, " ")
 }
 
-// What the published figures were measured with.
+// The bounds of B1 and B2.
 const (
-	publishedProcessors = 10
-	publishedMemory     = 48_500 // MiB
-	mibInGB             = 1.048576e-3
+	memoryTimes = 10
+	mostOfPool  = 33.3 // %, of the pool's jobs
+	mibInGB     = 1.048576e-3
 )
 
 var family = ledger.Family{
 	ID:     "B",
-	Title:  "What a burst of a million jobs a second does to unbounded goroutines and to bounded pools",
+	Title:  "What a burst of a hundred thousand jobs a second and processor does to unbounded goroutines and to bounded pools",
 	Source: "iyashjayesh, github.com/iyashjayesh/go-adaptive-pool and its article on a million requests a second",
 	Claims: []ledger.Claim{
 		{ID: "B1", Title: "a goroutine for each job takes tens of times the memory of the pool", Any: true,
 			Published: "50.86 GB vs 1.41 GB (36x); the published naive run stops itself above 12 GB",
-			Note:      "The published \"peak RAM\" is what the runtime had reserved, looked at once a second. One of two is enough: ten times the memory, or more than there is.",
+			Note:      "The published \"peak RAM\" is what the runtime had reserved, looked at once a second. One of two is enough: ten times the memory, or killed by the memory cap. The cap is eleven times the pool's peak in the same repeat, or half of the machine's memory where that is less; then naive took at least that.",
 			Parts: []ledger.Part{
-				{ID: "memory", Title: "it takes at least ten times the memory", Subject: "naive/pool peak resident memory", Unit: "x", Rule: judge.AtLeast(10), Published: []float64{36}, Spread: 0.03,
-					Cases: comparison{against: Naive, of: naiveOver(ledger.PeakRSS), open: cutShort, needs: memory}.cases},
-				{ID: "killed", Title: "it needs more memory than there is, the pool does not", Subject: "how often naive was killed by the memory cap and the pool was not", Unit: "%", Kind: judge.Every, Rule: judge.AtLeast(100),
-					Cases: comparison{against: Naive, of: func(k ledger.Key) ledger.Term { return ledger.Of(at(Naive), killed).Minus(ledger.Of(k, killed)) }}.cases},
+				{ID: "memory", Title: "it takes at least ten times the memory", Subject: "naive/pool peak resident memory", Unit: "x", Rule: judge.AtLeast(memoryTimes), Published: []float64{36}, Spread: 0.03,
+					Cases: comparison{of: naiveOver(ledger.PeakRSS), open: cutShort, beside: asPublished(ledger.PeakRSS, 1)}.cases},
+				{ID: "killed", Title: "it is killed by its memory cap, the pool is not", Subject: "how often naive was killed by the memory cap and the pool was not", Unit: "%", Kind: judge.Every, Rule: judge.AtLeast(100),
+					Cases: comparison{of: func(k ledger.Key) ledger.Term { return ledger.Of(at(Naive), killed).Minus(ledger.Of(k, killed)) }}.cases},
 			}},
 		{ID: "B2", Title: "the bounded pool finishes 4.6 times as many jobs", Published: "4.6x",
-			Note: "The published naive run sleeps 10 µs before each submission and stops itself above 12 GB, so that 4.6x compares two loads. Three times as many at equal offered load would do. It is asked the other way round, because a naive run that is killed may have finished nothing.",
+			Note: "The published naive run sleeps 10 µs after each submission and stops itself above 12 GB, so that 4.6x compares two loads; naive-stopped does likewise. Three times as many at equal offered load would do, 100,000 a second for each processor as published. It is asked the other way round, because a naive run that is killed may have finished nothing. A run that is killed has finished what it had finished by then; how the two compare at that moment stands beside.",
 			Parts: []ledger.Part{{Title: "offered the same, naive finishes at most a third of the jobs that the pool finishes",
-				Subject: "what naive finished of the pool's jobs", Unit: "%", Rule: judge.AtMost(33.3), Published: []float64{100 / 4.6}, Spread: 2,
-				Cases: comparison{against: Naive, of: func(k ledger.Key) ledger.Term { return naiveOver(finished)(k).Times(100) }, open: unequal, needs: processors}.cases}}},
+				Subject: "what naive finished of the pool's jobs", Unit: "%", Rule: judge.AtMost(mostOfPool), Published: []float64{100 / 4.6}, Spread: 2,
+				Cases: comparison{of: func(k ledger.Key) ledger.Term { return naiveOver(finished)(k).Times(100) }, open: unequal, beside: append(asPublished(finished, 100),
+					ledger.Case{Setup: "when naive ended", Beside: true, Value: ledger.Of(at(Naive), finished).Over(ledger.Of(at(Naive), poolFinished)).Times(100)})}.cases}}},
 		{ID: "B3", Title: "mean latency in the burst is an order of magnitude lower with the pool", Published: "2,063 vs 161 ms (13x)",
-			Note: "The published latency starts when the job starts: the time in a queue of 100,000 is not in it. Here it starts with the submission.",
+			Note: "The published latency starts when the job starts: the time in a queue of 100,000 is not in it. Here it starts with the submission. Compared is what both had finished when naive ended, by itself or killed: no latency can be longer than the time until then.",
 			Parts: []ledger.Part{{Subject: "naive/pool mean latency from submission", Unit: "x", Rule: judge.AtLeast(5), Published: []float64{13}, Spread: 0.1,
-				Cases: comparison{against: Naive, of: naiveOver(latency), open: cutShort, needs: memory}.cases}}},
+				Cases: comparison{only: true, of: func(ledger.Key) ledger.Term {
+					return ledger.Of(at(Naive), latency).Over(ledger.Of(at(Naive), poolLatency))
+				}, open: starving, beside: asPublished(latency, 1)}.cases}}},
 		{ID: "B4", Title: "goroutines stay at the cap of the pool", Published: "104,473 vs 5,002 at a cap of 5,000",
 			Note: "The published figure of the pool is the number of goroutines at the end of the run, not the peak. The runtime and the experiment have some, too: at most 50. A refusal by a context that times out is one more while it lasts: its timer runs in a goroutine of its own.",
 			Parts: []ledger.Part{{Subject: "the peak of goroutines less the pool's workers and the generators", Kind: judge.Every, Rule: judge.AtMost(50), Published: []float64{2},
@@ -191,13 +253,23 @@ var family = ledger.Family{
 				{ID: "pool", Title: "the pool mostly spends its processor time on work", Subject: "the share of work in the pool's processor time", Unit: "%", Kind: judge.Every, Rule: judge.Above(50), Spread: 3, Max: 100,
 					Cases: comparison{of: of(workShare)}.cases},
 			}},
-		{ID: "B/jobs", Goal: true, Title: "with reused buffers Spillway finishes ten times the jobs a second of the published shape",
-			Parts: []ledger.Part{{Subject: "Spillway/published shape jobs a second", Unit: "x", Rule: judge.AtLeast(10), Spread: 0.03,
-				Cases: comparison{deciding: []string{Reused, Sized}, against: Published, of: overPublished(rate)}.cases}}},
-		{ID: "B/memory", Goal: true, Title: "with reused buffers Spillway takes at most half the memory of the published shape",
-			Note: "A job holds its buffer for as long as it runs, so memory is the number of jobs that ever ran at once. A pool without a number runs as many as pay, and knows nothing of memory; MaxWorkers bounds both.",
-			Parts: []ledger.Part{{Subject: "Spillway/published shape peak resident memory", Unit: "x", Rule: judge.AtMost(0.5), Spread: 0.03,
-				Cases: comparison{deciding: []string{Reused, Sized}, against: Published, of: overPublished(ledger.PeakRSS)}.cases}}},
+		{ID: "B7", Title: "workers shrink after an idle time, never below the minimum", Published: "a rule; no figure",
+			Note: "All times of the pool are a hundredth of the published: 10 ms between two looks, 0.3 s until an idle worker ends. Jobs only wait, for 20 ms, until thousands of workers are idle at once.",
+			Parts: []ledger.Part{
+				{ID: "shrinks", Title: "three idle times after the burst at most a tenth more than the minimum are left", Subject: "the workers that were left, of the minimum", Unit: "%", Kind: judge.Every, Rule: judge.AtMost(110),
+					Cases: afterBurst(ledger.Extra("left_percent", "workers three idle times after the burst"))},
+				{ID: "minimum", Title: "workers are never fewer than the minimum", Subject: "the fewest workers, of the minimum", Unit: "%", Kind: judge.Never, Rule: judge.AtLeast(100),
+					Cases: afterBurst(ledger.Extra("least_percent", "fewest workers after the burst"))},
+			}},
+		{ID: "B/jobs", Goal: true, Title: "with reused buffers Spillway finishes as many jobs as a channel or the published shape with reused buffers",
+			Note: "To reuse buffers saves most of the work, whatever bounds it: so these are compared with what reuses them, too. As many is at least 0.95 of the better of both.",
+			Parts: []ledger.Part{{Subject: "Spillway/best other jobs a second", Unit: "x", Rule: judge.AtLeast(0.95), Spread: 0.03,
+				Cases: comparison{deciding: []string{Reused, Sized}, of: overReused(ledger.Best, rate)}.cases}}},
+		{ID: "B/memory", Goal: true, Title: "told how many workers, Spillway takes at most a tenth more memory than a channel with as many, or than the published shape",
+			Note: "All reuse buffers. A job holds its buffer for as long as it runs, so memory is the number of jobs that ever ran at once. A pool without a number runs as many as pay, and knows nothing of memory; MaxWorkers bounds both.",
+			Parts: []ledger.Part{{Subject: "Spillway/leanest other peak resident memory", Unit: "x", Rule: judge.AtMost(1.1), Spread: 0.03,
+				Cases: comparison{deciding: []string{Sized}, of: overReused(ledger.Least, ledger.PeakRSS),
+					beside: []ledger.Case{{Setup: Reused, Beside: true, Value: overReused(ledger.Least, ledger.PeakRSS)(at(Reused))}}}.cases}}},
 		{ID: "B/latency", Goal: true, Title: "whatever Spillway admits is done in at most twice the time of the work", Note: "What cannot be served in time is refused at once.",
 			Parts: []ledger.Part{{Subject: "mean latency from submission/the work itself", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(2), Spread: 0.03,
 				Cases: comparison{deciding: []string{Spillway, Reused, Sized}, of: func(k ledger.Key) ledger.Term { return ledger.Of(k, latency).Over(ledger.Of(k, alone)) }}.cases}}},
@@ -208,10 +280,11 @@ var family = ledger.Family{
 	Sources: []ledger.Source{{Name: "iyashjayesh/go-adaptive-pool", URL: "https://github.com/iyashjayesh/go-adaptive-pool", What: "and the article that goes with it"}},
 	Method: []ledger.Note{
 		{Title: "Where latency begins", Text: "The published latency begins when a job starts, so the time in a queue of 100,000 is not in it. Here it begins with the submission. Jobs that one generator submits together share that moment."},
-		{Title: "Equal load", Text: "The published naive run sleeps 10 µs before each submission and stops itself above 12 GB. Here every contestant is offered the same by the same generators, in the contestant's own process as published, and a memory cap kills it from outside. A generator that was late submits all that has become due, so that the rate is offered or the run says that it was generator-bound. A submission to the published shape parks its generator until it is accepted or its timeout fires. Jobs finished are compared only if both were offered the rate."},
+		{Title: "Equal load", Text: "The load is a hundred thousand jobs a second for each processor, as published. Every contestant but naive-stopped is offered it by one schedule, which a thousand generators share, in the contestant's own process as published: whichever is free submits all that is due, because those that wait behind the jobs that they spawned would not offer what is theirs. A submission to the published shape parks its generator until it is accepted or its timeout fires. What is submitted over 100 ms after it was due, or not at all, is counted, and said where it is more than a twentieth; then the contestants are compared all the same if they refused or left as many as were missed, for those would have joined them."},
+		{Title: "Killed", Text: "A memory cap kills a contestant from outside, and that is a result. The published pool runs first in each repeat, and then naive under a cap of eleven times its peak, for the claim is about ten times; or under half of the machine's memory where that is less. So naive is killed within seconds, and the verdict says when, by which cap, and how many times the pool's memory that is."},
 		{Title: "Watched from outside", Text: "A process with a hundred thousand runnable goroutines cannot report its state: the answer would wait to be scheduled, and a killed process gives none. Contestants count into memory that they share with the lab, without locks; the lab reads it, and memory, processor time and switches from the system. The counts of a killed contestant are those at its end."},
-		{Title: "Peaks", Text: "The published \"peak RAM\" is what the runtime had reserved from the system, once a second, and the \"peak goroutines\" of the pool is their number at the end. Here memory is the kernel's own peak of the resident set, goroutines are looked at every ten milliseconds."},
-		{Title: "What is work", Text: "One job in 16 takes its buffer under the processor clock of its thread; so does one batch of submissions in 16, where a submission cannot park. What the collector makes an allocating job do for it counts as collection. Page faults on fresh memory are in the work: touching the pages is the work."},
+		{Title: "Peaks", Text: "The published \"peak RAM\" is what the runtime had reserved from the system, once a second, and the \"peak goroutines\" of the pool is their number at the end. Here memory is the kernel's own peak of the resident set, goroutines are looked at every ten milliseconds. A run ends a second after its burst; jobs that are not done by then are left. The published figures are those at the end of the burst."},
+		{Title: "What is work", Text: "One job in 16 takes its buffer under the processor clock of its thread; so does one batch of submissions in 16, where a submission cannot park and a batch is more than one job. What the collector makes an allocating job do for it counts as collection. Page faults on fresh memory are in the work: touching the pages is the work."},
 		{Title: "A shorter burst", Text: "The published pool starts with 100 workers and grows by a quarter a second, so that it needs 18 seconds of a full queue for its 5,000: a shorter burst shows its growth, not its size. Ours allocate their buffers and find their sizes in the first seconds, so that a short burst shows them too slow and too small. What was offered less than the published 30 seconds therefore decides nothing; its figures are shown."},
 	},
 }

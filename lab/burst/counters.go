@@ -40,6 +40,7 @@ type kind int
 const (
 	jobsRefused kind = iota
 	jobsOffered
+	jobsLate // submitted over lateAfter after they were due
 	jobsBegun
 	jobsTaken   // that have their buffer
 	workCPU     // nanoseconds of the jobs that were sampled

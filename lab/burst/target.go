@@ -2,7 +2,9 @@ package burst
 
 import (
 	"context"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/burst/specimen"
@@ -10,26 +12,30 @@ import (
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-// Contestants. All but naive bound what they run at once.
+// Contestants. All but the naive ones bound what they run at once. A job of one that ends
+// with reused has its buffer from a sync.Pool, or from objectpool if it is ours.
 const (
-	Naive     = "naive"           // a goroutine for each job
-	Published = "published-shape" // the published pool's
-	Channel   = "channel"         // as many workers and queue places, refusing at once
-	Spillway  = "spillway"        // workerpool.New(workerpool.Config{}) and TrySubmit
-	Reused    = "spillway-reused" // the same with buffers from objectpool
-	Sized     = "spillway-sized"  // the same with a set number of workers and queue places
+	Naive           = "naive"                  // a goroutine for each job
+	Stopped         = "naive-stopped"          // likewise at the published pace: see asPublished
+	Published       = "published-shape"        // the published pool's
+	PublishedReused = "published-shape-reused" //
+	Channel         = "channel"                // 1,000 workers and as many queue places, refusing at once
+	ChannelReused   = "channel-reused"         //
+	Spillway        = "spillway"               // workerpool.New(workerpool.Config{}) and TrySubmit
+	Reused          = "spillway-reused"        //
+	Sized           = "spillway-sized"         // likewise, told as many workers and queue places as the channel
 )
 
 // Names lists the contestants in the order of the report.
-func Names() []string { return []string{Naive, Published, Channel, Spillway, Reused, Sized} }
+func Names() []string {
+	return []string{Naive, Stopped, Published, PublishedReused, Channel, ChannelReused, Spillway, Reused, Sized}
+}
 
-// sized is 230,000 jobs of 20 ms a second, 2.3 GB of buffers, and a queue of a few
-// milliseconds. Only a number bounds the memory of jobs that hold it while they wait:
-// more jobs at once do more, up to the capacity of the processors.
-var sized = workerpool.Config{MaxWorkers: 4_600, QueueSize: 1_000}
+// channelWorkers is how many workers and queue places the channel has.
+const channelWorkers = 1_000
 
 // reuses reports whether a contestant's jobs reuse their buffers.
-func reuses(name string) bool { return name == Reused || name == Sized }
+func reuses(name string) bool { return strings.HasSuffix(name, "-reused") || name == Sized }
 
 // task is the job submitted to a contestant: the same for all submissions of one
 // batch, so that the generator allocates little.
@@ -44,15 +50,16 @@ type target struct {
 }
 
 func newTarget(name string) (*target, error) {
-	ctx, shape := context.Background(), specimen.Published()
+	ctx := context.Background()
 	var all sync.WaitGroup
 	switch name {
-	case Naive:
+	case Naive, Stopped:
 		return &target{
 			submit: func(t task) bool { all.Go(func() { _ = t(ctx) }); return true },
 			drain:  all.Wait,
 		}, nil
-	case Published:
+	case Published, PublishedReused:
+		shape := specimen.Published()
 		pool := specimen.New(shape)
 		submit := func(t task) bool {
 			ctx, cancel := context.WithTimeout(ctx, time.Microsecond) // as published
@@ -64,9 +71,9 @@ func newTarget(name string) (*target, error) {
 			drain: func() { _ = pool.Shutdown(ctx) },
 			state: func() (int, int, int) { return pool.Workers(), pool.Queued(), shape.MaxWorkers },
 		}, nil
-	case Channel:
-		queue := make(chan task, shape.QueueSize)
-		for range shape.MaxWorkers {
+	case Channel, ChannelReused:
+		queue := make(chan task, channelWorkers)
+		for range channelWorkers {
 			all.Go(func() {
 				for t := range queue {
 					_ = t(ctx)
@@ -84,12 +91,12 @@ func newTarget(name string) (*target, error) {
 		return &target{
 			submit: submit,
 			drain:  func() { close(queue); all.Wait() }, // all generators have ended
-			state:  func() (int, int, int) { return shape.MaxWorkers, len(queue), shape.MaxWorkers },
+			state:  func() (int, int, int) { return channelWorkers, len(queue), channelWorkers },
 		}, nil
 	}
 	var cfg workerpool.Config
 	if name == Sized {
-		cfg = sized
+		cfg = workerpool.Config{MaxWorkers: channelWorkers, QueueSize: channelWorkers}
 	}
 	pool, err := workerpool.New(cfg)
 	return &target{
@@ -136,6 +143,26 @@ func NewMemory(size int, reuse bool) *Memory {
 	}
 	pool := objectpool.New(objectpool.Config[Buffer]{New: fresh, Clear: func(b *Buffer) { b.fill(0) }})
 	return &Memory{take: pool.Get, Give: pool.Put, ReuseRate: func() float64 { return pool.Stats().ReuseRate() }}
+}
+
+// memoryOf is the memory of a contestant's jobs.
+func memoryOf(name string, size int) *Memory {
+	if name == PublishedReused || name == ChannelReused {
+		return newPooled(size)
+	}
+	return NewMemory(size, reuses(name))
+}
+
+// newPooled returns a Memory whose buffers are reused by a sync.Pool, cleared as those of
+// objectpool are.
+func newPooled(size int) *Memory {
+	var taken, made atomic.Int64
+	pool := sync.Pool{New: func() any { made.Add(1); b := make(Buffer, size); return &b }}
+	return &Memory{
+		take:      func() *Buffer { taken.Add(1); return pool.Get().(*Buffer) },
+		Give:      func(b *Buffer) { b.fill(0); pool.Put(b) },
+		ReuseRate: func() float64 { return 1 - float64(made.Load())/float64(max(taken.Load(), 1)) },
+	}
 }
 
 // Take returns a touched buffer. It is the part of the work that uses the processor.

@@ -1,7 +1,6 @@
 package burst
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -12,27 +11,68 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
-// run runs a contestant and samples it from outside.
-func (c Config) run(ctx context.Context, name string, burst time.Duration) (results.Run, error) {
+// turns runs the published pool, and then naive, to which that pool's run is known.
+func (c Config) turns(ctx context.Context, keys []ledger.Key) (runs []results.Run, err error) {
+	var pool *watcher
+	for _, k := range keys {
+		w, err := c.run(ctx, k.Pattern, c.Time, pool)
+		if err != nil {
+			return nil, err
+		}
+		if k.Pattern == Published {
+			pool = w
+		}
+		runs = append(runs, w.out)
+	}
+	return runs, nil
+}
+
+// enough is how many times the memory of the pool shows that naive takes ten times as much.
+const enough = 11
+
+// memoryCap is the memory cap of naive in MiB, on a machine with so much memory, after a
+// pool that took up to so many bytes (0: none was run), and how the cap came about.
+func (c Config) memoryCap(machineMiB int, pool uint64) (mib int, what string) {
+	mib, what = machineMiB/2, "half of the machine's memory"
+	if c.MemoryCap > 0 {
+		mib, what = c.MemoryCap, "as set"
+	} else if most := int(enough * pool >> 20); 0 < most && most < mib {
+		mib, what = most, byPool
+	}
+	if pool > 0 {
+		what += fmt.Sprintf(", %.1f times the peak of the pool", float64(mib<<20)/float64(pool))
+	}
+	return mib, what
+}
+
+const byPool = "made from what the pool took"
+
+// run runs a contestant and samples it from outside. Naive may be given the pool's run.
+func (c Config) run(ctx context.Context, name string, burst time.Duration, pool *watcher) (*watcher, error) {
 	dir, err := os.MkdirTemp("", "spillway-burst-")
 	if err != nil {
-		return results.Run{}, err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	w := &watcher{job: job{Config: c, Name: name, Burst: burst, Shared: filepath.Join(dir, "counters")}}
+	w := &watcher{job: job{Config: c, Name: name, Burst: burst, Shared: filepath.Join(dir, "counters")}, pool: pool}
 	var unshare func()
 	if w.counters, unshare, err = contestant.Share[counters](w.Shared); err != nil {
-		return results.Run{}, err
+		return nil, err
 	}
 	defer unshare()
-	w.MemoryCap = cmp.Or(c.MemoryCap, experiment.ThisMachine().MemoryMiB/2)
+	var peak uint64
+	if pool != nil {
+		peak = pool.out.Process.PeakRSS
+	}
+	w.MemoryCap, w.capped = c.memoryCap(experiment.ThisMachine().MemoryMiB, peak)
 	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: w.job, MemoryCap: uint64(w.MemoryCap) << 20}, new(bool))
 	if err != nil {
-		return results.Run{}, err
+		return nil, err
 	}
 	tick := time.NewTicker(step)
 	defer tick.Stop()
@@ -47,20 +87,42 @@ func (c Config) run(ctx context.Context, name string, burst time.Duration) (resu
 	used := results.Process{ReuseRate: -1}
 	exit, err := process.Stop(ctx, &used)
 	if err != nil {
-		return results.Run{}, err
+		return nil, err
 	}
-	return w.result(used, exit), nil
+	w.out = w.result(used, exit)
+	return w, nil
 }
 
 // watcher records the time line of a contestant.
 type watcher struct {
 	job
 	*counters
-	series []results.Point
-	last   sum           // at the previous point
-	before usage.Outside // likewise
-	most   int           // goroutines
-	lived  time.Duration
+	pool    *watcher // that was run before in the same repeat; may be nil
+	capped  string   // how the memory cap came about
+	series  []results.Point
+	moments []moment      // one for each point
+	last    sum           // at the previous point
+	before  usage.Outside // likewise
+	most    int           // goroutines
+	lived   time.Duration
+	out     results.Run
+}
+
+// moment is what was finished by then.
+type moment struct {
+	at   float64 // seconds
+	done uint64
+	took float64 // nanoseconds, of all of them together
+}
+
+// by is what was finished by then.
+func (w *watcher) by(at float64) (m moment) {
+	for _, next := range w.moments {
+		if next.at <= at {
+			m = next
+		}
+	}
+	return m
 }
 
 func (w *watcher) point(u usage.Outside) {
@@ -74,7 +136,7 @@ func (w *watcher) point(u usage.Outside) {
 		At: w.lived.Seconds(), OK: now.done.Count() - w.last.done.Count(), Rejected: uint64(now.counts[jobsRefused] - w.last.counts[jobsRefused]),
 		Goroutines: int(w.goroutines.Load()), RSS: u.RSS, InFlight: int(w.running.Load()), Queued: int(w.queued.Load()),
 	}
-	if w.Name == Naive { // which has one for each unfinished job, however old its last look is
+	if w.Name == Naive || w.Name == Stopped { // which have one for each unfinished job, however old the last look is
 		at.Goroutines = max(at.Goroutines, int(now.counts[jobsOffered])-int(now.done.Count()))
 	}
 	w.most = max(w.most, at.Goroutines)
@@ -90,6 +152,7 @@ func (w *watcher) point(u usage.Outside) {
 		at.Work = min(1, max(0, now.workShare(&w.last, cpu))) // of few samples
 	}
 	w.series = append(w.series, at)
+	w.moments = append(w.moments, moment{at.At, now.done.Count(), now.done.Sum()})
 	w.last, w.before = now, u
 }
 
@@ -102,17 +165,8 @@ func (w *watcher) result(used results.Process, exit contestant.Exit) results.Run
 		elapsed, lost, used.CPUSeconds = w.lived, "error", w.before.CPUSeconds
 	}
 	elapsed = max(elapsed, time.Millisecond)
-	offering := elapsed
-	if end := time.Duration(w.offered.Load()); end > 0 {
-		offering = max(w.Burst, end)
-	}
 	used.PeakGoroutines, used.PeakRSS, used.GCShare = max(used.PeakGoroutines, w.most), max(used.PeakRSS, exit.PeakRSS), s.gc/max(s.busy, 1)
 	offered, refused, done := uint64(s.counts[jobsOffered]), uint64(s.counts[jobsRefused]), s.done.Count()
-	missed := "" // why the burst was not offered as planned
-	if reached := float64(offered) / offering.Seconds(); reached < 0.95*w.Rate {
-		missed = fmt.Sprintf("generator-bound: %.0f a second were offered of %.0f; generators and contestant together got %.1f of %d processors",
-			reached, w.Rate, used.CPUSeconds/elapsed.Seconds(), runtime.GOMAXPROCS(0))
-	}
 	out := results.Run{
 		Elapsed: elapsed.Seconds(), Killed: exit.Killed, Offered: offered, Series: w.series, Process: used,
 		Outcomes: []results.Outcome{
@@ -121,10 +175,22 @@ func (w *watcher) result(used results.Process, exit contestant.Exit) results.Run
 			{Kind: lost, Count: offered - refused - done, Latency: &histogram.Histogram{}},
 		},
 		Params: map[string]any{
-			"burst_seconds": w.Burst.Seconds(), "generator": missed,
+			"burst_seconds": w.Burst.Seconds(), "per_processor": w.Rate / float64(runtime.GOMAXPROCS(0)), "cap": w.capped,
 			"gomaxprocs": runtime.GOMAXPROCS(0), "machine_mib": experiment.ThisMachine().MemoryMiB,
 		},
 		Extra: map[string]float64{"work_ms": w.Wait.Seconds() * 1e3},
+	}
+	if w.Name == Stopped { // without a schedule
+		out.Params["generator"] = fmt.Sprintf("offered %d jobs in %.1f s, at the published pace", offered, elapsed.Seconds())
+	} else {
+		w.missed(&out)
+	}
+	if w.pool != nil {
+		then := w.pool.by(out.Elapsed)
+		out.Extra["pool_finished"] = float64(then.done)
+		if then.done > 0 {
+			out.Extra["pool_latency_ms"] = then.took / float64(then.done) / 1e6
+		}
 	}
 	if bound := w.bound.Load(); bound > 0 {
 		out.Extra["allowed"] = float64(bound) + float64(w.Generators)
@@ -133,7 +199,28 @@ func (w *watcher) result(used results.Process, exit contestant.Exit) results.Run
 		out.Extra["work_percent"] = 100 * s.workShare(&sum{}, used.CPUSeconds)
 	}
 	if s.counts[sendSampled] > 0 {
+		offering := min(elapsed, max(w.Burst, time.Duration(w.offered.Load())))
 		out.Extra["submit_percent"] = 100 * s.each(sendCPU, sendSampled) * float64(offered) / (offering.Seconds() * float64(runtime.GOMAXPROCS(0)))
 	}
 	return out
+}
+
+// missed counts what was not offered in time: late, or not at all. More than a twentieth
+// of it is said. A contestant that refused or left as much did not finish less for it.
+func (w *watcher) missed(out *results.Run) {
+	end := w.Burst
+	if w.ended.Load() == 0 {
+		end = max(0, w.lived-lateAfter)
+	}
+	due := w.due(end)
+	late := w.sum().counts[jobsLate]
+	never := max(0, due-int64(out.Offered))
+	out.Extra["missed"] = float64(late + never)
+	if 20*(late+never) <= due {
+		return
+	}
+	share := func(n int64) float64 { return 100 * float64(n) / float64(due) }
+	out.Params["generator"] = fmt.Sprintf("generator-bound: of %d jobs %.0f %% were offered more than %d ms late and %.0f %% not at all; generators and contestant together got %.1f of %d processors",
+		due, share(late), lateAfter.Milliseconds(), share(never), out.Process.CPUSeconds/out.Elapsed, runtime.GOMAXPROCS(0))
+	out.Params["starved"] = uint64(late+never) > out.Offered-out.Of("ok").Count // of which the rest was refused or left
 }

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "renew the table of experiments in CONTR
 var published = []string{
 	"H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8", "H9", "H10", "H11", "H12", "H13", "H14",
 	"G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "G11",
-	"B1", "B2", "B3", "B4", "B5", "B6",
+	"B1", "B2", "B3", "B4", "B5", "B6", "B7",
 	"F1", "F2", "F3", "F4",
 	"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9",
 }
