@@ -29,7 +29,7 @@ const (
 	// looks every tenth of a millisecond.
 	wakeEvery   = 100 * time.Millisecond
 	lateAfter   = 100 * time.Millisecond // a job that is submitted later than that after it was due is late
-	mostAtOnce  = 32                     // jobs that a generator takes from the schedule, if no submission parks
+	mostAtOnce  = 1_000                  // jobs taken from the schedule together, if no submission parks
 	sampleEvery = 16                     // jobs, and batches of submissions, to one that is measured
 	// mostClocked is how many may be measured at once. Each holds a thread, also while
 	// the collector makes it wait, and the runtime ends a process with 10,000 threads.
@@ -98,28 +98,36 @@ func (b *bench) now() time.Duration { return time.Since(b.started) }
 // for a refusal takes no time. If submissions park, jobs not submitted by then were not
 // offered.
 func (b *bench) generate(ctx context.Context, i int) {
-	most := int64(mostAtOnce)
-	if b.target.parks {
-		most = 1
-	}
 	time.Sleep(min(b.Burst, wakeEvery*time.Duration(i)/time.Duration(b.Generators)))
-	for s, k := &b.shards[i%shards], i; ctx.Err() == nil; k++ {
+	for k := i; ctx.Err() == nil; k++ {
 		now := b.now()
-		if b.target.parks && now >= b.Burst {
-			return
-		}
-		first, n := b.take(now, most)
+		over := now >= b.Burst
 		switch {
-		case n > 0:
-			b.submit(s, now, n, k%sampleEvery == 0)
-			s.add(jobsLate, min(n, max(0, b.due(now-lateAfter)-first)))
-			b.lookIfDue(now)
-		case now >= b.Burst:
+		case over && b.target.parks:
+			return
+		case b.offer(&b.shards[i%shards], now, k%sampleEvery == 0):
+		case over:
 			return
 		default:
 			time.Sleep(min(wakeEvery, b.Burst-now))
 		}
 	}
+}
+
+// offer submits jobs that are due, if there are any.
+func (b *bench) offer(s *shard, now time.Duration, sample bool) bool {
+	most := int64(mostAtOnce)
+	if b.target.parks {
+		most = 1
+	}
+	first, n := b.take(now, most)
+	if n <= 0 {
+		return false
+	}
+	b.submit(s, now, n, sample)
+	s.add(jobsLate, min(n, max(0, b.due(now-lateAfter)-first)))
+	b.lookIfDue(now)
+	return true
 }
 
 // due is how many jobs are due by then. The first is due after one interval.
@@ -182,8 +190,12 @@ func (b *bench) submit(s *shard, at time.Duration, n int64, sample bool) {
 	s.add(jobsRefused, refused)
 }
 
-// work is one job.
+// work is one job. Where goroutines are unbounded, generators wait for minutes behind those
+// that they have spawned, so there a job offers what is due, too.
 func (b *bench) work(s *shard, at time.Duration) {
+	if b.Name == Naive {
+		b.offer(s, b.now(), false)
+	}
 	var buffer *Buffer
 	take := func() { buffer = b.memory.Take() }
 	if s.add(jobsBegun, 1)%sampleEvery == 0 {
