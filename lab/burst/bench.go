@@ -16,8 +16,7 @@ import (
 type job struct {
 	Config
 	Name   string
-	Burst  time.Duration // how long it is offered jobs
-	Shared string        // the file of the counters
+	Shared string // the file of the counters
 }
 
 const (
@@ -98,10 +97,10 @@ func (b *bench) now() time.Duration { return time.Since(b.started) }
 // for a refusal takes no time. If submissions park, jobs not submitted by then were not
 // offered.
 func (b *bench) generate(ctx context.Context, i int) {
-	time.Sleep(min(b.Burst, wakeEvery*time.Duration(i)/time.Duration(b.Generators)))
+	time.Sleep(min(b.Time, wakeEvery*time.Duration(i)/time.Duration(b.Generators)))
 	for k := i; ctx.Err() == nil; k++ {
 		now := b.now()
-		over := now >= b.Burst
+		over := now >= b.Time
 		switch {
 		case over && b.target.parks:
 			return
@@ -109,7 +108,7 @@ func (b *bench) generate(ctx context.Context, i int) {
 		case over:
 			return
 		default:
-			time.Sleep(min(wakeEvery, b.Burst-now))
+			time.Sleep(min(wakeEvery, b.Time-now))
 		}
 	}
 }
@@ -131,7 +130,7 @@ func (b *bench) offer(s *shard, now time.Duration, sample bool) bool {
 }
 
 // due is how many jobs are due by then. The first is due after one interval.
-func (j *job) due(at time.Duration) int64 { return int64(j.Rate * min(at, j.Burst).Seconds()) }
+func (j *job) due(at time.Duration) int64 { return int64(j.Rate * min(at, j.Time).Seconds()) }
 
 // take takes up to most of the jobs that are due from the schedule. It returns the number
 // of the first, and how many there are.
@@ -147,7 +146,7 @@ func (b *bench) take(now time.Duration, most int64) (first, n int64) {
 // asPublished submits as the published naive run does: one job after the other, each
 // followed by a sleep, until the burst is over or too much memory is in use.
 func (b *bench) asPublished(ctx context.Context, i int) {
-	for k := i; b.now() < b.Burst && !b.stopped.Load() && ctx.Err() == nil; k++ {
+	for k := i; b.now() < b.Time && !b.stopped.Load() && ctx.Err() == nil; k++ {
 		b.submit(&b.shards[i%shards], b.now(), 1, false)
 		time.Sleep(10 * time.Microsecond)
 		b.lookIfDue(b.now())
@@ -193,8 +192,12 @@ func (b *bench) submit(s *shard, at time.Duration, n int64, sample bool) {
 // work is one job. Where goroutines are unbounded, generators wait for minutes behind those
 // that they have spawned, so there a job offers what is due, too.
 func (b *bench) work(s *shard, at time.Duration) {
+	now := b.now()
+	if now >= b.Time+patience {
+		return // the burst has been judged, and what is left ends
+	}
 	if b.Name == Naive {
-		b.offer(s, b.now(), false)
+		b.offer(s, now, false)
 	}
 	var buffer *Buffer
 	take := func() { buffer = b.memory.Take() }

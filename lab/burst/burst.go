@@ -24,13 +24,12 @@ Each contestant is a process of its own, generators included, under a memory cap
 
 The generators share one schedule: whichever is free submits what has become due. What could not be offered in time is counted, and the run says "generator-bound" where it was more than a twentieth. Latency counts from the submission, refusals are timed apart, and processor time is read from the clocks of threads and from the runtime. Jobs that are not done a second after the burst are left.
 
-The published claims are about the published pool, so naive and it get the published 30 seconds. The others get half a second, to stand beside it; the goals that are ours to reach are decided at the full size only.`
+The published claims are about the published pool: naive and published-shape decide them, and by default nothing else is run. The goals that are ours to reach take --full, or the names of the contestants.`
 
 // Config is what a user may set.
 type Config struct {
-	Contestant []string      `group:"Size" placeholder:"NAME" whole:"naive,published-shape" help:"Only these: naive, naive-stopped, published-shape, published-shape-reused, channel, channel-reused, spillway, spillway-reused, spillway-sized. Claims that need another one stay open."`
-	Time       time.Duration `group:"Size" default:"30s" quick:"1s" full:"30s" least:"10ms" most:"1h" help:"How long the burst is for naive and for the published shape, which grows for 18 seconds."`
-	OthersTime time.Duration `group:"Size" default:"500ms" full:"30s" least:"10ms" most:"1h" help:"How long the burst is for the other contestants."`
+	Contestant []string      `group:"Size" default:"naive,published-shape" quick:"naive,naive-stopped,published-shape,published-shape-reused,channel,channel-reused,spillway,spillway-reused,spillway-sized" full:"naive,naive-stopped,published-shape,published-shape-reused,channel,channel-reused,spillway,spillway-reused,spillway-sized" placeholder:"NAME" help:"Which: naive, naive-stopped, published-shape, published-shape-reused, channel, channel-reused, spillway, spillway-reused, spillway-sized. Claims that need another one stay open."`
+	Time       time.Duration `group:"Size" default:"30s" quick:"500ms" least:"10ms" most:"1h" help:"How long the burst is. The published shape grows for 18 seconds."`
 	Rate       float64       `group:"Size" default:"0" quick:"20000" least:"0" most:"100000000" help:"Submissions a second, of all generators together; 0: 100,000 for each processor (GOMAXPROCS), as published."`
 	Generators int           `group:"Size" default:"1000" least:"1" help:"Goroutines that submit."`
 	Work       `embed:""`
@@ -72,47 +71,36 @@ func (c Config) plan() (experiment.Plan, error) {
 		c.Rate = publishedRate * float64(runtime.GOMAXPROCS(0))
 	}
 	plan := experiment.Plan{Demos: demonstrations.Demos()}
-	first := experiment.Group{Label: "published-shape, then naive"} // whose memory cap depends on the former
-	if slices.Contains(chosen, Published) {
-		first.Keys, first.Expect = append(first.Keys, at(Published)), c.Time+patience
+	group := func(keys ...ledger.Key) {
+		var expect time.Duration
+		for _, k := range keys {
+			expect += c.expect(k.Pattern)
+		}
+		plan.Groups = append(plan.Groups, experiment.Group{Keys: keys, Expect: expect,
+			Run: func(ctx context.Context, _ experiment.Trial) ([]results.Run, error) { return c.inOrder(ctx, keys) }})
 	}
-	if slices.Contains(chosen, Naive) { // one side of every comparison has a twin
-		first.Keys, first.Expect = append(first.Keys, at(Naive).AndTwin(true)...), first.Expect+2*min(c.Time, naiveLives)
-	}
-	if first.Run = func(ctx context.Context, _ experiment.Trial) ([]results.Run, error) { return c.turns(ctx, first.Keys) }; first.Keys != nil {
-		plan.Groups = append(plan.Groups, first)
-	}
+	both := slices.Contains(chosen, Published) && slices.Contains(chosen, Naive)
 	for _, name := range chosen {
-		burst, expect := c.OthersTime, c.OthersTime+200*time.Millisecond
-		switch name {
-		case Naive, Published:
-			continue
-		case Stopped:
-			burst, expect = c.Time, min(c.Time, naiveLives)
-		case PublishedReused:
-			expect = burst + patience
+		switch {
+		case name == Published && both: // naive's memory cap depends on it
+			group(at(Published), at(Naive))
+		case name != Naive || !both:
+			group(at(name))
 		}
-		cell := experiment.Cell{Setup: setup, Load: load, Pattern: name, Expect: expect,
-			Run: func(ctx context.Context, _ experiment.Trial) (results.Run, error) {
-				w, err := c.run(ctx, name, burst, nil)
-				if err != nil {
-					return results.Run{}, err
-				}
-				return w.out, nil
-			}}
-		plan.Cells = append(plan.Cells, cell)
-		// The goals are decided only in a full burst.
-		if cell.Twin = true; (name == Reused || name == Sized) && burst >= publishedTime {
-			plan.Cells = append(plan.Cells, cell)
+		if name == Reused || name == Sized { // one side of every comparison that has noise
+			group(ledger.Key{Setup: setup, Load: load, Pattern: name, Twin: true})
 		}
-	}
-	for _, name := range []string{Published, Spillway} {
-		if slices.Contains(chosen, name) {
+		if name == Published || name == Spillway {
 			plan.Alone(shrunk(name), 1700*time.Millisecond, contestant.Spec{Role: roleShrink, Input: name})
 		}
 	}
 	return plan, nil
 }
 
-// naiveLives is roughly how long a goroutine for each job goes on until it is killed.
-const naiveLives = 5 * time.Second
+// expect is roughly how long a contestant takes: naive until it is killed.
+func (c Config) expect(name string) time.Duration {
+	if name == Naive {
+		return min(c.Time+time.Second, 7*time.Second)
+	}
+	return c.Time + patience
+}

@@ -13,9 +13,9 @@ import (
 // its goroutines are counted.
 func TestSoakEveryContestantFinishesJobsInABurst(t *testing.T) {
 	c := tiny()
-	c.Time, c.OthersTime = 500*time.Millisecond, 500*time.Millisecond
+	c.Time = 500 * time.Millisecond
 	for _, name := range Names() {
-		w, err := c.run(t.Context(), name, c.Time, nil)
+		w, err := c.run(t.Context(), name, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

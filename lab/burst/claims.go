@@ -120,7 +120,7 @@ func unlike(e *ledger.Evidence, names []string) (open, needs string) {
 		took, per := e.ParamOf(at(name), "burst_seconds"), e.ParamOf(at(name), "per_processor")
 		switch {
 		case took < publishedTime.Seconds():
-			return fmt.Sprintf("%s was offered %v s of the burst, in which pools have not grown and buffers are new: it takes the published %v (--full).", name, took, publishedTime), ""
+			return fmt.Sprintf("%s was offered %v s of the burst, in which pools have not grown and buffers are new: it takes the published %v, without --time.", name, took, publishedTime), ""
 		case per < 0.99*publishedRate:
 			return fmt.Sprintf("%s was offered %.0f jobs a second for each processor: the claim is about %d, without --rate.", name, per, publishedRate), ""
 		case per > 1.01*publishedRate && procs < publishedProcessors:
@@ -218,7 +218,7 @@ var family = ledger.Family{
 			Published: "50.86 GB vs 1.41 GB (36x); the published naive run stops itself above 12 GB",
 			Note:      "The published \"peak RAM\" is what the runtime had reserved, looked at once a second. One of two is enough: ten times the memory, or killed by the memory cap. The cap is eleven times the pool's peak in the same repeat, or half of the machine's memory where that is less; then naive took at least that.",
 			Parts: []ledger.Part{
-				{ID: "memory", Title: "it takes at least ten times the memory", Subject: "naive/pool peak resident memory", Unit: "x", Rule: judge.AtLeast(memoryTimes), Published: []float64{36}, Spread: 0.03,
+				{ID: "memory", Title: "it takes at least ten times the memory", Subject: "naive/pool peak resident memory", Unit: "x", Kind: judge.Every, Rule: judge.AtLeast(memoryTimes), Published: []float64{36}, Spread: 0.03,
 					Cases: comparison{of: naiveOver(ledger.PeakRSS), open: cutShort, beside: asPublished(ledger.PeakRSS, 1)}.cases},
 				{ID: "killed", Title: "it is killed by its memory cap, the pool is not", Subject: "how often naive was killed by the memory cap and the pool was not", Unit: "%", Kind: judge.Every, Rule: judge.AtLeast(100),
 					Cases: comparison{of: func(k ledger.Key) ledger.Term { return ledger.Of(at(Naive), killed).Minus(ledger.Of(k, killed)) }}.cases},
@@ -226,12 +226,12 @@ var family = ledger.Family{
 		{ID: "B2", Title: "the bounded pool finishes 4.6 times as many jobs", Published: "4.6x",
 			Note: "The published naive run sleeps 10 µs after each submission and stops itself above 12 GB, so that 4.6x compares two loads; naive-stopped does likewise. Three times as many at equal offered load would do, 100,000 a second for each processor as published. It is asked the other way round, because a naive run that is killed may have finished nothing. A run that is killed has finished what it had finished by then; how the two compare at that moment stands beside.",
 			Parts: []ledger.Part{{Title: "offered the same, naive finishes at most a third of the jobs that the pool finishes",
-				Subject: "what naive finished of the pool's jobs", Unit: "%", Rule: judge.AtMost(mostOfPool), Published: []float64{100 / 4.6}, Spread: 2,
+				Subject: "what naive finished of the pool's jobs", Unit: "%", Kind: judge.Every, Rule: judge.AtMost(mostOfPool), Published: []float64{100 / 4.6}, Spread: 2,
 				Cases: comparison{of: func(k ledger.Key) ledger.Term { return naiveOver(finished)(k).Times(100) }, open: unequal, beside: append(asPublished(finished, 100),
 					ledger.Case{Setup: "when naive ended", Beside: true, Value: ledger.Of(at(Naive), finished).Over(ledger.Of(at(Naive), poolFinished)).Times(100)})}.cases}}},
 		{ID: "B3", Title: "mean latency in the burst is an order of magnitude lower with the pool", Published: "2,063 vs 161 ms (13x)",
 			Note: "The published latency starts when the job starts: the time in a queue of 100,000 is not in it. Here it starts with the submission. Compared is what both had finished when naive ended, by itself or killed: no latency can be longer than the time until then.",
-			Parts: []ledger.Part{{Subject: "naive/pool mean latency from submission", Unit: "x", Rule: judge.AtLeast(5), Published: []float64{13}, Spread: 0.1,
+			Parts: []ledger.Part{{Subject: "naive/pool mean latency from submission", Unit: "x", Kind: judge.Every, Rule: judge.AtLeast(5), Published: []float64{13}, Spread: 0.1,
 				Cases: comparison{only: true, of: func(ledger.Key) ledger.Term {
 					return ledger.Of(at(Naive), latency).Over(ledger.Of(at(Naive), poolLatency))
 				}, open: starving, beside: asPublished(latency, 1)}.cases}}},
@@ -280,8 +280,8 @@ var family = ledger.Family{
 	Sources: []ledger.Source{{Name: "iyashjayesh/go-adaptive-pool", URL: "https://github.com/iyashjayesh/go-adaptive-pool", What: "and the article that goes with it"}},
 	Method: []ledger.Note{
 		{Title: "Where latency begins", Text: "The published latency begins when a job starts, so the time in a queue of 100,000 is not in it. Here it begins with the submission. Jobs that one generator submits together share that moment."},
-		{Title: "Equal load", Text: "The load is a hundred thousand jobs a second for each processor, as published. Every contestant but naive-stopped is offered it by one schedule, which a thousand generators share, in the contestant's own process as published: whichever is free submits all that is due. Where goroutines are unbounded all generators soon wait behind the jobs that they spawned, for minutes; there a job that begins submits what is due, too. A submission to the published shape parks its generator until it is accepted or its timeout fires. What is submitted over 100 ms after it was due, or not at all, is counted, and said where it is more than a twentieth; then the contestants are compared all the same if they refused or left as many as were missed, for those would have joined them."},
-		{Title: "Killed", Text: "A memory cap kills a contestant from outside, and that is a result. The published pool runs first in each repeat, and then naive under a cap of eleven times its peak, for the claim is about ten times; or under half of the machine's memory where that is less. So naive is killed within seconds, and the verdict says when, by which cap, and how many times the pool's memory that is."},
+		{Title: "Equal load", Text: "The load is a hundred thousand jobs a second for each processor, as published. Every contestant but naive-stopped is offered it by one schedule, which a thousand generators share, in the contestant's own process as published: whichever is free submits all that is due. Where goroutines are unbounded all generators soon wait behind the jobs that they spawned, for minutes; there a job that begins submits what is due, too. A submission to the published shape parks its generator until it is accepted or its timeout fires. What is submitted over 100 ms after it was due, or not at all, is counted, and said where it is more than a twentieth; then the contestants are compared all the same if they refused or left as many as they were never offered, for those would have joined them."},
+		{Title: "Killed", Text: "A memory cap kills a contestant from outside, and that is a result. The published pool runs first in each repeat, and then naive under a cap of eleven times its peak, for the claim is about ten times; or under half of the machine's memory where that is less. So naive is killed within seconds, and the verdict says when, by which cap, and how many times the pool's memory that is. A process that is killed has no noise to compare itself with: every repeat has to satisfy the rule, by what sessions differ."},
 		{Title: "Watched from outside", Text: "A process with a hundred thousand runnable goroutines cannot report its state: the answer would wait to be scheduled, and a killed process gives none. Contestants count into memory that they share with the lab, without locks; the lab reads it, and memory, processor time and switches from the system. The counts of a killed contestant are those at its end."},
 		{Title: "Peaks", Text: "The published \"peak RAM\" is what the runtime had reserved from the system, once a second, and the \"peak goroutines\" of the pool is their number at the end. Here memory is the kernel's own peak of the resident set, goroutines are looked at every ten milliseconds. A run ends a second after its burst; jobs that are not done by then are left. The published figures are those at the end of the burst."},
 		{Title: "What is work", Text: "One job in 16 takes its buffer under the processor clock of its thread; so does one batch of submissions in 16, where a submission cannot park and a batch is more than one job. What the collector makes an allocating job do for it counts as collection. Page faults on fresh memory are in the work: touching the pages is the work."},

@@ -16,11 +16,11 @@ import (
 	"github.com/spillway-go/spillway/lab/usage"
 )
 
-// turns runs the published pool, and then naive, to which that pool's run is known.
-func (c Config) turns(ctx context.Context, keys []ledger.Key) (runs []results.Run, err error) {
+// inOrder runs contestants. Those that follow the published pool are given its run.
+func (c Config) inOrder(ctx context.Context, keys []ledger.Key) (runs []results.Run, err error) {
 	var pool *watcher
 	for _, k := range keys {
-		w, err := c.run(ctx, k.Pattern, c.Time, pool)
+		w, err := c.run(ctx, k.Pattern, pool)
 		if err != nil {
 			return nil, err
 		}
@@ -53,13 +53,13 @@ func (c Config) memoryCap(machineMiB int, pool uint64) (mib int, what string) {
 const byPool = "made from what the pool took"
 
 // run runs a contestant and samples it from outside. Naive may be given the pool's run.
-func (c Config) run(ctx context.Context, name string, burst time.Duration, pool *watcher) (*watcher, error) {
+func (c Config) run(ctx context.Context, name string, pool *watcher) (*watcher, error) {
 	dir, err := os.MkdirTemp("", "spillway-burst-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	w := &watcher{job: job{Config: c, Name: name, Burst: burst, Shared: filepath.Join(dir, "counters")}, pool: pool}
+	w := &watcher{job: job{Config: c, Name: name, Shared: filepath.Join(dir, "counters")}, pool: pool}
 	var unshare func()
 	if w.counters, unshare, err = contestant.Share[counters](w.Shared); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (w *watcher) result(used results.Process, exit contestant.Exit) results.Run
 			{Kind: lost, Count: offered - refused - done, Latency: &histogram.Histogram{}},
 		},
 		Params: map[string]any{
-			"burst_seconds": w.Burst.Seconds(), "per_processor": w.Rate / float64(runtime.GOMAXPROCS(0)), "cap": w.capped,
+			"burst_seconds": w.Time.Seconds(), "per_processor": w.Rate / float64(runtime.GOMAXPROCS(0)), "cap": w.capped,
 			"gomaxprocs": runtime.GOMAXPROCS(0), "machine_mib": experiment.ThisMachine().MemoryMiB,
 		},
 		Extra: map[string]float64{"work_ms": w.Wait.Seconds() * 1e3},
@@ -199,16 +199,17 @@ func (w *watcher) result(used results.Process, exit contestant.Exit) results.Run
 		out.Extra["work_percent"] = 100 * s.workShare(&sum{}, used.CPUSeconds)
 	}
 	if s.counts[sendSampled] > 0 {
-		offering := min(elapsed, max(w.Burst, time.Duration(w.offered.Load())))
+		offering := min(elapsed, max(w.Time, time.Duration(w.offered.Load())))
 		out.Extra["submit_percent"] = 100 * s.each(sendCPU, sendSampled) * float64(offered) / (offering.Seconds() * float64(runtime.GOMAXPROCS(0)))
 	}
 	return out
 }
 
 // missed counts what was not offered in time: late, or not at all. More than a twentieth
-// of it is said. A contestant that refused or left as much did not finish less for it.
+// of it is said. A contestant that refused or left as much as it was never offered did not
+// finish less for it.
 func (w *watcher) missed(out *results.Run) {
-	end := w.Burst
+	end := w.Time
 	if w.ended.Load() == 0 {
 		end = max(0, w.lived-lateAfter)
 	}
@@ -222,5 +223,5 @@ func (w *watcher) missed(out *results.Run) {
 	share := func(n int64) float64 { return 100 * float64(n) / float64(due) }
 	out.Params["generator"] = fmt.Sprintf("generator-bound: of %d jobs %.0f %% were offered more than %d ms late and %.0f %% not at all; generators and contestant together got %.1f of %d processors",
 		due, share(late), lateAfter.Milliseconds(), share(never), out.Process.CPUSeconds/out.Elapsed, runtime.GOMAXPROCS(0))
-	out.Params["starved"] = uint64(late+never) > out.Offered-out.Of("ok").Count // of which the rest was refused or left
+	out.Params["starved"] = uint64(never) > out.Offered-out.Of("ok").Count // of which the rest was refused or left
 }
