@@ -108,7 +108,9 @@ type Collected struct {
 	Pause       time.Duration // all stops of the world
 }
 
-// CountJob is so many requests of every player in every scenario, in each round.
+// CountJob is so many requests of every player in every scenario, in each round. Those of
+// the first are sent twice: what the scenario before has left in pools that all players
+// share, such as fmt's, is then used up.
 type CountJob struct {
 	Scenarios, Players []string
 	Rounds, Requests   int

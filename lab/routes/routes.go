@@ -34,7 +34,7 @@ The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these, such as spillway or \"gin by hand\". Claims that need another one stay open."`
 	Time       time.Duration `group:"Size" default:"5ms" quick:"2ms" above:"0s" most:"1m" help:"How long a turn is."`
-	Rounds     int           `group:"Size" default:"25" quick:"6" whole:"10" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat."`
+	Rounds     int           `group:"Size" default:"25" quick:"6" whole:"10" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat. Instructions are those of ten times as many requests."`
 	OneBuild   bool          `group:"Size" help:"Do not build the contestants a second time, with GOEXPERIMENT=jsonv2. The goals of Spillway's own routes then stay open."`
 	MemoryCap  int           `default:"512" placeholder:"MIB" least:"0" help:"A process that needs more memory than that is killed; 0 sets no limit."`
 }
@@ -182,7 +182,7 @@ func (c Config) collector() experiment.Group {
 // counts is the instructions of a request, in one process: other load does not change
 // them.
 func (c Config) counts() experiment.Group {
-	job := CountJob{Rounds: 3, Requests: 100, Scenarios: []string{JSON, Form, Short, Large, Get}}
+	job := CountJob{Rounds: 3, Requests: 10 * c.Rounds, Scenarios: []string{JSON, Form, Short, Large, Get}}
 	for i, name := range Counted {
 		if i == len(Counted)-1 || slices.Contains(c.Contestant, name) {
 			job.Players = append(job.Players, name)
@@ -195,16 +195,17 @@ func (c Config) counts() experiment.Group {
 		}
 	}
 	return experiment.Group{
-		Keys: keys, Label: ByCount, Uses: .5, Expect: time.Duration(len(keys)) * 300 * time.Millisecond,
+		Keys: keys, Label: ByCount, Uses: .5, Expect: time.Second + time.Duration(len(keys)*job.Requests)*3*time.Millisecond,
 		Run: func(ctx context.Context, _ experiment.Trial) ([]results.Run, error) {
-			counted, err := callgrind.Count(ctx, spec(RoleCount, StdJSON, job, 0), len(keys), job.Rounds)
+			each := len(job.Players) + 1 // blocks of a scenario, the first for nobody
+			counted, err := callgrind.Count(ctx, spec(RoleCount, StdJSON, job, 0), len(job.Scenarios)*each, job.Rounds)
 			if err != nil {
 				return nil, err
 			}
 			runs := experiment.InTurns(keys, contestant.Exit{}, nil, nil)
 			for i, k := range keys {
-				harness := counted[i/len(job.Players)*len(job.Players)+len(job.Players)-1]
-				all := slices.Clone(counted[i])
+				scenario, player := i/len(job.Players), i%len(job.Players)
+				harness, all := counted[scenario*each+each-1], slices.Clone(counted[scenario*each+1+player])
 				for round := range all {
 					if k.Pattern != Nothing {
 						all[round] -= harness[round]

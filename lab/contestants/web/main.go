@@ -84,7 +84,7 @@ func count(_ context.Context, j routes.CountJob) (any, error) {
 	var players []turns.Player
 	var blocks []func()
 	for _, scenario := range j.Scenarios {
-		for _, name := range j.Players {
+		for _, name := range append(j.Players[:1:1], j.Players...) {
 			p, err := player(name, routes.Job{Scenario: scenario}, 1)
 			if err != nil {
 				return nil, err
