@@ -37,7 +37,7 @@ type Config struct {
 	Grid    bool            `group:"Size" full:"true" help:"Branches of the grid from 0.5 µs to 50 ms, in virtual time too."`
 	Sources []int           `short:"n" group:"Size" default:"2,8,64" quick:"2,8" whole:"2" least:"2" most:"256" help:"Sources of a lookup: one database, the rest caches."`
 	Branch  []time.Duration `group:"Size" quick:"1µs,20µs,100µs,1ms" placeholder:"D" least:"100ns" most:"1s" help:"How long each source of the grid takes; 1µs to 1ms unless given, 0.5µs to 50ms with --grid."`
-	Rounds  int             `group:"Size" default:"5" quick:"3" whole:"2" least:"1" help:"Turns of every contestant in each repeat."`
+	Rounds  int             `group:"Size" default:"5" quick:"3" whole:"5" least:"1" help:"Turns of every contestant in each repeat."`
 	Time    time.Duration   `group:"Size" default:"3ms" quick:"1ms" whole:"2ms" full:"5ms" above:"0s" help:"How long each turn is."`
 	Calls   int             `group:"Size" default:"20000" quick:"5000" least:"500" help:"Lookups with hedging, in virtual time; fewer than 500 have no p99."`
 
@@ -66,6 +66,7 @@ const (
 	evenPrefix = "break-even, "
 	evenLoad   = "over the grid"
 	allocSetup = "allocations"
+	sleepSetup = "allocations, sources that sleep"
 	nestSetup  = "nested, 16 × 16 × 16"
 	nestLoad   = "5 µs computed in each"
 	hedgeSetup = "stragglers, 1 in 100, and an outage"
@@ -166,12 +167,12 @@ func (p *planner) grid() {
 	}
 }
 
-// allocations are counted with sources that do nothing.
+// allocations are counted with sources that do nothing, and with sources that sleep.
 func (p *planner) allocations() {
 	var tables []Table
 	for _, n := range p.Sources {
 		if n <= 8 {
-			tables = append(tables, Table{Load: allocLoad(n), Sources: n})
+			tables = append(tables, Table{Load: allocLoad(n), Sources: n, Allocations: true})
 		}
 	}
 	names := p.correct
@@ -179,6 +180,11 @@ func (p *planner) allocations() {
 		names = slices.Concat(names, []string{InParallel, Borrowed})
 	}
 	p.inTurns(allocSetup, OneProc, "", names, tables...)
+	// A goroutine that sleeps for the first time allocates a timer, so what the published sources
+	// do is counted, too.
+	if names = slices.DeleteFunc(slices.Clone(p.correct), func(s string) bool { return s != Sequential && s != Corrected }); len(names) > 0 {
+		p.inTurns(sleepSetup, Sleeping, "", names, Table{Load: allocLoad(2), Sources: 2, Database: 100 * time.Microsecond, Cache: 100 * time.Microsecond, Allocations: true})
+	}
 }
 
 func (t Table) sequential() time.Duration {
@@ -202,6 +208,8 @@ func (p *planner) inTurns(setup, kind, even string, names []string, tables ...Ta
 		g.Beside = Virtual
 	case setup == allocSetup:
 		l.Least = 1000 // a collection empties pools before each measurement
+	case setup == sleepSetup:
+		l.Least = 50
 	}
 	if kind == OneProc {
 		env = []string{"GOMAXPROCS=1"}

@@ -62,8 +62,9 @@ type Table struct {
 	Load            string
 	Sources         int // a database, the rest caches
 	Database, Cache time.Duration
-	Levels          int // with 2 and more, a source is itself a lookup of so many sources, and so on
-	Budget          int // of extra goroutines, for contestants that have one; 0: their default
+	Levels          int  // with 2 and more, a source is itself a lookup of so many sources, and so on
+	Budget          int  // of extra goroutines, for contestants that have one; 0: their default
+	Allocations     bool // are counted: the sources allocate nothing, or belong to the lookup
 }
 
 // Figures are what one contestant used for one lookup, in every round: "ns", "allocs",

@@ -46,6 +46,23 @@ func (q Question) interval(sorted []float64, miss float64) (low, high float64, o
 	return q.between(sorted[d-1], sorted[min(d, n-1)], part), q.between(sorted[n-d], sorted[max(n-d-1, 0)], part), true
 }
 
+// dependent is the interval of values whose number below the median varies more than among
+// independent ones, by this inflation. Where even the range of all values is too narrow for that,
+// its ends are moved away from the median, as far as those of a normal distribution would be.
+func (q Question) dependent(sorted []float64, miss, inflation float64) (low, high float64, ok bool) {
+	n := len(sorted)
+	distance := math.Erfcinv(miss) * math.Sqrt(inflation)
+	if low, high, ok = q.interval(sorted, miss); !ok || inflation == 1 {
+		return low, high, ok
+	}
+	if low, high, ok = q.interval(sorted, math.Erfc(distance)); ok {
+		return low, high, ok
+	}
+	further := distance / math.Erfcinv(math.Ldexp(1, 1-n))
+	mid := q.middle(sorted)
+	return q.between(mid, sorted[0], further), q.between(mid, sorted[n-1], further), true
+}
+
 // between is the value at a part of the way from a to b, on the scale of the question.
 func (q Question) between(a, b, part float64) float64 {
 	switch {
@@ -125,13 +142,4 @@ func inflated(n int, follow float64) float64 {
 		sum += 2 * (1 - float64(k)/float64(n)) * 2 / math.Pi * math.Asin(power)
 	}
 	return sum
-}
-
-// rescaled is the two-sided error p with its distance from the middle multiplied by the factor, as
-// of a normal distribution.
-func rescaled(p, factor float64) float64 {
-	if factor == 1 {
-		return p
-	}
-	return math.Erfc(math.Erfcinv(p) * factor)
 }

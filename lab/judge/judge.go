@@ -172,10 +172,10 @@ func (c *court) weigh() {
 	miss := errorOf(c.Looks)
 	c.values, c.follow = slices.Sorted(slices.Values(c.order)), Follow(c.order)
 	c.mid, c.inflation = c.middle(c.values), inflated(len(c.values), c.follow)
-	c.low, c.high, c.enough = c.interval(c.values, rescaled(miss, math.Sqrt(c.inflation)))
+	c.low, c.high, c.enough = c.dependent(c.values, miss, c.inflation)
 	own := slices.Sorted(slices.Values(c.Floor))
 	var enough bool
-	if c.ownLow, c.ownHigh, enough = (Question{}).interval(own, rescaled(miss, math.Sqrt(inflated(len(own), Follow(c.Floor))))); !enough && len(own) > 0 {
+	if c.ownLow, c.ownHigh, enough = (Question{}).dependent(own, miss, inflated(len(own), Follow(c.Floor))); !enough && len(own) > 0 {
 		c.ownLow, c.ownHigh = own[0], own[len(own)-1]
 	}
 	c.floor = 0
@@ -211,7 +211,7 @@ func (c *court) verdict() Verdict {
 // chanceOf is the least share of wrong verdicts on one side, at which the verdict still stands.
 func (c *court) chanceOf(v Verdict) float64 {
 	stands := func(miss float64) bool {
-		low, high, ok := c.interval(c.values, rescaled(miss, math.Sqrt(c.inflation)))
+		low, high, ok := c.dependent(c.values, miss, c.inflation)
 		return ok && c.rule.decide(c.scaled(low), c.scaled(high), c.spread) == v
 	}
 	least, most := math.Ldexp(1, 1-len(c.values)), errorOf(c.Looks)
@@ -228,24 +228,12 @@ func (c *court) chanceOf(v Verdict) float64 {
 	return most / 2
 }
 
-// untilEnough is the number of further repeats from which on there is an interval at the next look.
-func (c *court) untilEnough() int {
-	for n := len(c.values) + 1; ; n++ {
-		if k, _, _ := tail(n, rescaled(errorOf(c.Looks+1), math.Sqrt(inflated(n, c.follow)))); k >= 0 {
-			return n - len(c.values)
-		}
-	}
-}
-
 // median decides by the interval of the median, clear of the bounds by what sessions differ, and
 // by the median itself, clear of the bounds by what a contestant differs from itself.
 func (c *court) median(ans *Answer) {
 	ans.Low, ans.High, ans.Verdict = c.low, c.high, c.verdict()
 	low, mid, high := c.scaled(c.low), c.scaled(c.mid), c.scaled(c.high)
 	switch {
-	case !c.enough:
-		ans.Low, ans.High = c.values[0], c.values[len(c.values)-1]
-		ans.MoreRuns = c.untilEnough()
 	case c.biased:
 		ans.Void = true
 		if c.Looks == 0 { // chance makes one in sixteen

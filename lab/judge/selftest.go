@@ -196,7 +196,7 @@ func Selftest(trials int, seed uint64, judge Func) Report {
 		test("normal: a claim of six parts at their bounds fails, by Holm", n, trials, 0, half, func(rng *rand.Rand) bool {
 			return slices.Contains(Holm(sixFail(rng), 6, half/2), true)
 		})
-		test("normal: the same without Holm, as the lab's claims are judged", n, trials, 0, 1, func(rng *rand.Rand) bool { // told, not promised
+		test("normal: the same without Holm", n, trials, 0, 1, func(rng *rand.Rand) bool { // told, not promised
 			return len(sixFail(rng)) > 0
 		})
 	}

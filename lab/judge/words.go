@@ -22,8 +22,6 @@ func (c *court) why(ans Answer, satisfied int) string {
 	clear := c.noise(", clear of the bounds by more than the %s by which %s")
 	var relation string
 	switch {
-	case c.Kind == Median && !c.enough:
-		relation = fmt.Sprintf("but the repeats follow each other (lag-1 correlation %.2f), so they count for fewer", c.follow)
 	case ans.Void:
 		relation = fmt.Sprintf("which is void: in this session the same contestant differs from itself by %s", c.amounts(c.ownLow, c.ownHigh))
 	case ans.AtEdge:
@@ -45,7 +43,7 @@ func (c *court) why(ans Answer, satisfied int) string {
 	switch {
 	case c.Kind == Never && ans.Verdict == Holds:
 		relation += fmt.Sprintf("; with none of %d against it, at most %.0f %% of all repeats are", ans.Repeats, 100*atMost(ans.Repeats))
-	case c.Kind == Median && c.enough && c.inflation > 1.2:
+	case c.Kind == Median && c.inflation > 1.2:
 		basis += fmt.Sprintf(" that follow each other, lag-1 correlation %.2f", c.follow)
 	}
 	if c.Kind == Never {

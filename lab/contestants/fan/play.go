@@ -63,7 +63,7 @@ func play(ctx context.Context, l fan.Lookups, t fan.Table) ([]fan.Figures, error
 		if t.Levels > 1 {
 			f["goroutines"] = last(p.goroutines, l.Rounds)
 		}
-		if t.Database == 0 { // otherwise the sources may allocate too
+		if t.Allocations {
 			// As testing.AllocsPerRun: rounds occasional allocations down to none.
 			f["allocs"] = turns.Each(readings[i], func(r turns.Reading) float64 { return float64(r.Mallocs / uint64(r.N) * uint64(r.N)) })
 			f["bytes"] = turns.Each(readings[i], turns.Bytes)
