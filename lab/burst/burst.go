@@ -100,7 +100,7 @@ func (c Config) plan() (experiment.Plan, error) {
 // expect is roughly how long a contestant takes: naive until it is killed.
 func (c Config) expect(name string) time.Duration {
 	if name == Naive {
-		return min(c.Time+time.Second, 7*time.Second)
+		return min(c.Time+time.Second, 10*time.Second)
 	}
 	return c.Time + patience
 }
