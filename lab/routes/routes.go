@@ -34,7 +34,8 @@ The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which
 type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these, such as spillway or \"gin by hand\". Claims that need another one stay open."`
 	Time       time.Duration `group:"Size" default:"5ms" quick:"2ms" above:"0s" most:"1m" help:"How long a turn is."`
-	Rounds     int           `group:"Size" default:"25" quick:"6" whole:"10" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat. Instructions are those of ten times as many requests."`
+	Rounds     int           `group:"Size" default:"25" quick:"6" whole:"10" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat."`
+	Counted    int           `group:"Size" default:"250" quick:"60" least:"1" most:"100000" help:"Requests of which instructions are counted, three times in each repeat, where Valgrind is installed."`
 	OneBuild   bool          `group:"Size" help:"Do not build the contestants a second time, with GOEXPERIMENT=jsonv2. The goals of Spillway's own routes then stay open."`
 	MemoryCap  int           `default:"512" placeholder:"MIB" least:"0" help:"A process that needs more memory than that is killed; 0 sets no limit."`
 }
@@ -182,7 +183,7 @@ func (c Config) collector() experiment.Group {
 // counts is the instructions of a request, in one process: other load does not change
 // them.
 func (c Config) counts() experiment.Group {
-	job := CountJob{Rounds: 3, Requests: 10 * c.Rounds, Scenarios: []string{JSON, Form, Short, Large, Get}}
+	job := CountJob{Rounds: 3, Requests: c.Counted, Scenarios: []string{JSON, Form, Short, Large, Get}}
 	for i, name := range Counted {
 		if i == len(Counted)-1 || slices.Contains(c.Contestant, name) {
 			job.Players = append(job.Players, name)
