@@ -63,9 +63,9 @@ func TestProgressWithoutATerminalIsOneLineAStep(t *testing.T) {
 	}
 }
 
-// takes is a cell that is expected to take 10 s and takes the given times, one after the
+// slow is a cell that is expected to take 10 s and takes the given times, one after the
 // other, the last of them from then on.
-func takes(name string, times ...time.Duration) experiment.Cell {
+func slow(name string, times ...time.Duration) experiment.Cell {
 	return experiment.Cell{Setup: "s", Load: "l", Pattern: name, Expect: 10 * time.Second, Run: func(context.Context, experiment.Trial) (results.Run, error) {
 		time.Sleep(times[0])
 		times = times[min(1, len(times)-1):]
@@ -107,7 +107,7 @@ func TestWhatIsLeftTakesAsLongAsItTookLast(t *testing.T) {
 				s.Progress = experiment.NewProgress(&out, false, 0)
 				var cells []experiment.Cell
 				for i, times := range test.cells {
-					c := takes(fmt.Sprint("cell ", i), times...)
+					c := slow(fmt.Sprint("cell ", i), times...)
 					if test.beside {
 						c.Beside = "each other"
 					}
@@ -128,7 +128,7 @@ func TestASlowGroupSaysNothingAboutTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		e := made(experiment.Plan{
-			Cells: []experiment.Cell{takes("slow", time.Minute), takes("other", 10*time.Second)},
+			Cells: []experiment.Cell{slow("slow", time.Minute), slow("other", 10*time.Second)},
 			Demos: []experiment.Demo{{ID: "d", Expect: 5 * time.Second, Run: func(context.Context) (results.Demo, error) { return results.Demo{ID: "d"}, nil }}},
 		}, nil)
 		s := session(t, 1, 1)
@@ -150,7 +150,7 @@ func TestTheLiveLineCountsDown(t *testing.T) {
 		var out strings.Builder
 		s := session(t, 1, 2)
 		s.Progress = experiment.NewProgress(&out, true, 100)
-		if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{takes("a", 30*time.Second)}}); err != nil {
+		if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{slow("a", 30*time.Second)}}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{
