@@ -30,9 +30,10 @@ const (
 	lateAfter   = 100 * time.Millisecond // a job that is submitted later than that after it was due is late
 	mostAtOnce  = 10_000                 // jobs taken from the schedule together, if no submission parks
 	sampleEvery = 16                     // jobs, and batches of submissions, to one that is measured
-	// mostClocked is how many may be measured at once. Each holds a thread, also while
-	// the collector makes it wait, and the runtime ends a process with 10,000 threads.
-	mostClocked = 64
+	// mostClocked is how many may be measured at once. Each holds a thread, also while the
+	// collector makes it wait, and that can be until naive is killed. The runtime ends a
+	// process with 10,000 threads.
+	mostClocked = 1_000
 )
 
 // bench is a contestant with its generators.

@@ -230,7 +230,7 @@ var family = ledger.Family{
 				Cases: comparison{of: func(k ledger.Key) ledger.Term { return naiveOver(finished)(k).Times(100) }, open: unequal, beside: append(asPublished(finished, 100),
 					ledger.Case{Setup: "when naive ended", Beside: true, Value: ledger.Of(at(Naive), finished).Over(ledger.Of(at(Naive), poolFinished)).Times(100)})}.cases}}},
 		{ID: "B3", Title: "mean latency in the burst is an order of magnitude lower with the pool", Published: "2,063 vs 161 ms (13x)",
-			Note: "The published latency starts when the job starts: the time in a queue of 100,000 is not in it. Here it starts with the submission. Compared is what both had finished when naive ended, by itself or killed: no latency can be longer than the time until then.",
+			Note: "The published latency starts when the job starts: the time in a queue of 100,000 is not in it. Here it starts with the submission. Compared is what both had finished when naive ended, by itself or killed: no latency can be longer than the time until then. What waits at that moment is in neither mean; of naive's jobs that may be nearly all, so its mean is that of the first ones.",
 			Parts: []ledger.Part{{Subject: "naive/pool mean latency from submission", Unit: "x", Kind: judge.Every, Rule: judge.AtLeast(5), Published: []float64{13}, Spread: 0.1,
 				Cases: comparison{only: true, of: func(ledger.Key) ledger.Term {
 					return ledger.Of(at(Naive), latency).Over(ledger.Of(at(Naive), poolLatency))
