@@ -317,6 +317,8 @@ func TestWhatWasMissedIsSaid(t *testing.T) {
 		{1_000, 900, 100, 51, true, false},
 		{949, 849, 100, 0, true, false},
 		{900, 0, 900, 0, true, true},
+		{500, 251, 249, 0, true, false},
+		{500, 249, 251, 0, true, true},
 		{950, 0, 950, 0, false, false},
 	} {
 		w := watcher{job: job{Config: Config{Rate: 1_000, Time: time.Second}}, counters: new(counters)}

@@ -206,8 +206,7 @@ func (w *watcher) result(used results.Process, exit contestant.Exit) results.Run
 }
 
 // missed counts what was not offered in time: late, or not at all. More than a twentieth
-// of it is said. A contestant that refused or left as much as it was never offered did not
-// finish less for it.
+// of it is said, and whether the contestant might have finished some of what was missed.
 func (w *watcher) missed(out *results.Run) {
 	end := w.Time
 	if w.ended.Load() == 0 {
@@ -223,5 +222,7 @@ func (w *watcher) missed(out *results.Run) {
 	share := func(n int64) float64 { return 100 * float64(n) / float64(due) }
 	out.Params["generator"] = fmt.Sprintf("generator-bound: of %d jobs %.0f %% were offered more than %d ms late and %.0f %% not at all; generators and contestant together got %.1f of %d processors",
 		due, share(late), lateAfter.Milliseconds(), share(never), out.Process.CPUSeconds/out.Elapsed, runtime.GOMAXPROCS(0))
-	out.Params["starved"] = uint64(never) > out.Offered-out.Of("ok").Count // of which the rest was refused or left
+	// Who refused or left most of what was offered had too much all the time, and would not have finished
+	// more of a larger offer.
+	out.Params["starved"] = 2*out.Of("ok").Count > out.Offered
 }

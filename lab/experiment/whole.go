@@ -220,15 +220,20 @@ func (r *wholeState) published() (out []job) {
 // goals are what is left of the experiments once the published claims have their repeats.
 func (r *wholeState) goals() (out []job) {
 	for _, p := range r.parts {
-		steps := p.steps()
-		if len(p.source) > 0 && (p.out == "" || p.log != nil) {
-			steps = p.measurements(p.Repeats, func(b batch, _ int) bool { return !b.has(p.source) })
-		}
-		if len(steps) > 0 {
-			out = append(out, job{p, steps, false})
-		}
+		out = append(out, p.goals()...)
 	}
 	return out
+}
+
+func (p *partState) goals() []job {
+	steps := p.steps()
+	if len(p.source) > 0 && (p.out == "" || p.log != nil) {
+		steps = p.measurements(p.Repeats, func(b batch, _ int) bool { return !b.has(p.source) })
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	return []job{{p, steps, false}}
 }
 
 // afford leaves out the jobs for which there is not enough time. The first one that fits is taken
@@ -297,15 +302,12 @@ func (r *wholeState) measure(ctx context.Context, first []job) error {
 	if err := r.settle(ctx, false); err != nil {
 		return err
 	}
-	for len(r.goals()) > 0 && ctx.Err() == nil {
-		jobs := r.afford(r.goals(), r.left())
-		if len(jobs) == 0 {
-			break
+	for _, p := range r.parts {
+		jobs := r.afford(p.goals(), r.left())
+		if len(jobs) == 0 || ctx.Err() != nil {
+			continue
 		}
-		if err := r.do(ctx, jobs[:1]); err != nil { // what it takes is known only then
-			return err
-		}
-		if err := r.judge(ctx); err != nil {
+		if err := errors.Join(r.do(ctx, jobs), r.judge(ctx)); err != nil {
 			return err
 		}
 	}

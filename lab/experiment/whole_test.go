@@ -175,6 +175,25 @@ func TestPublishedClaimsComeBeforeGoals(t *testing.T) {
 	})
 }
 
+// One that failed at once was once tried again until the budget was spent.
+func TestWhatCannotBeMeasuredIsTriedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tries int
+		family := ledger.Family{ID: "X", Title: "made up", Claims: []ledger.Claim{{ID: "X1", Title: "it is so", Goal: true, Parts: []ledger.Part{{
+			Subject: "x", Rule: judge.AtMost(1), Cases: ledger.One("made up", ledger.Of(ledger.Key{Setup: "s", Load: "l", Pattern: "a"}, ledger.Extra("x", "x")))}}}}}
+		e := experiment.Declare(family, "", func(settings) (experiment.Plan, error) {
+			return experiment.Plan{Cells: []experiment.Cell{{Setup: "s", Load: "l", Pattern: "a", Expect: time.Second, Run: func(context.Context, experiment.Trial) (results.Run, error) {
+				tries++
+				return results.Run{}, errors.New("out of breath")
+			}}}}, nil
+		}, nil)
+		session, _, err := whole(t, time.Minute, e).Run(t.Context())
+		if err != nil || tries != judge.MinRepeats || len(session.Parts) != 1 || !strings.Contains(session.Parts[0].Partial, "out of breath") {
+			t.Errorf("%d tries, %v, %+v", tries, err, session.Parts)
+		}
+	})
+}
+
 // A machine that is slower than expected loses repeats and goals, and no published claim.
 func TestASlowMachineLosesRepeatsAndNoPublishedClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -58,7 +58,7 @@ Start here:
   spillway lab G7                     three minutes: what makes fasthttp cheaper than net/http?
   spillway lab F                      three minutes: from where does it pay to ask two sources at once?
   spillway lab R                      seven minutes: what does a typed route cost, and a pooled context save?
-  spillway lab B                      five minutes and half of the memory: a million jobs a second
+  spillway lab B                      four minutes and half of the memory: a burst of jobs
   spillway lab load                   two minutes: what does a request cost its sender, beside wrk, hey, vegeta and k6?
   spillway lab durable                two minutes: how many jobs a second can be on disk before they are acknowledged?
   spillway serve --pattern limiter    the service that was measured, on http://localhost:8080
