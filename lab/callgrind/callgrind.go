@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/usage"
@@ -35,8 +36,8 @@ func Installed() bool {
 // counted calls it once.
 func Play(rounds int, blocks []func()) {
 	// What the blocks allocate fits into this, so that the heap grows in none of them.
-	room = make([]byte, 512<<20)
-	room = nil
+	room := make([]byte, 512<<20)
+	runtime.KeepAlive(room)
 	runtime.GC()
 	for range rounds + 1 {
 		for _, block := range blocks {
@@ -50,12 +51,9 @@ func Play(rounds int, blocks []func()) {
 // mark is where callgrind writes down what it has counted since the last mark.
 //
 //go:noinline
-func mark() { marks++ }
+func mark() { marks.Add(1) }
 
-var (
-	marks int
-	room  []byte
-)
+var marks atomic.Int64
 
 // Count runs a role that plays so many blocks, and returns the instructions of each in
 // every round.
