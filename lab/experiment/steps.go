@@ -148,9 +148,10 @@ func (r *sessionState) watch() func() float64 {
 func (r *sessionState) keep(b batch, groups [][]results.Run, disturbed float64, took time.Duration, try int) (again bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if disturbed == 0 {
+	switch { // a short first measurement may have missed the others, and shows nothing
+	case try > 0 && disturbed == 0:
 		r.vain = 0
-	} else if try > 0 {
+	case try > 0:
 		r.vain++
 	}
 	again = disturbed > 0 && try < r.Again && r.vain < mostVain && r.again+took <= r.plan.Expect(r.Repeats)/2
