@@ -138,6 +138,7 @@ func (s Session) resume(exp *Experiment) (*sessionState, error) {
 	case res.Machine.Go != here.Go || res.Machine.CPUs != here.CPUs || res.Machine.CPU != here.CPU:
 		return nil, fmt.Errorf("the session in %s was made on another machine or version of Go (%s, %d CPUs, %s): start a new session", s.Dir, res.Machine.Go, res.Machine.CPUs, res.Machine.CPU)
 	}
+	s.part = s.part || res.Part // what was decided stays so, and looks are counted, in either way to go on
 	config := exp.Flags()
 	if err := json.Unmarshal(res.Config, config); err != nil {
 		return nil, fmt.Errorf("the settings of the session in %s: %w", s.Dir, err)
@@ -159,7 +160,7 @@ func (s Session) resume(exp *Experiment) (*sessionState, error) {
 	if r.looked() && r.untried() {
 		r.countLook()
 	}
-	if len(r.steps()) > 0 {
+	if r.res.Claims == nil || len(r.steps()) > 0 { // without claims it was killed before it was judged
 		r.res.Ended = time.Time{}
 	}
 	return r, nil

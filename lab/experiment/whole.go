@@ -356,6 +356,9 @@ func (r *wholeState) settle(ctx context.Context, goals bool) error {
 
 // do does the jobs. Their experiments are opened and prepared before.
 func (r *wholeState) do(ctx context.Context, jobs []job) error {
+	if err := r.write(); err != nil { // with the verdicts that there are, before looks are counted
+		return inputError{err}
+	}
 	for _, j := range jobs {
 		if err := r.begin(ctx, j.partState, r.rest(total(jobs))); err != nil {
 			return err
@@ -378,9 +381,6 @@ func (r *wholeState) rest(chosen time.Duration) time.Duration {
 
 // begin opens and prepares an experiment, and counts the look if its verdicts were made.
 func (r *wholeState) begin(ctx context.Context, p *partState, rest time.Duration) error {
-	if err := r.write(); err != nil {
-		return inputError{err}
-	}
 	if p.log == nil {
 		if err := p.open(); err != nil {
 			return inputError{err}

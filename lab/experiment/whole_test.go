@@ -357,6 +357,48 @@ func TestAPartThatWasKilledBeforeItsFirstRunBeginsAgain(t *testing.T) {
 	})
 }
 
+// It once stayed without verdicts, however often it was resumed.
+func TestAPartThatWasKilledBeforeItWasJudgedAgainIsJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		w := whole(t, time.Minute, s.plays("A", 0, map[string]func(int) float64{"P": func(int) float64 { return 0 }}))
+		if _, _, err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(w.Dir, "A")
+		part, _, err := results.Read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		part.Claims, part.Ended = nil, time.Time{}
+		if err := results.WriteResults(dir, part); err != nil {
+			t.Fatal(err)
+		}
+		session, _, err := w.Resume(t.Context())
+		if err != nil || len(session.Parts) != 1 || len(session.Parts[0].Claims) != 1 || session.Parts[0].Claims[0].Verdict != results.Holds {
+			t.Errorf("%+v, %v", session.Parts, err)
+		}
+	})
+}
+
+// To go on with a part alone once made its second look as wide as a first one.
+func TestAPartThatGoesOnAlonePaysForItsLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		e := s.plays("A", 0, map[string]func(int) float64{"a": func(repeat int) float64 { return 1 + float64(repeat%2*2-1)*.5 }})
+		w := whole(t, 6*time.Second, e)
+		if _, _, err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		one := session(t, 1, judge.MinRepeats+1)
+		one.Dir = filepath.Join(w.Dir, "A")
+		res, _, err := one.Resume(t.Context(), e)
+		if err != nil || !res.Part || res.Looks == 0 || len(res.Judged) != res.Looks {
+			t.Errorf("part %v, %d looks at %v, %v", res.Part, res.Looks, res.Judged, err)
+		}
+	})
+}
+
 func TestWhatAWholeSessionTakesIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
