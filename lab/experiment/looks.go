@@ -27,44 +27,48 @@ func (e *Experiment) Judge(runs []results.Run, of results.Results) []results.Cla
 
 // judgeInLooks decides as the session did, look after look: at each one, those claims that
 // were not decided yet, on the runs that there were by then. What was decided stays so,
-// because only what is open is measured further. A claim pays for the looks at which it
-// had enough repeats for a verdict: each halves the error that the next may make.
+// because only what is open is measured further. A claim is judged anew where an answer that left
+// the claim open has more repeats, and pays for the looks at which there were enough of them for a
+// verdict: each halves the error that the next may make.
 func (e *Experiment) judgeInLooks(runs []results.Run, of results.Results) []results.Claim {
-	out, rests, looks := make([]results.Claim, len(e.Claims)), make([]int, len(e.Claims)), make([]int, len(e.Claims))
+	out := make([]results.Claim, len(e.Claims))
 	for _, n := range append(slices.Clone(of.Judged), math.MaxInt) {
 		ev := ledger.NewEvidence(slices.DeleteFunc(slices.Clone(runs), func(r results.Run) bool { return r.Order >= n }), of.Seed)
 		for i, c := range e.Claims {
-			if out[i].ID != "" && out[i].Verdict != results.Inconclusive {
+			before := out[i]
+			if before.ID != "" && before.Verdict != results.Inconclusive {
 				continue
 			}
 			one := e.Family
-			one.Claims, ev.Looks = []ledger.Claim{c}, looks[i]
+			one.Claims, ev.Looks = []ledger.Claim{c}, before.Looks
 			now := one.Judge(ev)[0]
-			if all, most := repeatsOf(now); out[i].ID == "" || all > rests[i] {
-				if out[i], rests[i] = now, all; most >= judge.MinRepeats {
-					looks[i]++
-				}
+			if now.Looks = before.Looks; enough(now) {
+				now.Looks++
+			}
+			if before.ID == "" || grew(before, now) {
+				out[i] = now
 			}
 		}
 	}
 	return out
 }
 
-// repeatsOf is how many repeats the claim's answers rest on, in all, and the most of one.
-func repeatsOf(c results.Claim) (all, most int) {
-	for _, a := range c.Answers {
-		all, most = all+a.Repeats, max(most, a.Repeats)
-	}
-	return all, most
+// grew reports whether an answer that left the claim open rests on more repeats now.
+func grew(before, now results.Claim) bool {
+	return slices.ContainsFunc(now.Answers, func(a results.Answer) bool {
+		i := slices.IndexFunc(before.Answers, func(b results.Answer) bool { return b.Part == a.Part && b.Setup == a.Setup })
+		return !a.Beside && (i < 0 || a.Repeats > before.Answers[i].Repeats && open(before, before.Answers[i]))
+	})
+}
+
+// enough reports whether an answer of the claim has enough repeats for a verdict.
+func enough(c results.Claim) bool {
+	return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return !a.Beside && a.Repeats >= judge.MinRepeats })
 }
 
 // looked reports whether the session was judged with enough repeats for a verdict: only
 // then could it have been ended because of what was seen.
-func (r *sessionState) looked() bool {
-	return slices.ContainsFunc(r.res.Claims, func(c results.Claim) bool {
-		return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return a.Repeats >= judge.MinRepeats })
-	})
-}
+func (r *sessionState) looked() bool { return slices.ContainsFunc(r.res.Claims, enough) }
 
 // untried reports whether anything is left that was not tried yet. To make a failed
 // measurement again is no second chance: it had no result.

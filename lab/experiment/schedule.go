@@ -8,15 +8,23 @@ import (
 	"time"
 )
 
-// next is the index of the step to begin while the running steps use so much of the processors;
-// -1: a step has to end first. Steps of a later repeat do not overtake. Within a repeat, steps that leave
-// room for others run beside each other, and then every other step alone.
-func next(left []step, busy float64) int {
+// next is the index of the step to begin while others run; -1: a step has to end first. Steps of a
+// later repeat do not overtake. Within a repeat, steps that leave room for others run beside each
+// other, and then every other step alone. Two repeats of one batch never run at the same time, for
+// one disturbance would change both.
+func next(left, running []step) int {
 	if len(left) == 0 {
 		return -1
 	}
-	i := slices.IndexFunc(left, func(s step) bool { return s.repeat == left[0].repeat && s.uses < 1 && busy+s.uses <= 1+1e-9 })
-	if i < 0 && busy == 0 {
+	busy := 0.0
+	for _, s := range running {
+		busy += s.uses
+	}
+	i := slices.IndexFunc(left, func(s step) bool {
+		again := slices.ContainsFunc(running, func(other step) bool { return other.batch == s.batch })
+		return s.repeat == left[0].repeat && s.uses < 1 && busy+s.uses <= 1+1e-9 && !again
+	})
+	if i < 0 && len(running) == 0 {
 		return 0
 	}
 	return i
@@ -24,28 +32,19 @@ func next(left []step, busy float64) int {
 
 // takes is how long the steps take if each takes as long as expected.
 func takes(steps []step) (now time.Duration) {
-	type running struct {
-		uses float64
-		ends time.Duration
-	}
-	left, busy := slices.Clone(steps), 0.0
-	var all []running
+	left, ends := slices.Clone(steps), map[string]time.Duration{} // of the batches that run
+	var running []step
 	for {
-		if i := next(left, busy); i >= 0 {
-			all = append(all, running{left[i].uses, now + left[i].expect()})
-			busy += left[i].uses
-			left = slices.Delete(left, i, i+1)
+		if i := next(left, running); i >= 0 {
+			s := left[i]
+			left, running, ends[s.batch] = slices.Delete(left, i, i+1), append(running, s), now+s.expect()
 			continue
 		}
-		if len(all) == 0 {
+		if len(running) == 0 {
 			return now
 		}
-		slices.SortFunc(all, func(x, y running) int { return cmp.Compare(x.ends, y.ends) })
-		now, all = all[0].ends, all[1:]
-		busy = 0
-		for _, r := range all {
-			busy += r.uses
-		}
+		slices.SortStableFunc(running, func(x, y step) int { return cmp.Compare(ends[x.batch], ends[y.batch]) })
+		now, running = ends[running[0].batch], running[1:]
 	}
 }
 
@@ -58,30 +57,29 @@ func (p *Progress) play(ctx context.Context, steps []step, rest func(time.Durati
 		note string
 		err  error
 	}
-	left, busy, running, ends := slices.Clone(steps), 0.0, 0, make(chan ended)
+	left, ends := slices.Clone(steps), make(chan ended)
+	var running []step
 	for {
 		i := -1
 		if err == nil && ctx.Err() == nil {
-			i = next(left, busy)
+			i = next(left, running)
 		}
 		if i >= 0 {
 			s := left[i]
 			left = slices.Delete(left, i, i+1)
 			a := p.begin(s.label, s.expect(), rest(takes(left)))
-			running, busy = running+1, busy+s.uses
+			running = append(running, s)
 			go func() {
 				note, err := s.run(ctx)
 				ends <- ended{s, a, note, err}
 			}()
 			continue
 		}
-		if running == 0 {
+		if len(running) == 0 {
 			return err
 		}
 		e := <-ends
-		if running, busy = running-1, busy-e.uses; running == 0 {
-			busy = 0 // whatever was rounded
-		}
+		running = slices.DeleteFunc(running, func(s step) bool { return s.batch == e.batch })
 		if e.err == nil && ctx.Err() == nil {
 			p.end(e.activity, e.note, rest(takes(left)))
 		}

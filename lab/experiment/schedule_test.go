@@ -36,9 +36,23 @@ func TestWhatWaitsRunsSideBySideAndTheRestAlone(t *testing.T) {
 		"then alone":                   {append(seconds(0, 1, 5), seconds(0, .2, 10, 10, 10)...), 15 * time.Second},
 		"repeats do not overtake":      {append(seconds(0, .9, 10), append(seconds(1, .9, 10), seconds(1, .2, 20)...)...), 40 * time.Second},
 	} {
+		for i := range test.steps {
+			test.steps[i].batch = strconv.Itoa(i)
+		}
 		if got := takes(test.steps); got != test.want {
 			t.Errorf("%s: takes %v, want %v", name, got, test.want)
 		}
+	}
+}
+
+// One disturbance would otherwise change several repeats.
+func TestTwoRepeatsOfOneBatchAreNeverMeasuredAtOnce(t *testing.T) {
+	steps := append(seconds(0, .3, 10, 4), seconds(1, .3, 10, 4)...)
+	for i := range steps {
+		steps[i].batch = []string{"long", "short"}[i%2]
+	}
+	if got := takes(steps); got != 20*time.Second {
+		t.Errorf("takes %v", got)
 	}
 }
 
@@ -50,16 +64,21 @@ func TestStepsAreDoneOnceAndWithinTheProcessors(t *testing.T) {
 		for range 100 {
 			var mu sync.Mutex
 			var all []step
-			ran, busy := map[string]int{}, 0.0
+			ran, busy, active := map[string]int{}, 0.0, map[string]bool{}
 			var earliest, latest [3]time.Duration // of the beginnings in a repeat
 			start := time.Now()
 			for repeat := range 3 {
-				for range rng.IntN(10) {
+				for i := range rng.IntN(10) {
 					s := seconds(repeat, []float64{1, 1, .9, .5, .3, .1}[rng.IntN(6)], 1+rng.IntN(20))[0]
-					s.id = strconv.Itoa(len(all))
+					id := strconv.Itoa(len(all))
+					s.batch = []string{id, strconv.Itoa(i)}[rng.IntN(2)]
 					s.run = func(context.Context) (string, error) {
 						mu.Lock()
-						ran[s.id]++
+						ran[id]++
+						if active[s.batch] {
+							t.Errorf("batch %s is measured twice at once", s.batch)
+						}
+						active[s.batch] = true
 						if busy += s.uses; busy > 1+1e-9 {
 							t.Errorf("steps use %v of the processors", busy)
 						}
@@ -73,6 +92,7 @@ func TestStepsAreDoneOnceAndWithinTheProcessors(t *testing.T) {
 						mu.Lock()
 						defer mu.Unlock()
 						busy -= s.uses
+						active[s.batch] = false
 						return "", nil
 					}
 					all = append(all, s)
@@ -122,7 +142,7 @@ func TestAfterAnErrorNothingBegins(t *testing.T) {
 func TestTheCheapestQuestionsAreSettledFirst(t *testing.T) {
 	named := func(ids string, takes ...int) (out []step) {
 		for i, s := range seconds(0, 1, takes...) {
-			s.id = ids[i : i+1]
+			s.batch = ids[i : i+1]
 			out = append(out, s)
 		}
 		return out
@@ -147,27 +167,55 @@ func TestTheCheapestQuestionsAreSettledFirst(t *testing.T) {
 }
 
 func TestOnlyWhatMoreRepeatsSettleIsMeasuredFurther(t *testing.T) {
-	open := func(more int) results.Answer {
-		return results.Answer{Verdict: results.Inconclusive, MoreRuns: more}
-	}
-	beside := open(0)
+	answer := func(v results.Verdict, more int) results.Answer { return results.Answer{Verdict: v, MoreRuns: more} }
+	open := func(more int) results.Answer { return answer(results.Inconclusive, more) }
+	beside := open(4)
 	beside.Beside = true
-	holds := results.Answer{Verdict: results.Holds}
+	holds, fails := answer(results.Holds, 0), answer(results.Fails, 0)
 	for _, test := range []struct {
-		verdict results.Verdict
-		answers []results.Answer
-		want    int
+		claim results.Claim
+		want  []int // more repeats of the answers that get any
 	}{
-		{results.Holds, []results.Answer{holds}, 0},
-		{results.Fails, []results.Answer{open(3), {Verdict: results.Fails}}, 0},
-		{results.Inconclusive, []results.Answer{open(3), holds, beside}, 3},
-		{results.Inconclusive, []results.Answer{open(3), open(7)}, 7},
-		{results.Inconclusive, []results.Answer{open(3), open(0)}, 0},
-		{results.NeedsHardware, []results.Answer{open(3)}, 0},
+		{results.Claim{Verdict: results.Holds, Answers: []results.Answer{holds}}, nil},
+		{results.Claim{Verdict: results.Fails, Answers: []results.Answer{open(3), fails}}, nil},
+		{results.Claim{Verdict: results.Inconclusive, Answers: []results.Answer{open(3), holds, beside}}, []int{3}},
+		{results.Claim{Verdict: results.Inconclusive, Answers: []results.Answer{open(3), open(7)}}, []int{3, 7}},
+		{results.Claim{Verdict: results.Inconclusive, Answers: []results.Answer{open(3), open(0)}}, nil},
+		{results.Claim{Verdict: results.Inconclusive, Any: true, Answers: []results.Answer{open(3), open(0)}}, []int{3}},
+		{results.Claim{Verdict: results.Inconclusive, MoreRuns: 2, Answers: []results.Answer{open(9), holds, fails}}, []int{2}},
+		{results.Claim{Verdict: results.NeedsHardware, Answers: []results.Answer{open(3)}}, nil},
 	} {
-		if got := settles(results.Claim{Verdict: test.verdict, Answers: test.answers}); got != test.want {
-			t.Errorf("%+v: %d more, want %d", test, got, test.want)
+		var got []int
+		for _, a := range lacking(test.claim) {
+			got = append(got, a.MoreRuns)
 		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%+v: %v more, want %v", test.claim, got, test.want)
+		}
+	}
+}
+
+// A part that has its verdict once made its claim pay for a look whenever another claim measured the
+// same cells.
+func TestAClaimPaysForALookOnlyIfAnOpenAnswerGrew(t *testing.T) {
+	of := func(open, decided, beside int) results.Claim {
+		return results.Claim{Verdict: results.Inconclusive, Answers: []results.Answer{
+			{Setup: "open", Verdict: results.Inconclusive, Repeats: open}, {Setup: "decided", Verdict: results.Holds, Repeats: decided},
+			{Setup: "beside", Verdict: results.Inconclusive, Beside: true, Repeats: beside},
+		}}
+	}
+	before := of(5, 5, 5)
+	for _, test := range []struct {
+		now  results.Claim
+		want bool
+	}{{of(5, 5, 5), false}, {of(5, 9, 9), false}, {of(6, 5, 5), true}} {
+		if got := grew(before, test.now); got != test.want {
+			t.Errorf("%+v: grew %v", test.now, got)
+		}
+	}
+	before.MoreRuns, before.Answers[1].Verdict = 3, results.Fails
+	if !grew(before, of(5, 6, 5)) {
+		t.Error("an answer that lacks repeats only among so many has more of them")
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 
 // step is something that a session has to do.
 type step struct {
-	id     string // of the batch and the repeat
+	batch  string // what is measured, or shown
+	repeat int    // demonstrations come last
 	label  string
-	repeat int                  // demonstrations come last
 	uses   float64              // the share of the processors, 1: it runs alone
 	expect func() time.Duration // may change when something else was measured
 	run    func(ctx context.Context) (note string, err error)
@@ -43,7 +43,7 @@ func (r *sessionState) measurements(repeats int, wanted func(b batch, repeat int
 			}
 			label := fmt.Sprintf("%srepeat %d of %d · %s", r.name, repeat+1, repeats, b.label())
 			steps = append(steps, step{
-				id: fmt.Sprintf("%s%d/%d", r.name, repeat, i), label: label, repeat: repeat, uses: b.uses(),
+				batch: fmt.Sprintf("%s%d", r.name, i), repeat: repeat, label: label, uses: b.uses(),
 				expect: func() time.Duration { return r.expected(b) },
 				run:    func(ctx context.Context) (string, error) { return r.measure(ctx, label, b, trial) },
 			})
@@ -85,7 +85,7 @@ func (r *sessionState) demonstrations() (steps []step) {
 			}
 			return demo.Outcome, nil
 		}
-		steps = append(steps, step{label: r.name + "demonstration: " + d.Title, repeat: r.Repeats, uses: 1, expect: func() time.Duration { return d.Expect }, run: run})
+		steps = append(steps, step{batch: r.name + d.ID, repeat: r.Repeats, label: r.name + "demonstration: " + d.Title, uses: 1, expect: func() time.Duration { return d.Expect }, run: run})
 	}
 	return steps
 }

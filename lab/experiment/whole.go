@@ -45,8 +45,8 @@ type Part struct {
 }
 
 const (
-	// mostLooks is how often an experiment is judged and then extended: each look halves the error
-	// that a claim may make at the next one, so that a further look needs many repeats for little.
+	// mostLooks is how often a claim is judged: each look halves the error that the claim may make at
+	// the next one, so that a further look needs many repeats for little.
 	mostLooks = 3
 
 	// evenRepeats is how many repeats a cheap claim gets before the first verdict, however few parts
@@ -55,7 +55,8 @@ const (
 )
 
 // Run measures and judges. If ctx ends, what was measured until then is judged and
-// written. An error means that there is no result.
+// written. An error means that something could not be measured or kept; what there is of results
+// is returned beside the error.
 func (w Whole) Run(ctx context.Context) (results.Session, []Part, error) {
 	files := []string{filepath.Join(w.Dir, results.ResultsFile)}
 	for _, e := range w.Experiments {
@@ -126,9 +127,11 @@ type wholeState struct {
 // partState is the state of one experiment of a whole session.
 type partState struct {
 	*sessionState
+	built    bool // the programs
 	prepared bool
 	source   []ledger.Key // the cells of the published claims
 	out      string       // why the experiment, or its goals, were left out
+	err      error        // with which preparing it ended
 }
 
 // job is steps of one experiment.
@@ -272,6 +275,7 @@ func (r *wholeState) build(ctx context.Context, jobs []job) error {
 				return inputError{err}
 			}
 		}
+		j.built = true
 	}
 	return nil
 }
@@ -286,11 +290,11 @@ func (r *wholeState) measure(ctx context.Context, first []job) error {
 		if least == evenRepeats {
 			left /= 2
 		}
-		even := r.wanted(left, func(p *partState, c ledger.Claim, repeats int) int {
+		even := r.wanted(left, func(p *partState, c ledger.Claim, ev *ledger.Evidence) []lack {
 			if c.Goal || p.res.Looks > 0 || p.looked() {
-				return 0
+				return nil
 			}
-			return max(least, c.Repeats(ledger.NewEvidence(p.runs, p.Seed))) - repeats
+			return []lack{{c.Keys(ev), max(least, c.Repeats(ev))}}
 		})
 		if err := r.do(ctx, even); err != nil || ctx.Err() != nil {
 			return err
@@ -303,6 +307,9 @@ func (r *wholeState) measure(ctx context.Context, first []job) error {
 		return err
 	}
 	for _, p := range r.parts {
+		if p.log == nil && !p.built {
+			continue
+		}
 		jobs := r.afford(p.goals(), r.left())
 		if len(jobs) == 0 || ctx.Err() != nil {
 			continue
@@ -315,11 +322,11 @@ func (r *wholeState) measure(ctx context.Context, first []job) error {
 }
 
 // wanted are the jobs of the claims that lack repeats, as far as there is time.
-func (r *wholeState) wanted(left time.Duration, more func(p *partState, c ledger.Claim, repeats int) int) (out []job) {
+func (r *wholeState) wanted(left time.Duration, lacks func(p *partState, c ledger.Claim, ev *ledger.Evidence) []lack) (out []job) {
 	var all []want
 	for i, p := range r.parts {
 		if p.log != nil {
-			all = append(all, p.wants(i, func(c ledger.Claim, repeats int) int { return more(p, c, repeats) })...)
+			all = append(all, p.wants(i, func(c ledger.Claim, ev *ledger.Evidence) []lack { return lacks(p, c, ev) })...)
 		}
 	}
 	chosen := worth(all, left)
@@ -334,15 +341,16 @@ func (r *wholeState) wanted(left time.Duration, more func(p *partState, c ledger
 // settle measures further what should settle open claims, the goals too or not.
 func (r *wholeState) settle(ctx context.Context, goals bool) error {
 	for range 2 {
-		jobs := r.wanted(r.left(), func(p *partState, c ledger.Claim, _ int) int {
-			if c.Goal && !goals || p.res.Looks >= mostLooks {
-				return 0
-			}
+		jobs := r.wanted(r.left(), func(p *partState, c ledger.Claim, ev *ledger.Evidence) (out []lack) {
 			i := slices.IndexFunc(p.res.Claims, func(of results.Claim) bool { return of.ID == c.ID })
-			if i < 0 {
-				return 0
+			if i < 0 || c.Goal && !goals || p.res.Claims[i].Looks >= mostLooks {
+				return nil
 			}
-			return settles(p.res.Claims[i])
+			for _, a := range lacking(p.res.Claims[i]) {
+				keys := c.KeysOf(ev, a)
+				out = append(out, lack{keys, tried(ev, keys...) + a.MoreRuns})
+			}
+			return out
 		})
 		if len(jobs) == 0 || ctx.Err() != nil {
 			return nil
@@ -354,17 +362,24 @@ func (r *wholeState) settle(ctx context.Context, goals bool) error {
 	return nil
 }
 
-// do does the jobs. Their experiments are opened and prepared before.
+// do does the jobs. Their experiments are opened and prepared before. One without published claims
+// that cannot be prepared is left out.
 func (r *wholeState) do(ctx context.Context, jobs []job) error {
 	if err := r.write(); err != nil { // with the verdicts that there are, before looks are counted
 		return inputError{err}
 	}
+	var begun []job
 	for _, j := range jobs {
-		if err := r.begin(ctx, j.partState, r.rest(total(jobs))); err != nil {
+		switch err := r.begin(ctx, j.partState, r.rest(total(jobs))); {
+		case err == nil:
+			begun = append(begun, j)
+		case len(j.source) > 0 || len(j.runs) > 0:
 			return err
+		default:
+			j.giveUp(err)
 		}
 	}
-	return r.Progress.play(ctx, merged(jobs), r.rest)
+	return r.Progress.play(ctx, merged(begun), r.rest)
 }
 
 // rest is how long the session goes on, if what was chosen takes so long: at least that, and for
@@ -400,6 +415,16 @@ func (r *wholeState) begin(ctx context.Context, p *partState, rest time.Duration
 	return nil
 }
 
+// giveUp leaves out an experiment that has no runs.
+func (p *partState) giveUp(err error) {
+	p.out, p.err = err.Error(), err
+	if p.log != nil {
+		p.abandon()
+		p.log.Close()
+		p.log = nil
+	}
+}
+
 // judge makes the verdicts of the experiments that were measured since.
 func (r *wholeState) judge(ctx context.Context) error {
 	for _, p := range r.parts {
@@ -415,18 +440,19 @@ func (r *wholeState) judge(ctx context.Context) error {
 
 func (r *wholeState) left() time.Duration { return r.Budget - time.Since(r.began) }
 
-// finish judges the experiments that were cut short. Without any run nothing is written.
-func (r *wholeState) finish(ctx context.Context) error {
-	if len(r.results()) == 0 {
-		return nil
-	}
+// finish judges the experiments that were cut short. Without any run nothing is written. The error
+// names the experiments that could not be prepared.
+func (r *wholeState) finish(ctx context.Context) (err error) {
 	for _, p := range r.parts {
-		if p.log == nil || len(p.runs) == 0 {
+		if err = errors.Join(err, p.err); p.log == nil || len(p.runs) == 0 {
 			p.out = cmp.Or(p.out, "the session ended before it began")
 		}
 	}
+	if len(r.results()) == 0 {
+		return err
+	}
 	r.session.Ended = time.Now().Truncate(time.Second)
-	return r.judge(ctx)
+	return errors.Join(err, r.judge(ctx))
 }
 
 // write stores what is known of the session.

@@ -89,7 +89,7 @@ func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) 
 			s.plays("W2", .5, map[string]func(int) float64{"P": published}))
 		began := time.Now()
 		session, parts, err := w.Run(t.Context())
-		if err != nil || time.Since(began) != 12*time.Second || s.most != 2 {
+		if err != nil || time.Since(began) != 10*time.Second || s.most != 2 {
 			t.Fatalf("%v, took %v, %d at a time, %v", err, time.Since(began), s.most, s.order)
 		}
 		if len(parts) != 3 || len(session.Parts) != 3 || len(session.LeftOut) != 1 || session.LeftOut[0].Experiment != "D" || !strings.Contains(session.LeftOut[0].Why, "5s more") {
@@ -190,6 +190,68 @@ func TestWhatCannotBeMeasuredIsTriedOnce(t *testing.T) {
 		session, _, err := whole(t, time.Minute, e).Run(t.Context())
 		if err != nil || tries != judge.MinRepeats || len(session.Parts) != 1 || !strings.Contains(session.Parts[0].Partial, "out of breath") {
 			t.Errorf("%d tries, %v, %+v", tries, err, session.Parts)
+		}
+	})
+}
+
+// One that could not be prepared once ended the session, and nothing was shown.
+func TestAGoalThatCannotBePreparedIsLeftOutAndToldAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		disk := errors.New("the disk is full")
+		broken := func(id string) *experiment.Experiment {
+			e := s.plays(id, 0, always(0))
+			return experiment.Declare(e.Family, "", func(settings) (experiment.Plan, error) {
+				return experiment.Plan{Prepare: func(context.Context) error { return disk }, Cells: []experiment.Cell{{Setup: "s", Load: "l", Pattern: "a", Expect: time.Second}}}, nil
+			}, nil)
+		}
+		w := whole(t, time.Minute, broken("X"), s.plays("A", 0, map[string]func(int) float64{"P": func(int) float64 { return 0 }}), s.plays("G", 0, always(0)))
+		session, parts, err := w.Run(t.Context())
+		if !errors.Is(err, disk) || len(parts) != 2 || len(session.Parts) != 2 || s.runs["Ga"] != 5 {
+			t.Errorf("%v, %d parts, ran %v", err, len(parts), s.runs)
+		}
+		if len(session.LeftOut) != 1 || session.LeftOut[0].Experiment != "X" || !strings.Contains(session.LeftOut[0].Why, "the disk is full") {
+			t.Errorf("left out: %+v", session.LeftOut)
+		}
+		if _, err := os.Stat(filepath.Join(w.Dir, "X")); !errors.Is(err, os.ErrNotExist) {
+			t.Error("what was left out has a folder")
+		}
+		if _, err := results.ReadSession(w.Dir); err != nil {
+			t.Error(err)
+		}
+		none := whole(t, time.Minute, broken("X"))
+		if _, parts, err := none.Run(t.Context()); !errors.Is(err, disk) || len(parts) != 0 {
+			t.Errorf("of nothing: %d parts, %v", len(parts), err)
+		}
+	})
+}
+
+// The looks of an experiment once counted for each of its claims, and a goal got no more repeats
+// after the published claims had had theirs.
+func TestAGoalIsSettledAfterPublishedClaimsWereLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		except := func(bad ...int) func(int) float64 {
+			return func(repeat int) float64 {
+				if slices.Contains(bad, repeat) {
+					return 1.02
+				}
+				return .7 + .01*float64(repeat%7)
+			}
+		}
+		e := s.plays("E", 0, map[string]func(int) float64{"goal": except(2), "P": except(2, 4, 6, 9, 10, 11, 12)})
+		w := whole(t, 10*time.Minute, e)
+		session, _, err := w.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range session.Parts[0].Claims {
+			if c.Looks < 1 || c.Looks > 3 || c.Goal && (c.Verdict != results.Holds || c.Looks != 2) {
+				t.Errorf("%s is %s after %d looks, with %d repeats", c.ID, c.Verdict, c.Looks, c.Answers[0].Repeats)
+			}
+		}
+		if session.Parts[0].Looks < 3 {
+			t.Errorf("%d looks", session.Parts[0].Looks)
 		}
 	})
 }

@@ -51,16 +51,27 @@ func (q Question) interval(sorted []float64, miss float64) (low, high float64, o
 // its ends are moved away from the median, as far as those of a normal distribution would be.
 func (q Question) dependent(sorted []float64, miss, inflation float64) (low, high float64, ok bool) {
 	n := len(sorted)
-	distance := math.Erfcinv(miss) * math.Sqrt(inflation)
+	distance := deviations(miss) * math.Sqrt(inflation)
 	if low, high, ok = q.interval(sorted, miss); !ok || inflation == 1 {
 		return low, high, ok
 	}
 	if low, high, ok = q.interval(sorted, math.Erfc(distance)); ok {
 		return low, high, ok
 	}
-	further := distance / math.Erfcinv(math.Ldexp(1, 1-n))
+	further := distance / deviations(math.Ldexp(1, 1-n))
 	mid := q.middle(sorted)
 	return q.between(mid, sorted[0], further), q.between(mid, sorted[n-1], further), true
+}
+
+// deviations is the distance from the mean, of a normal distribution, beyond which there is that
+// share; in units of √2 standard deviations. For small shares, of which math.Erfcinv makes infinity,
+// the distance is the first terms of its asymptotic expansion.
+func deviations(share float64) float64 {
+	if share > 1e-15 {
+		return math.Erfcinv(share)
+	}
+	far := math.Log(2/math.Pi) - 2*math.Log(share)
+	return math.Sqrt((far - math.Log(far)) / 2)
 }
 
 // between is the value at a part of the way from a to b, on the scale of the question.

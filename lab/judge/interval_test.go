@@ -207,3 +207,29 @@ func TestHolmAsksMoreOfOneOfSeveral(t *testing.T) {
 		}
 	}
 }
+
+// From 55 values on, the chance that a range misses the median is too small for math.Erfcinv, and
+// the interval was once the median itself.
+func TestTheIntervalOfManyDependentValuesIsWide(t *testing.T) {
+	for _, n := range []int{20, 54, 55, 56, 200} {
+		var xs []float64
+		for i := range n {
+			xs = append(xs, float64(i))
+		}
+		for _, miss := range []float64{errorOf(0), math.Ldexp(1, 1-n)} {
+			low, high, ok := Question{}.interval(xs, miss)
+			wideLow, wideHigh, wideOK := Question{}.dependent(xs, miss, 3)
+			if !ok || !wideOK || !(wideLow < low && wideHigh > high) || math.IsInf(wideLow, 0) || math.IsInf(wideHigh, 0) {
+				t.Errorf("%d values, %g: %v to %v, and of independent ones %v to %v", n, miss, wideLow, wideHigh, low, high)
+			}
+		}
+	}
+}
+
+func TestDeviationsOfSmallShares(t *testing.T) {
+	for _, share := range []float64{.5, 1e-3, 1e-14, 1e-15, 1e-16, 1e-60, 1e-300} {
+		if got := math.Erfc(deviations(share)); math.Abs(math.Log(got)/math.Log(share)-1) > 1e-3 {
+			t.Errorf("of %g, beyond it is %g", share, got)
+		}
+	}
+}

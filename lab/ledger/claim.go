@@ -90,7 +90,7 @@ func (c Claim) judge(e *Evidence) results.Claim {
 			out.Answers = append(out.Answers, a)
 		}
 	}
-	c.decide(&out, e.Looks)
+	c.decide(&out, c.tests(e), e.Looks)
 	return out
 }
 
@@ -120,32 +120,46 @@ func (c Claim) units(of results.Claim) (out []unit) {
 	return out
 }
 
-// decide makes the verdict of the claim. Where one of many units decides alone, chance finds such a
-// unit more often than a single one. So the verdict needs a unit that stands by Holm's
-// correction for their number. Without one, the claim is open.
-func (c Claim) decide(out *results.Claim, looks int) {
+// tests is the number of units that may decide the claim alone on this machine. The number does not
+// depend on what was measured.
+func (c Claim) tests(e *Evidence) (n int) {
+	for _, p := range c.Parts {
+		setups := 0
+		for _, k := range p.Cases(e) {
+			if !k.Beside && k.Needs == "" {
+				setups++
+			}
+		}
+		if c.Any {
+			setups = min(setups, 1)
+		}
+		n += setups
+	}
+	return n
+}
+
+// decide makes the verdict of the claim of so many tests. Where one of many units decides alone,
+// chance finds such a unit more often than a single one. So the verdict needs a unit that stands by
+// Holm's correction for their number. Without one, the claim is open.
+func (c Claim) decide(out *results.Claim, tests, looks int) {
 	combine, alone := judge.All, results.Fails
 	if c.Any {
 		combine, alone = judge.Any, results.Holds
 	}
 	var verdicts []results.Verdict
 	var chances []float64
-	of := 0.
 	for _, u := range c.units(*out) {
 		verdicts = append(verdicts, u.verdict)
 		if u.verdict == alone {
 			chances = append(chances, u.chance)
 		}
-		if u.verdict != results.NeedsHardware {
-			of++
-		}
 	}
 	out.Verdict = combine(verdicts...)
 	out.Why = reason(*out)
-	if out.Verdict != alone || slices.Contains(judge.Holm(chances, int(of), judge.Miss(looks)), true) {
+	if out.Verdict != alone || slices.Contains(judge.Holm(chances, tests, judge.Miss(looks)), true) {
 		return
 	}
-	least := slices.Min(chances)
+	least, of := slices.Min(chances), float64(tests)
 	out.Verdict = results.Inconclusive
 	out.MoreRuns = max(1, int(math.Ceil(math.Log2(least*of/judge.Miss(looks+1))-1e-9))) // a repeat halves the chance at best
 	out.Why += fmt.Sprintf(" Among %v parts and set-ups, chance alone makes one look like that in up to %.0f %% of sessions. %s should settle it.",
@@ -155,19 +169,7 @@ func (c Claim) decide(out *results.Claim, looks int) {
 // Repeats is how many repeats the claim needs before the first verdict, so that one part can decide
 // alone in spite of the correction for their number.
 func (c Claim) Repeats(e *Evidence) int {
-	units := 0
-	for _, p := range c.Parts {
-		if c.Any {
-			units++
-			continue
-		}
-		for _, k := range p.Cases(e) {
-			if !k.Beside && k.Needs == "" && k.Open == "" {
-				units++
-			}
-		}
-	}
-	return judge.MinRepeats + int(math.Ceil(math.Log2(float64(max(1, units)))))
+	return judge.MinRepeats + int(math.Ceil(math.Log2(float64(max(1, c.tests(e))))))
 }
 
 func plural(n int, what string) string {
@@ -178,10 +180,19 @@ func plural(n int, what string) string {
 }
 
 // Keys returns the cells that decide the claim, and their twins, as far as they were run.
-func (c Claim) Keys(e *Evidence) (out []Key) {
+func (c Claim) Keys(e *Evidence) []Key {
+	return c.keys(e, func(Part, Case) bool { return true })
+}
+
+// KeysOf returns those of Keys on which the answer rests.
+func (c Claim) KeysOf(e *Evidence, a results.Answer) []Key {
+	return c.keys(e, func(p Part, k Case) bool { return p.ID == a.Part && k.Setup == a.Setup })
+}
+
+func (c Claim) keys(e *Evidence, wanted func(Part, Case) bool) (out []Key) {
 	for _, p := range c.Parts {
 		for _, k := range p.Cases(e) {
-			if k.Beside {
+			if k.Beside || !wanted(p, k) {
 				continue
 			}
 			for _, l := range k.Value.readings(nil) {

@@ -183,6 +183,15 @@ func TestAmongManyPartsOneThatFailsNeedsMoreRepeats(t *testing.T) {
 	if got := f.Judge(later)[0]; got.Verdict != results.Fails {
 		t.Errorf("with as many more it is %s: %s", got.Verdict, got.Why)
 	}
+	for i := range 3 { // however the runs came out, the number of tests is the same
+		c.Parts[i].Cases = Only(Case{Setup: "so", Value: ratio, Open: "Too little was offered."})
+	}
+	if n := c.Repeats(NewEvidence(repeats(5, 1.5, 1), 1)); n != 8 {
+		t.Errorf("with parts that stay open it needs %d repeats", n)
+	}
+	for i := range 3 {
+		c.Parts[i].Cases = One("so", ratio)
+	}
 	c.Parts[0].Rule = judge.AtLeast(1)
 	if got := f.Judge(NewEvidence(repeats(5, 1.5, 1), 1))[0]; got.Verdict != results.Holds {
 		t.Errorf("all parts hold, and the claim is %s", got.Verdict)

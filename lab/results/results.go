@@ -83,6 +83,7 @@ type Claim struct {
 	Note      string   `json:"note,omitempty"`      // about the published method
 	Why       string   `json:"why"`                 // in plain sentences
 	MoreRuns  int      `json:"more_runs,omitempty"` // with inconclusive: repeats that would settle a claim whose parts are all decided
+	Looks     int      `json:"looks,omitempty"`     // in a part of a whole session: how often the claim was judged with repeats enough for a verdict
 	Answers   []Answer `json:"answers"`
 }
 

@@ -139,19 +139,16 @@ func (c *labAllCmd) Run(ctx *kong.Context, env *environment) error {
 	if c.Resume != "" {
 		run = w.Resume
 	}
-	session, parts, err := run(env.ctx)
-	if err != nil {
-		return err
+	session, parts, failed := run(env.ctx)
+	if failed != nil && len(parts) == 0 {
+		return failed
 	}
 	runs := map[string][]results.Run{}
 	for _, p := range parts {
 		runs[p.ID] = p.Runs
 	}
-	if err := reportSession(w.Dir, session, runs); err != nil {
-		return err
-	}
-	if err := showSession(env, w.Dir, session, c.JSON); err != nil {
-		return err
+	if err := errors.Join(reportSession(w.Dir, session, runs), showSession(env, w.Dir, session, c.JSON)); failed != nil || err != nil {
+		return errors.Join(failed, err)
 	}
 	return outcome(env, w.Dir, parts)
 }
