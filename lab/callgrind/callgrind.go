@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,20 +33,26 @@ func Installed() bool {
 	return err == nil && !usage.Race
 }
 
-// Play does the blocks in turns, so many rounds after one that warms them. A role that is
-// counted calls it once.
-func Play(rounds int, blocks []func()) {
+// Play does the blocks in turns, so many rounds after one that warms them, in a new order in each
+// round: a block that always follows the same other one would always find the same free memory.
+// A role that is counted calls Play once.
+func Play(rounds int, seed uint64, blocks []func()) {
 	// What the blocks allocate fits into this, so that the heap grows in none of them.
 	room := make([]byte, 512<<20)
 	runtime.KeepAlive(room)
 	runtime.GC()
-	for range rounds + 1 {
-		for _, block := range blocks {
+	for round := range rounds + 1 {
+		for _, i := range order(seed, round, len(blocks)) {
 			mark()
-			block()
+			blocks[i]()
 		}
 	}
 	mark()
+}
+
+// order is the order of the blocks in a round.
+func order(seed uint64, round, blocks int) []int {
+	return rand.New(rand.NewPCG(seed, uint64(round))).Perm(blocks)
 }
 
 // mark is where callgrind writes down what it has counted since the last mark.
@@ -55,9 +62,9 @@ func mark() { marks.Add(1) }
 
 var marks atomic.Int64
 
-// Count runs a role that plays so many blocks, and returns the instructions of each in
-// every round.
-func Count(ctx context.Context, spec contestant.Spec, blocks, rounds int) ([][]float64, error) {
+// Count runs a role that plays so many blocks, in so many rounds and by that seed, and returns the
+// instructions of each in every round.
+func Count(ctx context.Context, spec contestant.Spec, blocks, rounds int, seed uint64) ([][]float64, error) {
 	dir, err := os.MkdirTemp("", "spillway-callgrind-")
 	if err != nil {
 		return nil, err
@@ -65,8 +72,9 @@ func Count(ctx context.Context, spec contestant.Spec, blocks, rounds int) ([][]f
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "out")
 	spec.Under = []string{"valgrind", "-q", "--tool=callgrind", "--callgrind-out-file=" + file, "--dump-before=*callgrind.mark"}
-	// Callgrind ends at the signals by which the runtime preempts.
-	spec.Env = append(spec.Env, "GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1")
+	// Callgrind ends at the signals by which the runtime preempts. Valgrind claims RDTSCP where the
+	// machine does not have that instruction, too, and then ends when the runtime waits for a lock.
+	spec.Env = append(spec.Env, "GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1,cpu.rdtscp=off")
 	exit, err := contestant.Run(ctx, spec, nil)
 	switch {
 	case err != nil:
@@ -75,13 +83,15 @@ func Count(ctx context.Context, spec contestant.Spec, blocks, rounds int) ([][]f
 		return nil, fmt.Errorf("the counting process was %s", exit.Killed)
 	}
 	out := make([][]float64, blocks)
-	before := 2 + blocks // files: what came before Play, and the round that warms
-	for i := range blocks * rounds {
-		n, err := total(fmt.Sprintf("%s.%d", file, i+before))
-		if err != nil {
-			return nil, err
+	number := 2 + blocks // of the file: before it are what came before Play, and the round that warms
+	for round := range rounds {
+		for _, i := range order(seed, round+1, blocks) {
+			n, err := total(fmt.Sprintf("%s.%d", file, number))
+			if err != nil {
+				return nil, err
+			}
+			out[i], number = append(out[i], n), number+1
 		}
-		out[i%blocks] = append(out[i%blocks], n)
 	}
 	return out, nil
 }

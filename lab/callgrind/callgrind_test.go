@@ -14,9 +14,20 @@ import (
 
 func TestBlocksArePlayedInTurns(t *testing.T) {
 	var got []string
-	Play(2, []func(){func() { got = append(got, "a") }, func() { got = append(got, "b") }})
-	if !slices.Equal(got, []string{"a", "b", "a", "b", "a", "b"}) {
-		t.Error(got)
+	var blocks []func()
+	names := []string{"a", "b", "c", "d", "e"}
+	for _, name := range names {
+		blocks = append(blocks, func() { got = append(got, name) })
+	}
+	Play(2, 1, blocks)
+	rounds := slices.Collect(slices.Chunk(got, len(names)))
+	if len(rounds) != 3 || slices.Equal(rounds[0], rounds[1]) && slices.Equal(rounds[1], rounds[2]) {
+		t.Error("all rounds have one order:", rounds)
+	}
+	for _, round := range rounds {
+		if slices.Sort(round); !slices.Equal(round, names) {
+			t.Error(round)
+		}
 	}
 }
 
@@ -26,7 +37,7 @@ func TestTwiceTheWorkIsTwiceTheInstructions(t *testing.T) {
 		t.Skip("it takes Valgrind")
 	}
 	spec := contestant.Spec{Program: "github.com/spillway-go/spillway/lab/callgrind/testdata/burn", Role: "burn", Input: []int{100_000, 200_000, 300_000}}
-	got, err := Count(t.Context(), spec, 3, 2)
+	got, err := Count(t.Context(), spec, 3, 2, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +47,7 @@ func TestTwiceTheWorkIsTwiceTheInstructions(t *testing.T) {
 			t.Errorf("round %d: %.0f, %.0f, %.0f", round+1, one, two, three)
 		}
 	}
-	if _, err := Count(t.Context(), spec, 4, 2); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "has not counted a block") {
+	if _, err := Count(t.Context(), spec, 4, 2, 7); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "has not counted a block") {
 		t.Errorf("more blocks than there are: %v", err)
 	}
 }

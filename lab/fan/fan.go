@@ -37,7 +37,7 @@ type Config struct {
 	Grid    bool            `group:"Size" full:"true" help:"Branches of the grid from 0.5 µs to 50 ms, in virtual time too."`
 	Sources []int           `short:"n" group:"Size" default:"2,8,64" quick:"2,8" whole:"2" least:"2" most:"256" help:"Sources of a lookup: one database, the rest caches."`
 	Branch  []time.Duration `group:"Size" quick:"1µs,20µs,100µs,1ms" placeholder:"D" least:"100ns" most:"1s" help:"How long each source of the grid takes; 1µs to 1ms unless given, 0.5µs to 50ms with --grid."`
-	Rounds  int             `group:"Size" default:"5" quick:"3" whole:"5" least:"1" help:"Turns of every contestant in each repeat."`
+	Rounds  int             `group:"Size" default:"5" quick:"3" whole:"9" least:"1" help:"Turns of every contestant in each repeat."`
 	Time    time.Duration   `group:"Size" default:"3ms" quick:"1ms" whole:"2ms" full:"5ms" above:"0s" help:"How long each turn is."`
 	Calls   int             `group:"Size" default:"20000" quick:"5000" least:"500" help:"Lookups with hedging, in virtual time; fewer than 500 have no p99."`
 

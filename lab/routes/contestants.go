@@ -114,6 +114,7 @@ type Collected struct {
 type CountJob struct {
 	Scenarios, Players []string
 	Rounds, Requests   int
+	Seed               uint64
 }
 
 // LateJob is a number of requests whose contexts are read late.

@@ -35,7 +35,7 @@ type Config struct {
 	Contestant []string      `placeholder:"NAME" help:"Only these, such as spillway or \"gin by hand\". Claims that need another one stay open."`
 	Time       time.Duration `group:"Size" default:"5ms" quick:"2ms" above:"0s" most:"1m" help:"How long a turn is."`
 	Rounds     int           `group:"Size" default:"25" quick:"6" whole:"10" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat."`
-	Counted    int           `group:"Size" default:"250" quick:"60" whole:"100" least:"1" most:"100000" help:"Requests of which instructions are counted, three times in each repeat, where Valgrind is installed."`
+	Counted    int           `group:"Size" default:"250" quick:"60" whole:"150" least:"1" most:"100000" help:"Requests of which instructions are counted, three times in each repeat, where Valgrind is installed."`
 	OneBuild   bool          `group:"Size" help:"Do not build the contestants a second time, with GOEXPERIMENT=jsonv2. The goals of Spillway's own routes then stay open."`
 	MemoryCap  int           `default:"512" placeholder:"MIB" least:"0" help:"A process that needs more memory than that is killed; 0 sets no limit."`
 }
@@ -197,16 +197,17 @@ func (c Config) counts() experiment.Group {
 	}
 	return experiment.Group{
 		Keys: keys, Label: ByCount, Uses: .5, Expect: time.Second + time.Duration(len(keys)*job.Requests)*3*time.Millisecond,
-		Run: func(ctx context.Context, _ experiment.Trial) ([]results.Run, error) {
-			each := len(job.Players) + 1 // blocks of a scenario, the first for nobody
-			counted, err := callgrind.Count(ctx, spec(RoleCount, StdJSON, job, 0), len(job.Scenarios)*each, job.Rounds)
+		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+			job := job
+			job.Seed = t.Seed
+			counted, err := callgrind.Count(ctx, spec(RoleCount, StdJSON, job, 0), len(keys), job.Rounds, job.Seed)
 			if err != nil {
 				return nil, err
 			}
 			runs := experiment.InTurns(keys, contestant.Exit{}, nil, nil)
 			for i, k := range keys {
-				scenario, player := i/len(job.Players), i%len(job.Players)
-				harness, all := counted[scenario*each+each-1], slices.Clone(counted[scenario*each+1+player])
+				each := len(job.Players)
+				harness, all := counted[i/each*each+each-1], slices.Clone(counted[i])
 				for round := range all {
 					if k.Pattern != Nothing {
 						all[round] -= harness[round]

@@ -68,7 +68,7 @@ func (c Config) counts(r Reuse) experiment.Group {
 			r.Seed = t.Seed
 			spec := c.spec(RoleCountH, r)
 			spec.MemoryCap = 0 // Valgrind has memory of its own
-			counted, err := callgrind.Count(ctx, spec, len(keys), r.Rounds)
+			counted, err := callgrind.Count(ctx, spec, len(keys), r.Rounds, r.Seed)
 			if err != nil {
 				return nil, err
 			}
@@ -120,7 +120,7 @@ func CountH(_ context.Context, r Reuse) (any, error) {
 	for _, p := range players {
 		blocks = append(blocks, func() { p.Block(r.Requests) })
 	}
-	callgrind.Play(r.Rounds, blocks)
+	callgrind.Play(r.Rounds, r.Seed, blocks)
 	return nil, nil
 }
 

@@ -84,7 +84,7 @@ func count(_ context.Context, j routes.CountJob) (any, error) {
 	var players []turns.Player
 	var blocks []func()
 	for _, scenario := range j.Scenarios {
-		for _, name := range append(j.Players[:1:1], j.Players...) {
+		for _, name := range j.Players {
 			p, err := player(name, routes.Job{Scenario: scenario}, 1)
 			if err != nil {
 				return nil, err
@@ -93,7 +93,7 @@ func count(_ context.Context, j routes.CountJob) (any, error) {
 			players, blocks = append(players, p), append(blocks, func() { p.Block(j.Requests) })
 		}
 	}
-	callgrind.Play(j.Rounds, blocks)
+	callgrind.Play(j.Rounds, j.Seed, blocks)
 	for _, p := range players {
 		if err := p.Done(); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
