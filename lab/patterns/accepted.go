@@ -17,9 +17,12 @@ const (
 	callersWait   = 2 * time.Second // three times as long as a full pool needs
 )
 
+func shutdownTakes(Config, string) time.Duration  { return callersWait }
+func longLivedTakes(Config, string) time.Duration { return inASecond }
+
 // gated is the store of a scene, in which a look-up waits for the gate first.
-func (s scene) gated(gate <-chan struct{}, began *atomic.Int64) finder {
-	patients := &specimen.Simulated{MinLatency: s.MinLatency, MaxLatency: s.MaxLatency, ErrorRate: s.ErrorRate, Seed: s.Seed}
+func (s *stage) gated(gate <-chan struct{}, began *atomic.Int64) finder {
+	patients := s.simulated(s.Seed)
 	return func(id string) (*specimen.Patient, error) {
 		began.Add(1)
 		<-gate
@@ -41,7 +44,7 @@ func until(ctx context.Context, so func() bool) error {
 
 // shutdown is the scenario of H12: the pool is shut down as soon as workers and queue are
 // full. A request that was accepted is lost if its caller gets no answer at all.
-func shutdown(ctx context.Context, s scene) (results.Run, error) {
+func shutdown(ctx context.Context, s *stage) (results.Run, error) {
 	gate, began := make(chan struct{}), new(atomic.Int64)
 	a, err := s.by(s.Contestant, s.gated(gate, began))
 	if err != nil {
@@ -68,7 +71,7 @@ func shutdown(ctx context.Context, s scene) (results.Run, error) {
 
 // longLived is the scenario of H14: as many connections as there are workers stay open, each
 // on a worker, while short requests come.
-func longLived(ctx context.Context, s scene) (results.Run, error) {
+func longLived(ctx context.Context, s *stage) (results.Run, error) {
 	gate, began, open := make(chan struct{}), new(atomic.Int64), new(atomic.Bool)
 	patients := s.gated(gate, began)
 	a, err := s.by(s.Contestant, finder(func(id string) (*specimen.Patient, error) {

@@ -1,36 +1,31 @@
 package patterns
 
 import (
-	"math"
-
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 )
 
 // ofReal is a case on the real database.
 func ofReal(setup, contestant string, value func(ledger.Key) ledger.Term) ledger.Case {
-	return ledger.Case{Setup: setup + ", " + contestant, Value: value(keyOfReal(setup, contestant))}
+	return ledger.Case{Setup: setup + ", " + contestant, Value: value(keyOf(setup, contestant))}
 }
 
 // goals are the cases of one of our own figures on the real database: that of the adaptive
 // service decides, the others stand beside.
 func goals(setup string, value func(ledger.Key) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
-		for _, s := range realScenarios {
-			for _, contestant := range s.contestants {
-				if s.setup != setup || contestant == Nobody {
-					continue
-				}
-				c := ofReal(setup, contestant, value)
-				c.Beside = contestant != Adaptive
-				switch users := e.ParamOf(keyOfReal(setup, contestant), "users"); {
-				case !e.Has(keyOfReal(setup, contestant)):
-					c.Open = "It needs a real database: run it with --postgres URL, and without --contestant."
-				case setup == RealCrowd && !math.IsNaN(users) && users != publishedUsers:
-					c.Open = "It is about 10,000 users: run it without --users and without --quick."
-				}
-				out = append(out, c)
+		for _, contestant := range find(setup).contestants {
+			if contestant == Nobody {
+				continue
 			}
+			c := ofReal(setup, contestant, value)
+			c.Beside = contestant != Adaptive
+			if k := keyOf(setup, contestant); !e.Has(k) {
+				c.Open = "It needs a real database: run it with --postgres URL, and without --contestant."
+			} else if setup == RealCrowd {
+				c.Open = otherCrowd(e.ParamOf(k, "users"))
+			}
+			out = append(out, c)
 		}
 		return out
 	}

@@ -8,16 +8,6 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger"
 )
 
-// keyOf is a cell of the scenario that is this set-up.
-func keyOf(setup, contestant string) ledger.Key {
-	for _, s := range scenarios {
-		if s.setup == setup {
-			return s.key(contestant)
-		}
-	}
-	return ledger.Key{Setup: setup, Pattern: contestant}
-}
-
 // decided are the cases of a part for a model of a database, and those on a real one. Where
 // the real one was measured it decides, and the model stands beside it.
 func decided(model func(*ledger.Evidence) []ledger.Case, real ...ledger.Case) func(*ledger.Evidence) []ledger.Case {
@@ -52,13 +42,19 @@ func shapeAndOurs(setup string, value func(ledger.Key) ledger.Term) []ledger.Cas
 func crowded(cases ...ledger.Case) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
 		for _, c := range cases {
-			if users := e.Param("users"); !math.IsNaN(users) && users != publishedUsers {
-				c.Open = "It is about 10,000 users: run it without --users and without --quick."
-			}
+			c.Open = otherCrowd(e.Param("users"))
 			out = append(out, c)
 		}
 		return out
 	}
+}
+
+// otherCrowd says that there were not as many users as a claim speaks of.
+func otherCrowd(users float64) string {
+	if math.IsNaN(users) || users == publishedUsers {
+		return ""
+	}
+	return "It is about 10,000 users: run it without --users and without --quick."
 }
 
 const publishedUsers = 10_000

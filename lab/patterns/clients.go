@@ -88,17 +88,15 @@ const (
 	mostPause  = 2 * time.Second
 )
 
-// persistent asks again until it is answered or ctx ends, as a client does that heeds
+// insist asks again until it is answered or ctx ends, as a client does that heeds
 // Retry-After.
-func persistent(ctx context.Context, target *counted, n uint64) loadgen.Outcome {
+func (c *counted) insist(ctx context.Context, n uint64) loadgen.Outcome {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
-		outcome, after := target.ask(ctx, n)
+		outcome, after := c.ask(ctx, n)
 		if outcome == loadgen.OK || ctx.Err() != nil {
 			return outcome
 		}
-		select {
-		case <-time.After(max(after, pause) + rand.N(pause/2)):
-		case <-ctx.Done():
+		if service.Pause(ctx, max(after, pause)+rand.N(pause/2)) != nil {
 			return outcome
 		}
 	}

@@ -132,13 +132,18 @@ func published(ctx context.Context, j Job) (results.Run, error) {
 	if j.Load == Parked {
 		return parked(ctx, j)
 	}
-	store := j.simulated()
+	store := j.store()
 	return j.over(ctx, store, store.PeakCalls)
 }
 
 // simulated is the published store.
-func (j Job) simulated() *specimen.Simulated {
-	store := &specimen.Simulated{MinLatency: j.MinLatency, MaxLatency: j.MaxLatency, ErrorRate: j.ErrorRate, Seed: j.Seed}
+func (c Config) simulated(seed uint64) *specimen.Simulated {
+	return &specimen.Simulated{MinLatency: c.MinLatency, MaxLatency: c.MaxLatency, ErrorRate: c.ErrorRate, Seed: seed}
+}
+
+// store is the published store, or one that computes.
+func (j Job) store() *specimen.Simulated {
+	store := j.simulated(j.Seed)
 	if j.Compute > 0 {
 		store.Work = burn.For(j.Compute)
 	}
@@ -207,7 +212,7 @@ const (
 func (j Job) serveAndLoad(ctx context.Context) (results.Run, error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end() // of the service, too, if the run fails
-	srv, err := service.Start(ctx, contestant.Spec{Program: program, Role: RoleServer, Input: j, MemoryCap: j.memory()})
+	srv, err := service.Start(ctx, j.patient(RoleServer, j))
 	if err != nil {
 		return results.Run{}, err
 	}

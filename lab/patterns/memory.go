@@ -94,7 +94,7 @@ func (c Config) stalledCell() experiment.Cell {
 	return experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Expect: process + 2*time.Second,
 		Run: func(ctx context.Context, _ experiment.Trial) (run results.Run, err error) {
 			var address string
-			server, err := contestant.Start(ctx, contestant.Spec{Role: roleStalled, Input: c.Users, MemoryCap: c.memory()}, &address)
+			server, err := contestant.Start(ctx, c.spec(roleStalled, c.Users), &address)
 			if err != nil {
 				return run, err
 			}
@@ -143,7 +143,7 @@ func (c Config) addMemory(p *experiment.Plan) {
 	}
 	for _, f := range fillings {
 		if c.wants(WorkerPool) {
-			p.Alone(f.key(), process, contestant.Spec{Role: roleFilled, Input: f, MemoryCap: c.memory()})
+			p.Alone(f.key(), process, c.spec(roleFilled, f))
 		}
 	}
 }

@@ -142,7 +142,7 @@ func Plan(c Config) (experiment.Plan, error) {
 	for _, s := range c.series() {
 		p.Groups = append(p.Groups, c.group(s, &database))
 	}
-	p.Cells = append(p.Cells, c.scenes()...)
+	p.Cells = append(p.Cells, c.scenes(false)...)
 	c.addMemory(&p)
 	for _, k := range c.keys() {
 		p.Cells = append(p.Cells, experiment.Cell{
@@ -150,10 +150,13 @@ func Plan(c Config) (experiment.Plan, error) {
 			Uses: uses(k),
 			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 				j := c.job(k, t.Seed)
-				if j.Database = database; k.Setup == Real {
+				switch j.Database = database; k.Setup {
+				case Real:
 					return j.serveAndLoad(ctx)
+				case Process:
+					return c.run(ctx, c.patient(RoleCall, j), j.Params())
 				}
-				return j.alone(ctx, k.Setup)
+				return c.run(ctx, c.spec(rolePublished, j), j.Params())
 			},
 		})
 	}
@@ -233,7 +236,10 @@ func (c Config) keys() (out []ledger.Key) {
 
 // wants reports whether the user chose the contestant, or the one that it is a form of.
 func (c Config) wants(pattern string) bool {
-	form := map[string]string{Warm: Optimized, Uncleared: Optimized, Queueing: Naive, Ours: WorkerPool}[pattern]
+	form := map[string]string{
+		Warm: Optimized, Uncleared: Optimized, Queueing: Naive, Ours: WorkerPool,
+		Unprotected: Naive, Unqueued: Naive, Pooled: WorkerPool, Told: Limiter, Adaptive: Limiter,
+	}[pattern]
 	return len(c.Contestant) == 0 || slices.Contains(c.Contestant, cmp.Or(form, pattern))
 }
 
@@ -294,18 +300,23 @@ func (c Config) enoughFiles() error {
 	return nil
 }
 
-func (c Config) memory() uint64 { return uint64(c.MemoryCap) << 20 }
+// spec is a contestant that this program plays, under the memory cap.
+func (c Config) spec(role string, input any) contestant.Spec {
+	return contestant.Spec{Role: role, Input: input, MemoryCap: uint64(c.MemoryCap) << 20}
+}
 
-// alone runs a contestant that loads itself.
-func (j Job) alone(ctx context.Context, setup string) (results.Run, error) {
-	spec := contestant.Spec{Role: rolePublished, Input: j, MemoryCap: j.memory()}
-	if setup == Process {
-		spec.Program, spec.Role = program, RoleCall
-	}
-	var run results.Run
+// patient is a contestant that needs the patient API.
+func (c Config) patient(role string, input any) contestant.Spec {
+	spec := c.spec(role, input)
+	spec.Program = program
+	return spec
+}
+
+// run runs a contestant that loads itself. Of one that is killed only the settings are known.
+func (c Config) run(ctx context.Context, spec contestant.Spec, params map[string]any) (run results.Run, err error) {
 	exit, err := contestant.Run(ctx, spec, &run)
 	if exit.Killed != "" {
-		run.Killed, run.Params = exit.Killed, j.Params()
+		run.Killed, run.Params = exit.Killed, params
 	}
 	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
 	return run, err

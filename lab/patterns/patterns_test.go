@@ -36,15 +36,12 @@ func made(c Config) (runs []results.Run) {
 	for _, k := range append([]ledger.Key{stalledKey}, fillings[0].key(), fillings[1].key(), fillings[2].key()) {
 		run(k, scene{Config: c}.params())
 	}
-	for _, s := range scenarios {
-		for _, k := range s.keys(c) {
-			run(k, scene{Config: c}.params())
-		}
-	}
+	scenes := c.scenes(false)
 	if c.Postgres != "" {
-		for _, cell := range c.real() {
-			run(cell.Key(), scene{Config: c}.params())
-		}
+		scenes = append(scenes, c.scenes(true)...)
+	}
+	for _, cell := range scenes {
+		run(cell.Key(), scene{Config: c}.params())
 	}
 	return runs
 }

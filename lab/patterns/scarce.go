@@ -5,13 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
@@ -64,49 +60,13 @@ type Connected struct {
 	Most    int   // most operations that ran at one time
 }
 
-// real is a scenario on the database.
-type realScenario struct {
-	name        string // as of --scenario
-	setup, load string
-	contestants []string
-	together    bool // they run at the same time: nearly all of it is waiting
-	takes       func(c Config, contestant string) time.Duration
-	play        func(context.Context, *stage) (results.Run, error)
-}
-
-var realScenarios = []realScenario{
-	{"crowd", RealCrowd, "all users at once", []string{Unprotected, Pooled, Told, Adaptive}, false, realCrowdTakes, realCrowd},
-	{"stall", RealStall, "333 requests a second", []string{Unqueued, Pooled, Adaptive}, true, realStallTakes, realStall},
-	{"neighbours", RealNeighbour, "beside 5,000 clients of", []string{Nobody, Unprotected, Pooled, Adaptive}, false, realNeighboursTake, realNeighbours},
-}
-
-// keyOfReal is a cell of the scenario that is this set-up.
-func keyOfReal(setup, contestant string) ledger.Key {
-	i := slices.IndexFunc(realScenarios, func(s realScenario) bool { return s.setup == setup })
-	return ledger.Key{Setup: setup, Load: realScenarios[i].load, Pattern: contestant}
-}
-
-// keys are the cells that the user wants. What the neighbour does alone has a twin.
-func (s realScenario) keys(c Config) (out []ledger.Key) {
-	form := map[string]string{Unprotected: Naive, Unqueued: Naive, Pooled: WorkerPool, Told: Limiter, Adaptive: Limiter}
-	for _, name := range s.contestants {
-		if form[name] == "" || c.wants(form[name]) {
-			out = append(out, ledger.Key{Setup: s.setup, Load: s.load, Pattern: name}.AndTwin(name == Nobody)...)
-		}
-	}
-	return out
-}
-
-// chosenScenario reports whether the user wants it.
-func (c Config) chosenScenario(name string) bool {
-	return len(c.Scenario) == 0 || slices.Contains(c.Scenario, name)
-}
-
 // checkScenarios says what is wrong with what was asked of the real database.
 func (c Config) checkScenarios() error {
 	var names []string
-	for _, s := range realScenarios {
-		names = append(names, s.name)
+	for _, s := range scenarios {
+		if s.name != "" {
+			names = append(names, s.name)
+		}
 	}
 	if len(c.Scenario) > 0 && c.Postgres == "" {
 		return errors.New("scenario is for a real database: name its server with --postgres, or set " + postgres.Env + " (scripts/ensure-postgres.sh starts one)")
@@ -116,56 +76,10 @@ func (c Config) checkScenarios() error {
 
 // addReal adds what is played on the real database, if there is one.
 func (c Config) addReal(p *experiment.Plan) {
-	if c.Postgres == "" {
-		return
+	if c.Postgres != "" {
+		c.Postgres.Use(p, postgres.ServerConnections)
+		p.Cells = c.scenes(true)
 	}
-	var server atomic.Int64
-	p.Serving = func() int { return int(server.Load()) }
-	p.Prepare = func(ctx context.Context) error { // and sees whether that can be done
-		database, err := c.Postgres.Open(ctx, postgres.Population{})
-		if err != nil {
-			return err
-		}
-		server.Store(int64(database.Server))
-		if err := database.Close(); err != nil {
-			return err
-		}
-		if database.Most < postgres.ServerConnections {
-			return fmt.Errorf("the server takes %d connections and the scenarios need %d: raise its max_connections, or use the server that scripts/ensure-postgres.sh starts", database.Most, postgres.ServerConnections)
-		}
-		return nil
-	}
-	p.Cells = c.real()
-}
-
-// real are the cells of all scenarios on the real database.
-func (c Config) real() (out []experiment.Cell) {
-	for _, s := range realScenarios {
-		if !c.chosenScenario(s.name) {
-			continue
-		}
-		for _, k := range s.keys(c) {
-			beside := ""
-			if s.together {
-				beside = s.setup
-			}
-			out = append(out, experiment.Cell{
-				Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: beside, Expect: 3*process + s.takes(c, k.Pattern),
-				Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
-					return c.onStage(ctx, s, k.Pattern, t.Seed)
-				},
-			})
-		}
-	}
-	return out
-}
-
-// stage is where a scenario is played on the database, with one way to answer.
-type stage struct {
-	Config
-	contestant string
-	database   *postgres.Database
-	seed       uint64
 }
 
 // errSilent is of a service that did not even answer when all was well.
@@ -179,30 +93,30 @@ type running struct {
 	Connected
 }
 
-// onStage opens a database, plays the scenario, and drops the database.
-func (c Config) onStage(ctx context.Context, s realScenario, contestant string, seed uint64) (run results.Run, err error) {
+// onPostgres plays the scene over a database that is dropped after it.
+func (s scene) onPostgres(ctx context.Context) (run results.Run, err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end() // of the services, too, if the run fails
-	st := &stage{Config: c, contestant: contestant, seed: seed}
-	if st.database, err = c.Postgres.Open(ctx, postgres.Population{Patients: scarcePatients}); err != nil {
+	database, err := s.Postgres.Open(ctx, postgres.Population{Patients: scarcePatients})
+	if err != nil {
 		return run, err
 	}
 	defer func() {
-		if failed := st.database.Close(); err == nil && failed != nil {
+		if failed := database.Close(); err == nil && failed != nil {
 			err = fmt.Errorf("the database was not dropped: %w", failed)
 		}
 	}()
-	if run, err = s.play(ctx, st); err != nil {
+	if run, err = find(s.Scenario).play(ctx, &stage{s, database}); err != nil {
 		return run, err
 	}
-	run.Params = scene{Config: c}.params()
+	run.Params = s.params()
 	return run, ctx.Err()
 }
 
 // start starts a service with so many connections for its pool, and its clients.
 func (s *stage) start(ctx context.Context, contestant string, connections int, renewed time.Duration) (*running, error) {
 	j := Scarce{URL: s.database.URL, Connections: connections, Renewed: renewed, MinLatency: s.MinLatency, MaxLatency: s.MaxLatency}
-	workers := scene{Config: s.Config}.workers()
+	workers := s.workers()
 	switch contestant {
 	case Unprotected:
 		j.Runs, j.Connections = Naive, unbounded
@@ -215,17 +129,13 @@ func (s *stage) start(ctx context.Context, contestant string, connections int, r
 	default:
 		j.Runs = Adaptive
 	}
-	srv, err := service.Start(ctx, contestantSpec(s.Config, j))
+	srv, err := service.Start(ctx, s.patient(RoleScarce, j))
 	if err != nil {
 		return nil, err
 	}
 	r := &running{Service: srv}
 	r.clients, err = newClients(srv.Address)
 	return r, err
-}
-
-func contestantSpec(c Config, j Scarce) contestant.Spec {
-	return contestant.Spec{Program: program, Role: RoleScarce, Input: j, MemoryCap: c.memory()}
 }
 
 // stop ends the service and adds what it says to the run.
@@ -241,7 +151,8 @@ func (r *running) stop(ctx context.Context, run *results.Run) error {
 	run.Killed, run.Process = exit.Killed, experiment.Process(r.Usage)
 	run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
 	if exit.Killed == "" {
-		run.Extra[refusedConnections.Key], run.Extra[withoutConnection.Key] = float64(r.Refused), float64(r.Without)
+		run.Extra[withoutConnection.Key] = float64(r.Without)
+		run.Extra[refusedConnections.Key] += float64(r.Refused) // of two services together
 	}
 	return nil
 }

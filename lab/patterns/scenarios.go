@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
+	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/loadgen"
 	"github.com/spillway-go/spillway/workerpool"
@@ -32,62 +34,97 @@ const (
 	Ours     = "workerpool of ours" // Spillway's, of the published size
 )
 
-// scenario is one of them.
+// scenario is one of them, over a model of a database or over a real one.
 type scenario struct {
 	setup, load string
 	contestants []string
-	takes       func(Config) time.Duration
-	play        func(context.Context, scene) (results.Run, error)
+	takes       func(c Config, contestant string) time.Duration
+	play        func(context.Context, *stage) (results.Run, error)
+	name        string // of --scenario, over the real database; empty: over a model
+	together    bool   // there its contestants play at the same time: nearly all of it is waiting
 }
+
+const (
+	allAtOnce = "all users at once"
+	atAPace   = "333 requests a second"
+	besideOf  = "beside 5,000 clients of"
+)
 
 var scenarios = []scenario{
-	{Crowd, "all users at once", []string{Naive, Queueing, WorkerPool, Ours}, crowdTakes, crowd},
-	{Stall, "333 requests a second", []string{Naive, WorkerPool, Ours}, func(c Config) time.Duration { return calm + c.Watch }, stall},
-	{Shutdown, "workers and queue full", []string{WorkerPool, Ours}, func(Config) time.Duration { return callersWait }, shutdown},
-	{LongLived, "one on each worker", []string{Naive, WorkerPool, Ours}, func(Config) time.Duration { return inASecond }, longLived},
-	{Neighbour, "beside 5,000 clients of", []string{Nobody, Naive, WorkerPool, Ours}, func(c Config) time.Duration { return c.Watch + wrapUp }, neighbours},
+	{setup: RealCrowd, name: "crowd", load: allAtOnce, contestants: []string{Unprotected, Pooled, Told, Adaptive}, takes: realCrowdTakes, play: realCrowd},
+	{setup: RealStall, name: "stall", load: atAPace, contestants: []string{Unqueued, Pooled, Adaptive}, takes: realStallTakes, play: realStall, together: true},
+	{setup: RealNeighbour, name: "neighbours", load: besideOf, contestants: []string{Nobody, Unprotected, Pooled, Adaptive}, takes: realNeighboursTake, play: realNeighbours},
+	{setup: Crowd, load: allAtOnce, contestants: []string{Naive, Queueing, WorkerPool, Ours}, takes: crowdTakes, play: crowd},
+	{setup: Stall, load: atAPace, contestants: []string{Naive, WorkerPool, Ours}, takes: stallTakes, play: stall},
+	{setup: Shutdown, load: "workers and queue full", contestants: []string{WorkerPool, Ours}, takes: shutdownTakes, play: shutdown},
+	{setup: LongLived, load: "one on each worker", contestants: []string{Naive, WorkerPool, Ours}, takes: longLivedTakes, play: longLived},
+	{setup: Neighbour, load: besideOf, contestants: []string{Nobody, Naive, WorkerPool, Ours}, takes: neighboursTake, play: neighbours},
 }
 
-// keys are the cells that the user wants. What the neighbour does alone has a twin.
+// find is the scenario that is this set-up; one without a play if there is none.
+func find(setup string) scenario {
+	for _, s := range scenarios {
+		if s.setup == setup {
+			return s
+		}
+	}
+	return scenario{setup: setup}
+}
+
+// keyOf is a cell of the scenario that is this set-up.
+func keyOf(setup, contestant string) ledger.Key {
+	return ledger.Key{Setup: setup, Load: find(setup).load, Pattern: contestant}
+}
+
+// keys are the cells that the user wants. What the neighbour does alone has a twin, and is
+// nothing without one to compare it with.
 func (s scenario) keys(c Config) (out []ledger.Key) {
 	for _, name := range s.contestants {
-		if name == Nobody && (c.wants(Naive) || c.wants(WorkerPool)) || c.wants(name) {
-			out = append(out, s.key(name).AndTwin(name == Nobody)...)
+		if name == Nobody && slices.ContainsFunc(s.contestants[1:], c.wants) || name != Nobody && c.wants(name) {
+			out = append(out, keyOf(s.setup, name).AndTwin(name == Nobody)...)
 		}
 	}
 	return out
 }
 
-func (s scenario) key(contestant string) ledger.Key {
-	return ledger.Key{Setup: s.setup, Load: s.load, Pattern: contestant}
-}
-
-// scenes are the cells of all scenarios.
-func (c Config) scenes() (out []experiment.Cell) {
+// scenes are the cells of all scenarios, over the real database or over a model.
+func (c Config) scenes(real bool) (out []experiment.Cell) {
 	for _, s := range scenarios {
+		if real != (s.name != "") || real && len(c.Scenario) > 0 && !slices.Contains(c.Scenario, s.name) {
+			continue
+		}
 		for _, k := range s.keys(c) {
-			out = append(out, experiment.Cell{
-				Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: besideSustained, Uses: .03, Expect: process + s.takes(c),
-				Run: func(ctx context.Context, t experiment.Trial) (run results.Run, err error) {
-					in := scene{Config: c, Scenario: s.setup, Contestant: k.Pattern, Seed: t.Seed}
-					exit, err := contestant.Run(ctx, contestant.Spec{Role: roleScenario, Input: in, MemoryCap: c.memory()}, &run)
-					if exit.Killed != "" {
-						run.Killed, run.Params = exit.Killed, in.params()
-					}
-					run.Process.PeakRSS = max(run.Process.PeakRSS, exit.PeakRSS)
-					return run, err
-				},
-			})
+			cell := experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Beside: besideSustained, Uses: .03, Expect: process + s.takes(c, k.Pattern)}
+			if real {
+				cell.Beside, cell.Uses, cell.Expect = "", 0, cell.Expect+2*process
+			}
+			if s.together {
+				cell.Beside = s.setup
+			}
+			cell.Run = func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+				in := scene{Config: c, Scenario: s.setup, Contestant: k.Pattern, Seed: t.Seed}
+				if real {
+					return in.onPostgres(ctx)
+				}
+				return c.run(ctx, c.spec(roleScenario, in), in.params())
+			}
+			out = append(out, cell)
 		}
 	}
 	return out
 }
 
-// scene is the input of a contestant: a scenario with one way to answer.
+// scene is a scenario with one way to answer. Over a model it is the input of a contestant.
 type scene struct {
 	Config
 	Scenario, Contestant string
 	Seed                 uint64
+}
+
+// stage is where a scene is played.
+type stage struct {
+	scene
+	database *postgres.Database // nil: a model
 }
 
 func (s scene) workers() int { return cmp.Or(s.Workers, someWorkers) }
@@ -97,19 +134,17 @@ func (s scene) params() map[string]any {
 	return map[string]any{"users": float64(s.Users), "workers": float64(s.workers()), "watch_s": s.Watch.Seconds()}
 }
 
-// played plays the scene, and adds what its process used.
+// played plays the scene over a model, and adds what its process used.
 func played(ctx context.Context, s scene) (results.Run, error) {
-	for _, known := range scenarios {
-		if known.setup != s.Scenario {
-			continue
-		}
-		p := usage.Start()
-		run, err := known.play(ctx, s)
-		used := p.Stop()
-		run.Elapsed, run.Params, run.Process = used.Seconds, s.params(), experiment.Process(used)
-		return run, cmp.Or(err, ctx.Err())
+	play := find(s.Scenario).play
+	if play == nil {
+		return results.Run{}, fmt.Errorf("there is no scenario %q", s.Scenario)
 	}
-	return results.Run{}, fmt.Errorf("there is no scenario %q", s.Scenario)
+	p := usage.Start()
+	run, err := play(ctx, &stage{scene: s})
+	used := p.Stop()
+	run.Elapsed, run.Params, run.Process = used.Seconds, s.params(), experiment.Process(used)
+	return run, cmp.Or(err, ctx.Err())
 }
 
 // answering is what answers look-ups: the published shape, or ours.
@@ -160,6 +195,16 @@ type finder func(id string) (*specimen.Patient, error)
 
 // Patient calls f.
 func (f finder) Patient(id string) (*specimen.Patient, error) { return f(id) }
+
+// asking is a store that finds everybody, as soon as a model of a database has answered.
+func asking(ctx context.Context, database *service.Database) finder {
+	return func(id string) (*specimen.Patient, error) {
+		if err := database.Ask(ctx); err != nil {
+			return nil, err
+		}
+		return specimen.Made(id), nil
+	}
+}
 
 // askers ask for one patient after the other; then is told of each answer, and may wait.
 func askers(a answering, then func(error)) loadgen.Target {

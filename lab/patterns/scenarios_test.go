@@ -1,6 +1,7 @@
 package patterns
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,14 +72,15 @@ func TestWhenTheQueryStallsOnlyNaiveGrows(t *testing.T) {
 func TestGrowthNeedsTimeToBeSeen(t *testing.T) {
 	for name, c := range map[string]struct {
 		at      []float64
-		arrived []uint64
+		arrived []float64
 		figures int
-	}{"nothing": {nil, nil, 0}, "too short": {[]float64{.1, .5}, []uint64{1, 2}, 1}, "one look": {[]float64{.1, .9}, []uint64{1, 2}, 1}, "nobody came": {[]float64{.8, .9}, []uint64{2, 2}, 1}, "enough": {[]float64{.8, .9}, []uint64{2, 3}, 2}} {
+	}{"nothing": {nil, nil, 0}, "too short": {[]float64{.1, .5}, []float64{1, 2}, 1}, "one look": {[]float64{.1, .9}, []float64{1, 2}, 1}, "nobody came": {[]float64{.8, .9}, []float64{2, 2}, 1}, "enough": {[]float64{.8, .9}, []float64{2, 3}, 2}} {
 		run := results.Run{Extra: map[string]float64{}}
+		var seen []holding
 		for i, at := range c.at {
-			run.Series = append(run.Series, results.Point{At: at, Goroutines: 5 * i})
+			seen = append(seen, holding{at, c.arrived[i], 5 * i})
 		}
-		addGrowth(&run, c.arrived, 700*time.Millisecond)
+		addGrowth(&run, seen, .7, math.Inf(1))
 		if len(run.Extra) != c.figures {
 			t.Errorf("%s: %v", name, run.Extra)
 		}
@@ -150,7 +152,7 @@ func TestOnlyTheChosenContestantsPlay(t *testing.T) {
 	}{{Naive, 2 + 1 + 3 + 1}, {WorkerPool, 2 + 2 + 4 + 2 + 2}, {Limiter, 0}} {
 		config := experiment.Sized[Config]("")
 		config.Contestant = []string{c.chosen}
-		if got := config.scenes(); len(got) != c.want {
+		if got := config.scenes(false); len(got) != c.want {
 			var keys []ledger.Key
 			for _, cell := range got {
 				keys = append(keys, cell.Key())

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
@@ -172,7 +171,7 @@ func (c Config) group(s series, database *string) experiment.Group {
 	if s.store == onServer { // its database is made and dropped
 		g.Expect += 2 * process
 	}
-	spec := contestant.Spec{Role: roleComputing, MemoryCap: c.memory()}
+	spec := c.spec(roleComputing, nil)
 	switch {
 	case s.virtual():
 		spec.Program, spec.Role = virtual, RoleVirtual
@@ -219,10 +218,10 @@ type Sizing struct {
 func SimulatedPools(ctx context.Context, in Sizing) ([]results.Run, error) {
 	return Pools(ctx, in, func(j Job) specimen.Store {
 		if j.Slots == 0 {
-			return j.simulated()
+			return j.store()
 		}
 		database := service.NewDatabase(service.Work{Slots: j.Slots, Min: j.MinLatency, Max: j.MaxLatency}, j.Seed)
-		return finder(func(id string) (*specimen.Patient, error) { return specimen.Made(id), database.Ask(ctx) })
+		return asking(ctx, database)
 	})
 }
 

@@ -1,0 +1,30 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/spillway-go/spillway/lab/experiment"
+)
+
+// Use has an experiment see, before it measures, that it can have databases on the server, and that
+// the server takes so many connections. What the server computes disturbs no run.
+func (s Server) Use(p *experiment.Plan, connections int) {
+	var pid atomic.Int64
+	p.Serving = func() int { return int(pid.Load()) }
+	p.Prepare = func(ctx context.Context) error {
+		database, err := s.Open(ctx, Population{})
+		if err != nil {
+			return err
+		}
+		pid.Store(int64(database.Server))
+		if err := database.Close(); err != nil {
+			return err
+		}
+		if database.Most < connections {
+			return fmt.Errorf("the server takes %d connections and the scenarios need %d: raise its max_connections, or use the server that scripts/ensure-postgres.sh starts", database.Most, connections)
+		}
+		return nil
+	}
+}
