@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,16 +40,11 @@ func earlyReturn(ctx context.Context) (results.Demo, error) {
 	}
 	const requests = 1000
 	store := &specimen.Simulated{MinLatency: 2 * time.Millisecond, MaxLatency: 10 * time.Millisecond}
-	empty := func(answer *http.Response, body []byte) bool {
-		return answer.StatusCode == http.StatusOK && len(body) == 0
-	}
-	printed, err1 := ask(ctx, specimen.EarlyReturn{Store: store}, requests, empty)
-	ours, err2 := ask(ctx, patiently(store), requests, empty)
+	theirs, err1 := ask(ctx, specimen.EarlyReturn{Store: store}, requests)
+	ours, err2 := ask(ctx, patiently(store), requests)
 	return results.Demo{
-		Outcome: fmt.Sprintf("As printed, %v of %d requests got an empty 200; from a handler that waits for its goroutine %v of %d did.", printed[0], requests, ours[0], requests),
-		Counts: []results.NamedCount{
-			{Name: "requests to each", N: requests}, {Name: "empty 200, as printed", N: printed[0]}, {Name: "empty 200, ours", N: ours[0]},
-		},
+		Outcome: fmt.Sprintf("As printed, %d of %d requests got an empty 200; from a handler that waits for its goroutine %d of %d did.", theirs.empty.Load(), requests, ours.empty.Load(), requests),
+		Counts:  []results.NamedCount{{Name: "requests to each", N: requests}, named("empty 200, as printed", &theirs.empty), named("empty 200, ours", &ours.empty)},
 	}, errors.Join(err1, err2)
 }
 
@@ -83,8 +76,7 @@ func sharedReply(ctx context.Context) (results.Demo, error) {
 			}),
 		})
 		said = append(said, fmt.Sprintf("%s %d are empty and %d carry another patient", name, empty.Load(), other.Load()))
-		demo.Counts = append(demo.Counts, results.NamedCount{Name: "empty, " + name, N: float64(empty.Load())},
-			results.NamedCount{Name: "another patient, " + name, N: float64(other.Load())})
+		demo.Counts = append(demo.Counts, named("empty, "+name, &empty), named("another patient, "+name, &other))
 		return errors.Join(err, ctx.Err())
 	}
 	for _, s := range [][2]string{{specimen.SharedOnPut, "as printed"}, {specimen.SharedOnGet, "cleared on Get only"}} {
@@ -116,19 +108,19 @@ func lateRetryAfter(ctx context.Context) (results.Demo, error) {
 		return results.Demo{}, err
 	}
 	store := &specimen.Simulated{MinLatency: 20 * time.Millisecond, MaxLatency: 20 * time.Millisecond}
-	refused := func(answer *http.Response, _ []byte) bool { return answer.StatusCode == http.StatusServiceUnavailable }
-	without := func(answer *http.Response, _ []byte) bool {
-		return refused(answer, nil) && answer.Header.Get("Retry-After") == ""
-	}
-	printed, err1 := ask(ctx, http.HandlerFunc(specimen.LateRetryAfter), 500, refused, without)
-	ours, err2 := ask(ctx, protect(patiently(store)), 500, refused, without)
+	theirs, err1 := ask(ctx, http.HandlerFunc(specimen.LateRetryAfter), 500)
+	ours, err2 := ask(ctx, protect(patiently(store)), 500)
 	return results.Demo{
-		Outcome: fmt.Sprintf("As printed, %v of %v refusals came without Retry-After; of ours %v of %v did.", printed[1], printed[0], ours[1], ours[0]),
+		Outcome: fmt.Sprintf("As printed, %d of %d refusals came without Retry-After; of ours %d of %d did.", theirs.untold.Load(), theirs.refused.Load(), ours.untold.Load(), ours.refused.Load()),
 		Counts: []results.NamedCount{
-			{Name: "refused, as printed", N: printed[0]}, {Name: "without Retry-After, as printed", N: printed[1]},
-			{Name: "refused, ours", N: ours[0]}, {Name: "without Retry-After, ours", N: ours[1]},
+			named("refused, as printed", &theirs.refused), named("without Retry-After, as printed", &theirs.untold),
+			named("refused, ours", &ours.refused), named("without Retry-After, ours", &ours.untold),
 		},
 	}, errors.Join(err1, err2)
+}
+
+func named(name string, n *atomic.Int64) results.NamedCount {
+	return results.NamedCount{Name: name, N: float64(n.Load())}
 }
 
 // patiently answers each request in a goroutine as EarlyReturn does, and waits for it.
@@ -166,45 +158,45 @@ func ownedReplies(ctx context.Context, pool *workerpool.Pool, store *specimen.Si
 // asked is whom the demonstrations ask for.
 var asked = Job{Config: Config{Patients: 10_000}}
 
-// ask serves h on loopback, sends it requests for different patients from fifty
-// clients and counts the answers of which each test is true.
-func ask(ctx context.Context, h http.Handler, requests uint64, tests ...func(answer *http.Response, body []byte) bool) ([]float64, error) {
-	const clients = 50
+// asks counts what became of requests.
+type asks struct {
+	empty   atomic.Int64 // good answers with nothing in them
+	refused atomic.Int64
+	untold  atomic.Int64 // refusals without Retry-After
+}
+
+// ask serves h on loopback and sends it requests for different patients from fifty clients.
+func ask(ctx context.Context, h http.Handler, requests uint64) (seen *asks, err error) {
+	seen = new(asks)
 	mux := http.NewServeMux()
 	mux.Handle("GET /api/v1/patients/{id}", h)
 	web := httptest.NewServer(mux)
 	defer web.Close()
-	client := web.Client()
-	client.Timeout = 10 * time.Second
-	client.Transport.(*http.Transport).MaxIdleConnsPerHost = clients
-	var mu sync.Mutex
-	counts := make([]float64, len(tests))
-	one := func(n uint64) error {
-		answer, err := client.Get(web.URL + "/api/v1/patients/" + asked.ID(n))
-		if err != nil {
-			return err
-		}
-		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		mu.Lock()
-		defer mu.Unlock()
-		for i, is := range tests {
-			if is(answer, body) {
-				counts[i]++
+	target, err := loadgen.NewHTTP(loadgen.HTTPConfig{
+		Timeout: 10 * time.Second, URLFor: func(n uint64) string { return web.URL + "/api/v1/patients/" + asked.ID(n) },
+		Check: func(_ uint64, _ int, body []byte) error {
+			if len(body) == 0 {
+				seen.empty.Add(1)
 			}
-		}
-		return err
+			return nil
+		},
+	})
+	if err != nil {
+		return seen, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	_, err := loadgen.Run(ctx, loadgen.Config{
-		Closed: &loadgen.Closed{Clients: clients, Requests: requests},
-		Target: loadgen.TargetFunc(func(_ context.Context, n uint64) loadgen.Outcome {
-			if err := one(n); err != nil {
-				cancel(err)
+	defer target.Close()
+	_, err = loadgen.Run(ctx, loadgen.Config{
+		Closed: &loadgen.Closed{Clients: 50, Requests: requests},
+		Target: loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
+			outcome, after := target.Ask(ctx, n)
+			if outcome == loadgen.Rejected {
+				seen.refused.Add(1)
+				if after == 0 {
+					seen.untold.Add(1)
+				}
 			}
-			return loadgen.OK
+			return outcome
 		}),
 	})
-	return counts, errors.Join(err, context.Cause(ctx))
+	return seen, errors.Join(err, target.FirstError(), ctx.Err())
 }
