@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway/sim"
 )
 
 var comments = regexp.MustCompile(`(?m)^[ \t]*//.*$`)
@@ -61,7 +65,14 @@ func (d decoder) value(v reflect.Value) error {
 	err := d.Decode(&raw)
 	begin := d.InputOffset() - int64(len(raw))
 	if err == nil {
-		err = json.Unmarshal(raw, v.Addr().Interface())
+		switch to := v.Addr().Interface().(type) {
+		case *time.Duration:
+			*to, err = duration(raw)
+		case *sim.Balancer:
+			*to, err = balancer(raw)
+		default:
+			err = json.Unmarshal(raw, to)
+		}
 	}
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok || string(raw) == "null" {
 		err = fmt.Errorf("%.40s does not belong here: want %s", raw, kinds[v.Kind()])
@@ -70,6 +81,17 @@ func (d decoder) value(v reflect.Value) error {
 		return d.wrong(begin, err)
 	}
 	return nil
+}
+
+// duration reads text such as "1.5s".
+func duration(text []byte) (time.Duration, error) {
+	var s string
+	err := json.Unmarshal(text, &s)
+	d, wrong := time.ParseDuration(s)
+	if err != nil || wrong != nil {
+		return 0, fmt.Errorf(`%.40s is no duration: want text such as "1.5s" or "200ms"`, text)
+	}
+	return d, nil
 }
 
 // kinds in the words of JSON.
@@ -145,10 +167,13 @@ func (d decoder) open(want json.Delim, what string) error {
 	return nil
 }
 
-// fieldNames are the names of a struct's fields in JSON, in their order.
+var words = regexp.MustCompile(`([a-z])([A-Z])`)
+
+// fieldNames are the names of a struct's fields in JSON, in their order: max_backoff of a field
+// MaxBackoff, unless the field has a tag.
 func fieldNames(t reflect.Type) (names []string) {
 	for field := range t.Fields() {
-		names = append(names, field.Tag.Get("json"))
+		names = append(names, cmp.Or(field.Tag.Get("json"), strings.ToLower(words.ReplaceAllString(field.Name, "${1}_${2}"))))
 	}
 	return names
 }

@@ -10,66 +10,35 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// Fleet is sim.Fleet.
-type Fleet struct {
-	Replicas  int      `json:"replicas"`
-	Zones     int      `json:"zones"`
-	Balancer  Balancer `json:"balancer"`
-	Notice    Duration `json:"notice"`
-	Drain     Duration `json:"drain"`
-	Boot      Duration `json:"boot"`
-	Cold      float64  `json:"cold"`
-	Warm      Duration `json:"warm"`
-	SlowStart Duration `json:"slow_start"`
-}
-
-func (f *Fleet) fleet() sim.Fleet {
-	return sim.Fleet{
-		Replicas: f.Replicas, Zones: f.Zones, Balancer: sim.Balancer(f.Balancer), Notice: time.Duration(f.Notice), Drain: time.Duration(f.Drain),
-		Boot: time.Duration(f.Boot), Cold: f.Cold, Warm: time.Duration(f.Warm), SlowStart: time.Duration(f.SlowStart),
-	}
-}
-
-func (c *Change) change() sim.Change {
-	return sim.Change{
-		At: time.Duration(c.At), Slots: c.Slots, Speed: c.Speed, Zone: c.Zone, Count: c.Count, Stop: c.Stop, Start: c.Start, Restart: c.Restart,
-	}
-}
-
-// Balancer is the name of one.
-type Balancer sim.Balancer
-
 var balancers = []string{"round_robin", "least_loaded", "power_of_two"}
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *Balancer) UnmarshalJSON(text []byte) error {
+// balancer is the one of a name.
+func balancer(text []byte) (sim.Balancer, error) {
 	i := slices.Index(balancers, strings.Trim(string(text), `"`))
 	if i < 0 {
-		return fmt.Errorf("%.40s is no balancer: want %s", text, list(balancers, ""))
+		return 0, fmt.Errorf("%.40s is no balancer: want %s", text, list(balancers, ""))
 	}
-	*b = Balancer(i)
-	return nil
+	return sim.Balancer(i), nil
 }
 
 // Trouble is when something goes wrong, for the figures before, during and after it.
 type Trouble struct {
-	From Duration `json:"from"`
-	To   Duration `json:"to"`
+	From, To time.Duration
 }
 
-func (t *Trouble) check(d Duration) error {
+func (t *Trouble) check(d time.Duration) error {
 	if t.From <= 0 || t.To <= t.From || t.To >= d {
-		return fmt.Errorf("the trouble is from %v to %v: it must begin after 0s, and end later and before the duration, %v", time.Duration(t.From), time.Duration(t.To), time.Duration(d))
+		return fmt.Errorf("the trouble is from %v to %v: it must begin after 0s, and end later and before the duration, %v", t.From, t.To, d)
 	}
 	return nil
 }
 
 // Subsets are protections of which every set is tried, from none to all.
 type Subsets struct {
-	Limiter   *Limiter  `json:"limiter"`
-	Deadlines *struct{} `json:"deadlines"`
-	Budget    float64   `json:"budget"`
-	Advice    *struct{} `json:"advice"`
+	Limiter   *Limiter
+	Deadlines *struct{}
+	Budget    float64
+	Advice    *struct{}
 }
 
 func (s *Subsets) check() error {
@@ -156,8 +125,7 @@ type Answered struct {
 const back = 0.9
 
 func (t *Trouble) answered(r *sim.Report, d time.Duration) *Answered {
-	from, to := time.Duration(t.From), time.Duration(t.To)
-	a := &Answered{Before: r.Answered(from/2, from), During: r.Answered(from, to), End: r.Answered(d-(d-to)/4, d)}
+	a := &Answered{Before: r.Answered(t.From/2, t.From), During: r.Answered(t.From, t.To), End: r.Answered(d-(d-t.To)/4, d)}
 	a.Recovered = a.End >= back*a.Before
 	return a
 }

@@ -19,175 +19,134 @@ import (
 // Description is what a file holds. Its fields are those of sim.Scenario, which says more
 // about them; scenarios/shop.json has them all, with what they mean.
 type Description struct {
-	Title    string   `json:"title"`
-	Seed     uint64   `json:"seed"`
-	Duration Duration `json:"duration"`
-	Warmup   Duration `json:"warmup"`
-	Arrivals Arrivals `json:"arrivals"`
-	Classes  []Class  `json:"classes"`
-	Backend  Backend  `json:"backend"`
-	Fleet    Fleet    `json:"fleet"`
-	Retry    Retry    `json:"retry"`
-	Changes  []Change `json:"changes"`
-	Trouble  *Trouble `json:"trouble"`
-	Policies []Policy `json:"policies"`
-	Subsets  *Subsets `json:"subsets"`
+	Title    string
+	Seed     uint64
+	Duration time.Duration
+	Warmup   time.Duration
+	Arrivals Arrivals
+	Classes  []Class
+	Backend  Backend
+	Fleet    sim.Fleet
+	Retry    sim.Retry
+	Changes  []sim.Change
+	Trouble  *Trouble
+	Policies []Policy
+	Subsets  *Subsets
 
-	Oblivious bool `json:"oblivious"`
+	Oblivious bool
 }
 
 // Arrivals are one of several kinds.
 type Arrivals struct {
-	Poisson  *Rate   `json:"poisson"`
-	Constant *Rate   `json:"constant"`
-	Ramp     *Ramp   `json:"ramp"`
-	Bursts   *Bursts `json:"bursts"`
-	Steps    []Step  `json:"steps"`
+	Poisson  *Rate
+	Constant *Rate
+	Ramp     *Ramp
+	Bursts   *Bursts
+	Steps    []Step
 }
 
 // Ramp is sim.Ramp.
 type Ramp struct {
-	From Rate     `json:"from"`
-	To   Rate     `json:"to"`
-	In   Duration `json:"in"`
+	From, To Rate
+	In       time.Duration
 }
 
 // Bursts is sim.Bursts.
 type Bursts struct {
-	Rate   Rate     `json:"rate"`
-	Burst  Rate     `json:"burst"`
-	Length Duration `json:"length"`
-	Period Duration `json:"period"`
+	Rate, Burst    Rate
+	Length, Period time.Duration
 }
 
 // Step is sim.Step.
 type Step struct {
-	From Duration `json:"from"`
-	Rate Rate     `json:"rate"`
+	From time.Duration
+	Rate Rate
 }
 
 // Class is sim.Class.
 type Class struct {
-	Name       string            `json:"name"`
-	Share      float64           `json:"share"`
-	Priority   spillway.Priority `json:"priority"`
-	Deadline   Duration          `json:"deadline"`
-	LeaveAfter *Distribution     `json:"leave_after"`
-	Service    *Distribution     `json:"service"`
-	Cost       int               `json:"cost"`
-	ErrorRate  float64           `json:"error_rate"`
-	FastErrors bool              `json:"fast_errors"`
+	Name       string
+	Share      float64
+	Priority   spillway.Priority
+	Deadline   time.Duration
+	LeaveAfter *Distribution
+	Service    *Distribution
+	Cost       int
+	ErrorRate  float64
+	FastErrors bool
 }
 
 // Distribution is one of several kinds.
 type Distribution struct {
-	Fixed       *Duration  `json:"fixed"`
-	Exponential *Duration  `json:"exponential"`
+	Fixed       *time.Duration
+	Exponential *time.Duration
 	LogNormal   *LogNormal `json:"lognormal"`
-	Uniform     *Uniform   `json:"uniform"`
-	Mixture     []Part     `json:"mixture"`
+	Uniform     *Uniform
+	Mixture     []Part
 }
 
 // LogNormal is sim.LogNormal.
 type LogNormal struct {
-	Mean  Duration `json:"mean"`
-	Sigma float64  `json:"sigma"`
+	Mean  time.Duration
+	Sigma float64
 }
 
 // Uniform is sim.Uniform.
 type Uniform struct {
-	Low  Duration `json:"low"`
-	High Duration `json:"high"`
+	Low, High time.Duration
 }
 
 // Part is sim.Part.
 type Part struct {
-	Share   float64       `json:"share"`
-	Service *Distribution `json:"service"`
+	Share   float64
+	Service *Distribution
 }
 
 // Backend is one of several kinds.
 type Backend struct {
-	NWay      *NWay      `json:"nway"`
-	Degrading *Degrading `json:"degrading"`
-	Database  *Database  `json:"database"`
+	NWay      *NWay
+	Degrading *Degrading
+	Database  *Database
 }
 
 // NWay is sim.NWay.
 type NWay struct {
-	Slots int `json:"slots"`
+	Slots int
 }
 
 // Degrading is sim.Degrading.
 type Degrading struct {
-	Slots int     `json:"slots"`
-	Gamma float64 `json:"gamma"`
+	Slots int
+	Gamma float64
 }
 
 // Database is sim.Database.
 type Database struct {
-	Connections int `json:"connections"`
-	CPU         int `json:"cpu"`
-}
-
-// Retry is sim.Retry.
-type Retry struct {
-	Attempts   int      `json:"attempts"`
-	Backoff    Duration `json:"backoff"`
-	MaxBackoff Duration `json:"max_backoff"`
-	Respect    bool     `json:"respect"`
-	Budget     float64  `json:"budget"`
-	Clients    int      `json:"clients"`
-}
-
-// Change is sim.Change.
-type Change struct {
-	At      Duration `json:"at"`
-	Slots   int      `json:"slots"`
-	Speed   float64  `json:"speed"`
-	Zone    int      `json:"zone"`
-	Count   int      `json:"count"`
-	Stop    bool     `json:"stop"`
-	Start   bool     `json:"start"`
-	Restart int      `json:"restart"`
+	Connections int
+	CPU         int
 }
 
 // Policy is one of several kinds, with the name that it has in tables and pictures.
 type Policy struct {
-	Name      string     `json:"name"`
-	Unlimited *struct{}  `json:"unlimited"`
-	Semaphore *Semaphore `json:"semaphore"`
-	Limiter   *Limiter   `json:"limiter"`
-	Oracle    *struct{}  `json:"oracle"`
+	Name      string
+	Unlimited *struct{}
+	Semaphore *Semaphore
+	Limiter   *Limiter
+	Oracle    *struct{}
 }
 
 // Semaphore is sim.Semaphore.
 type Semaphore struct {
-	Slots int `json:"slots"`
+	Slots int
 }
 
 // Limiter is sim.Limiter with one of the laws of package limit.
 type Limiter struct {
-	Law        string   `json:"law"`   // adaptive unless given
-	Limit      int      `json:"limit"` // of the law fixed
-	QueueSize  int      `json:"queue_size"`
-	MaxWait    Duration `json:"max_wait"`
-	MaxRefused float64  `json:"max_refused"`
-}
-
-// Duration is text such as "1.5s".
-type Duration time.Duration
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (d *Duration) UnmarshalJSON(text []byte) error {
-	var s string
-	err := json.Unmarshal(text, &s)
-	parsed, wrong := time.ParseDuration(s)
-	if err != nil || wrong != nil {
-		return fmt.Errorf(`%.40s is no duration: want text such as "1.5s" or "200ms"`, text)
-	}
-	*d = Duration(parsed)
-	return nil
+	Law        string // adaptive unless given
+	Limit      int    // of the law fixed
+	QueueSize  int
+	MaxWait    time.Duration
+	MaxRefused float64
 }
 
 // Rate is calls a second, such as 300, or a multiple of the backend's capacity, such as
@@ -302,7 +261,7 @@ func (p *Policy) policies() []sim.Policy {
 		return []sim.Policy{sim.Oracle(), sim.OracleNewestFirst()}
 	}
 	l := p.Limiter
-	return []sim.Policy{sim.Limiter(l.law, sim.Settings{QueueSize: l.QueueSize, MaxWait: time.Duration(l.MaxWait), MaxRefused: l.MaxRefused})}
+	return []sim.Policy{sim.Limiter(l.law, sim.Settings{QueueSize: l.QueueSize, MaxWait: l.MaxWait, MaxRefused: l.MaxRefused})}
 }
 
 // kind is the name of a policy that was given none.
@@ -328,13 +287,13 @@ func (d *Distribution) distribution() sim.Distribution {
 	case d == nil:
 		return nil
 	case d.Fixed != nil:
-		return sim.Fixed(time.Duration(*d.Fixed))
+		return sim.Fixed(*d.Fixed)
 	case d.Exponential != nil:
-		return sim.Exponential(time.Duration(*d.Exponential))
+		return sim.Exponential(*d.Exponential)
 	case d.LogNormal != nil:
-		return sim.LogNormal(time.Duration(d.LogNormal.Mean), d.LogNormal.Sigma)
+		return sim.LogNormal(d.LogNormal.Mean, d.LogNormal.Sigma)
 	case d.Uniform != nil:
-		return sim.Uniform(time.Duration(d.Uniform.Low), time.Duration(d.Uniform.High))
+		return sim.Uniform(d.Uniform.Low, d.Uniform.High)
 	}
 	var parts []sim.Part
 	for _, p := range d.Mixture {
@@ -366,16 +325,16 @@ func (a *Arrivals) arrivals(capacity float64) (sim.Arrivals, float64) {
 		return sim.Constant(rate), rate
 	case a.Ramp != nil:
 		from, to := a.Ramp.From.of(capacity), a.Ramp.To.of(capacity)
-		return sim.Ramp(from, to, time.Duration(a.Ramp.In)), max(from, to)
+		return sim.Ramp(from, to, a.Ramp.In), max(from, to)
 	case a.Bursts != nil:
 		rate, burst := a.Bursts.Rate.of(capacity), a.Bursts.Burst.of(capacity)
-		return sim.Bursts(rate, burst, time.Duration(a.Bursts.Length), time.Duration(a.Bursts.Period)), max(rate, burst)
+		return sim.Bursts(rate, burst, a.Bursts.Length, a.Bursts.Period), max(rate, burst)
 	case a.Steps != nil:
 		var steps []sim.Step
 		top := 0.0
 		for _, s := range a.Steps {
 			rate := s.Rate.of(capacity)
-			steps, top = append(steps, sim.Step{From: time.Duration(s.From), Rate: rate}), max(top, rate)
+			steps, top = append(steps, sim.Step{From: s.From, Rate: rate}), max(top, rate)
 		}
 		return sim.Steps(steps...), top
 	}
@@ -386,21 +345,13 @@ func (a *Arrivals) arrivals(capacity float64) (sim.Arrivals, float64) {
 // arrivals.
 func (s *Description) scenario() (sim.Scenario, float64) {
 	out := sim.Scenario{
-		Seed: s.Seed, Duration: time.Duration(s.Duration), Warmup: time.Duration(s.Warmup), Backend: s.Backend.backend(),
-		Fleet: s.Fleet.fleet(), Oblivious: s.Oblivious,
-		Retry: sim.Retry{
-			Attempts: s.Retry.Attempts, Backoff: time.Duration(s.Retry.Backoff), MaxBackoff: time.Duration(s.Retry.MaxBackoff),
-			Respect: s.Retry.Respect, Budget: s.Retry.Budget, Clients: s.Retry.Clients,
-		},
+		Seed: s.Seed, Duration: s.Duration, Warmup: s.Warmup, Backend: s.Backend.backend(), Fleet: s.Fleet, Retry: s.Retry, Changes: s.Changes, Oblivious: s.Oblivious,
 	}
 	for _, c := range s.Classes {
 		out.Classes = append(out.Classes, sim.Class{
-			Name: c.Name, Share: c.Share, Priority: c.Priority, Deadline: time.Duration(c.Deadline), LeaveAfter: c.LeaveAfter.distribution(),
+			Name: c.Name, Share: c.Share, Priority: c.Priority, Deadline: c.Deadline, LeaveAfter: c.LeaveAfter.distribution(),
 			Service: c.Service.distribution(), Cost: c.Cost, ErrorRate: c.ErrorRate, FastErrors: c.FastErrors,
 		})
-	}
-	for _, c := range s.Changes {
-		out.Changes = append(out.Changes, c.change())
 	}
 	arrivals, rate := s.Arrivals.arrivals(out.Capacity())
 	out.Arrivals = arrivals

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/internal/numbers"
@@ -148,7 +147,7 @@ func (r *Result) facts() string {
 		what = fmt.Sprintf("The %d replicas together", n)
 	}
 	text := fmt.Sprintf("%s can do %s calls a second at full speed. Calls arrive for %v; the first %v are not counted. Seed %d.",
-		what, numbers.Format(r.Capacity), time.Duration(s.Duration), time.Duration(s.Warmup), s.Seed)
+		what, numbers.Format(r.Capacity), s.Duration, s.Warmup, s.Seed)
 	if i := r.scenario.instead; i.Load != "" {
 		text += fmt.Sprintf(" The load is %s, as was asked for.", i.Load)
 	}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/sim"
 )
 
 // parsed is the scenario of that text, or the test fails.
@@ -88,7 +90,7 @@ func TestTheExampleHasEveryField(t *testing.T) {
 	}
 	for _, v := range []any{
 		Description{}, Arrivals{}, Ramp{}, Bursts{}, Step{}, Class{}, Distribution{}, LogNormal{}, Uniform{}, Part{}, Backend{}, NWay{}, Degrading{}, Database{},
-		Retry{}, Change{}, Policy{}, Semaphore{}, Limiter{}, Fleet{}, Trouble{}, Subsets{},
+		sim.Retry{}, sim.Change{}, Policy{}, Semaphore{}, Limiter{}, sim.Fleet{}, Trouble{}, Subsets{},
 	} {
 		for _, name := range fieldNames(reflect.TypeOf(v)) {
 			if !strings.Contains(string(text), `"`+name+`":`) {
