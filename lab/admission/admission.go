@@ -111,7 +111,7 @@ func (c Config) plays(part string) bool {
 	if part == capacity {
 		return c.plays(storm) || c.plays(leavers)
 	}
-	return len(c.Part) == 0 || slices.Contains(c.Part, part)
+	return experiment.Wanted(c.Part, part)
 }
 
 func (c Config) expect(part string) time.Duration {

@@ -140,14 +140,7 @@ func (k kind) attack(ctx context.Context, address string) {
 			forget()
 			c.Close()
 		}
-		pause(ctx, k.pause)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
+		_ = service.Pause(ctx, k.pause)
 	}
 }
 
@@ -161,7 +154,7 @@ func (k kind) strike(ctx context.Context, c net.Conn) {
 		_, _ = io.Copy(io.Discard, c)
 		return
 	}
-	for ; err == nil && ctx.Err() == nil; pause(ctx, k.every) {
+	for ; err == nil && ctx.Err() == nil; _ = service.Pause(ctx, k.every) {
 		_, err = io.WriteString(c, k.again)
 	}
 }
@@ -196,7 +189,7 @@ func rapidResets(ctx context.Context, c net.Conn) {
 			return
 		}
 		out = out[:0]
-		pause(ctx, 10*time.Millisecond)
+		_ = service.Pause(ctx, 10*time.Millisecond)
 	}
 }
 

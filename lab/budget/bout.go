@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/service"
 )
 
 // The disturbances, in leases.
@@ -92,10 +93,10 @@ func (c Config) rates(ctx context.Context, name string) (run results.Run, err er
 	if err != nil {
 		return run, err
 	}
-	err = sleep(ctx, warmUp*c.Lease)
+	err = service.Pause(ctx, warmUp*c.Lease)
 	began, before := time.Now(), b.referee.admissions()
 	if err == nil {
-		err = sleep(ctx, c.Time)
+		err = service.Pause(ctx, c.Time)
 	}
 	admitted := float64(b.referee.admissions() - before)
 	took := time.Since(began).Seconds()
@@ -122,7 +123,7 @@ func (c Config) works(ctx context.Context, name string) (run results.Run, err er
 		return func() error { most[key] = float64(b.referee.most.Swap(0)); return nil }
 	}
 	wait := func(leases int, more time.Duration) func() error {
-		return func() error { return sleep(ctx, time.Duration(leases)*c.Lease+more) }
+		return func() error { return service.Pause(ctx, time.Duration(leases)*c.Lease+more) }
 	}
 	stopped := b.replicas[0].PID()
 	for _, step := range []func() error{
@@ -164,15 +165,4 @@ func (c Config) figures(most map[string]float64, lease float64) map[string]float
 		}
 	}
 	return out
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	pause := time.NewTimer(d)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

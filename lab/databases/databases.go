@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -115,11 +113,9 @@ func (c Config) plan() (experiment.Plan, error) {
 	if err := cmp.Or(c.Postgres.Check(), experiment.Known("database", c.Database, engines), experiment.Known("part", c.Part, parts)); err != nil {
 		return experiment.Plan{}, err
 	}
-	var server atomic.Int64
-	p := experiment.Plan{Serving: func() int { return int(server.Load()) }}
+	var p experiment.Plan
 	for _, engine := range engines {
-		wanted := len(c.Database) == 0 || slices.Contains(c.Database, engine)
-		if !wanted || engine == PostgreSQL && c.Postgres == "" {
+		if !experiment.Wanted(c.Database, engine) || engine == PostgreSQL && c.Postgres == "" {
 			continue
 		}
 		if c.wants(pools) {
@@ -139,14 +135,7 @@ func (c Config) plan() (experiment.Plan, error) {
 		return p, fmt.Errorf("there is no PostgreSQL: name one with --postgres, or set %s (scripts/ensure-postgres.sh starts one)", postgres.Env)
 	}
 	if c.Postgres != "" {
-		p.Prepare = func(ctx context.Context) error { // and sees whether that can be done
-			database, err := c.Postgres.Open(ctx, postgres.Population{})
-			if err != nil {
-				return err
-			}
-			server.Store(int64(database.Server))
-			return database.Close()
-		}
+		c.Postgres.Use(&p, 0)
 	}
 	return p, nil
 }
@@ -159,7 +148,7 @@ const (
 
 var parts = []string{pools, audit}
 
-func (c Config) wants(part string) bool { return len(c.Part) == 0 || slices.Contains(c.Part, part) }
+func (c Config) wants(part string) bool { return experiment.Wanted(c.Part, part) }
 
 // order is a random one of so many.
 func (c Config) order(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, 4)).Perm(n) }

@@ -81,9 +81,7 @@ func (c *crowd) do(ctx context.Context, n uint64, _ bool) loadgen.Outcome {
 			return outcome
 		}
 		most := backoff << (try - 1)
-		select {
-		case <-time.After(most/2 + time.Duration(c.random(int64(most/2)))):
-		case <-ctx.Done():
+		if service.Pause(ctx, most/2+time.Duration(c.random(int64(most/2)))) != nil {
 			return outcome
 		}
 	}

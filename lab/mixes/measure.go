@@ -1,16 +1,12 @@
 package mixes
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"runtime"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/results"
@@ -18,10 +14,8 @@ import (
 	"github.com/spillway-go/spillway/loadgen"
 )
 
-const (
-	patience = 250 * time.Millisecond // after the deadline a client drops its connection
-	same     = .05                    // by how much two sizes may differ and count as equally good
-)
+// same is by how much two sizes may differ and count as equally good.
+const same = .05
 
 // clients are the numbers of those that ask back to back, to find out what a database can do.
 var clients = []int{1, 2, 4, 8, 16}
@@ -38,17 +32,15 @@ func (c Config) flags() service.Flags {
 }
 
 // with has use talk to a contestant over a database of its own, and ends both.
-func (m *measurement) with(ctx context.Context, job Job, use func(ctx context.Context, srv *service.Service) error) (err error) {
+func (m *measurement) with(ctx context.Context, job Job, use func(ctx context.Context, srv *service.Service) error) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end() // of the service, too, if use fails
-	if job.Engine == PostgreSQL {
-		database, err := m.Postgres.Open(ctx, postgres.Population{Events: Events})
-		if err != nil {
-			return err
-		}
-		defer func() { err = cmp.Or(err, database.Close()) }()
-		job.URL = database.URL
-		m.server.Store(int64(database.Server))
+	if job.URL == "" && job.Engine == PostgreSQL {
+		return m.Postgres.With(ctx, postgres.Population{Events: Events}, func(d *postgres.Database) error {
+			job.URL = d.URL
+			m.server.Store(int64(d.Server))
+			return m.with(ctx, job, use)
+		})
 	}
 	srv, err := service.Start(ctx, m.flags().Spec(program, RoleServer, job))
 	if err != nil {
@@ -108,8 +100,8 @@ func rowsOf(srv *service.Service) (int, error) {
 func sums(address string, rows, passes int, deadline time.Duration) (*loadgen.HTTP, error) {
 	return loadgen.NewHTTP(loadgen.HTTPConfig{
 		URL:     fmt.Sprintf("http://%s/sums?rows=%d&passes=%d", address, rows, passes),
-		Header:  http.Header{admissionhttp.HeaderDeadline: {strconv.FormatInt(deadline.Milliseconds(), 10)}},
-		Timeout: deadline + patience,
+		Header:  service.Deadline(deadline),
+		Timeout: deadline + service.Patience,
 	})
 }
 
@@ -126,21 +118,9 @@ func (x mix) senders(address string, rows int) (s senders, err error) {
 			return s, err
 		}
 		s.https = append(s.https, target)
-		s.parts = append(s.parts, loadgen.Part{Class: k.name, Weight: float64(k.parts), Target: k.inTime(target)})
+		s.parts = append(s.parts, loadgen.Part{Class: k.name, Weight: float64(k.parts), Target: service.InTime(target, k.deadline)})
 	}
 	return s, nil
-}
-
-// inTime makes each answer after the deadline a timeout, whatever it says.
-func (k kind) inTime(target loadgen.Target) loadgen.Target {
-	return loadgen.TargetFunc(func(ctx context.Context, n uint64) loadgen.Outcome {
-		sent := time.Now()
-		outcome := target.Do(ctx, n)
-		if outcome != loadgen.Rejected && time.Since(sent) >= k.deadline {
-			outcome = loadgen.Timeout
-		}
-		return outcome
-	})
 }
 
 func (s senders) close() {
@@ -181,20 +161,11 @@ func (m *measurement) saturate(srv *service.Service, x mix, rows int) (gauge, er
 	}
 	requests, work := x.total()
 	rounds := 1 + int(m.Time.Milliseconds())*runtime.GOMAXPROCS(0)/2/work
-	good := make([]float64, len(clients))
-	for i, n := range clients {
-		res, err := loadgen.Run(srv.Loading, loadgen.Config{Target: s.inTurn(), Closed: &loadgen.Closed{Clients: n, Requests: uint64(rounds * requests)}})
-		if err != nil {
-			return gauge{}, err
-		}
-		good[i] = res.Goodput()
-	}
-	g := gauge{rows: rows, capacity: slices.Max(good)}
-	if g.capacity <= 0 {
-		return g, fmt.Errorf("nothing was answered in time while the capacity was measured")
-	}
-	g.slots = clients[slices.IndexFunc(good, func(x float64) bool { return x*(1+same) >= g.capacity })]
-	return g, nil
+	g := gauge{rows: rows}
+	g.capacity, g.slots, err = service.Capacity(clients, 1/(1+same), func(n int) (*loadgen.Result, error) {
+		return loadgen.Run(srv.Loading, loadgen.Config{Target: s.inTurn(), Closed: &loadgen.Closed{Clients: n, Requests: uint64(rounds * requests)}})
+	})
+	return g, err
 }
 
 // run measures one contestant under one load: a run of all kinds, and one of each.

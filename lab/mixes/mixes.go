@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -119,7 +118,7 @@ var mixes = []mix{
 
 // key is the cell of all kinds together.
 func (x mix) key(engine string, times float64, contestant string) ledger.Key {
-	return ledger.Key{Setup: engine + ", " + x.name, Load: strconv.FormatFloat(times, 'g', -1, 64) + "x", Pattern: contestant}
+	return ledger.Key{Setup: engine + ", " + x.name, Load: service.Multiple(times), Pattern: contestant}
 }
 
 // of is the cell of one kind, beside that of all.
@@ -154,7 +153,7 @@ func (c Config) plan() (experiment.Plan, error) {
 		for _, x := range c.mixes() {
 			for _, times := range []float64{x.below, x.above} {
 				for _, name := range names {
-					if wanted(c.Contestant, name) {
+					if experiment.Wanted(c.Contestant, name) {
 						p.Groups = append(p.Groups, m.groups(engine, x, times, name)...)
 					}
 				}
@@ -167,17 +166,15 @@ func (c Config) plan() (experiment.Plan, error) {
 	return p, nil
 }
 
-func wanted(given []string, name string) bool { return len(given) == 0 || slices.Contains(given, name) }
-
 // engines are the databases that are wanted and there.
 func (c Config) engines() []string {
 	return slices.DeleteFunc(slices.Clone(engines), func(name string) bool {
-		return !wanted(c.Database, name) || name == PostgreSQL && c.Postgres == ""
+		return !experiment.Wanted(c.Database, name) || name == PostgreSQL && c.Postgres == ""
 	})
 }
 
 func (c Config) mixes() []mix {
-	return slices.DeleteFunc(slices.Clone(mixes), func(x mix) bool { return !wanted(c.Mix, x.id) })
+	return slices.DeleteFunc(slices.Clone(mixes), func(x mix) bool { return !experiment.Wanted(c.Mix, x.id) })
 }
 
 // groups measure one contestant under one load; Spillway twice where it has to refuse.
@@ -214,7 +211,7 @@ func (c Config) stretches(x mix, times, capacity float64) (all []service.Stretch
 		all = []service.Stretch{{Rate: c.Surge * capacity, For: time.Duration(float64(x.longest()) / (c.Surge - 1))}}
 	}
 	rate := times * capacity
-	return append(all, service.Stretch{Rate: rate, For: c.WarmUp}, service.Stretch{Rate: rate, For: c.Time}, service.Stretch{Rate: rate, For: x.longest() + patience})
+	return append(all, service.Stretch{Rate: rate, For: c.WarmUp}, service.Stretch{Rate: rate, For: c.Time}, service.Stretch{Rate: rate, For: x.longest() + service.Patience})
 }
 
 // expect is how long a run takes: without a bound the most patient wait for nearly as long

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -142,26 +141,6 @@ func TestTheFiguresOfALoad(t *testing.T) {
 	if runs[1].Extra[ofFair.Key] != 100 || len(runs[2].Extra) != 0 {
 		t.Errorf("%v, %v", runs[1].Extra, runs[2].Extra)
 	}
-}
-
-func TestAnAnswerAfterTheDeadlineIsATimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := kind{deadline: time.Second}
-		for _, c := range []struct {
-			takes     time.Duration
-			says, got loadgen.Outcome
-		}{
-			{time.Second - 1, loadgen.OK, loadgen.OK},
-			{time.Second, loadgen.OK, loadgen.Timeout},
-			{time.Second, loadgen.Rejected, loadgen.Rejected},
-			{time.Millisecond, loadgen.Error, loadgen.Error},
-		} {
-			target := loadgen.TargetFunc(func(context.Context, uint64) loadgen.Outcome { time.Sleep(c.takes); return c.says })
-			if got := k.inTime(target).Do(t.Context(), 0); got != c.got {
-				t.Errorf("%v after %v is %v, want %v", c.says, c.takes, got, c.got)
-			}
-		}
-	})
 }
 
 func TestInTurnEveryKindHasItsPart(t *testing.T) {

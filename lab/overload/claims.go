@@ -9,6 +9,7 @@ import (
 	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/service"
 )
 
 const setup = "patient API over HTTP and SQLite"
@@ -78,7 +79,7 @@ func atEach(needed []string, value func(e *ledger.Evidence, load string) ledger.
 		}
 		slices.Sort(loads)
 		for _, x := range slices.Compact(loads) {
-			load := loadName(x)
+			load := service.Multiple(x)
 			c := ledger.Case{Setup: "at " + load, Value: value(e, load)}
 			switch {
 			case !e.Has(key(load, Spillway)):

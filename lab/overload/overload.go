@@ -8,10 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -64,8 +62,8 @@ func (c Config) plan() (experiment.Plan, error) {
 		batches := batchesOf(len(patterns), x)
 		for i, name := range patterns {
 			p.Cells = append(p.Cells, experiment.Cell{
-				Setup: setup, Load: loadName(x), Pattern: name, Twin: slices.Contains(patterns[:i], name),
-				Beside: fmt.Sprintf("%s, %d of %d", loadName(x), 1+i%batches, batches), Expect: c.WarmUp + c.Time + c.Deadline + patience,
+				Setup: setup, Load: service.Multiple(x), Pattern: name, Twin: slices.Contains(patterns[:i], name),
+				Beside: fmt.Sprintf("%s, %d of %d", service.Multiple(x), 1+i%batches, batches), Expect: c.WarmUp + c.Time + c.Deadline + service.Patience,
 				Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 					return c.InTime(func() (results.Run, error) { return m.run(ctx, name, x, t.Seed) })
 				},
@@ -74,9 +72,6 @@ func (c Config) plan() (experiment.Plan, error) {
 	}
 	return p, nil
 }
-
-// loadName is a multiple of the capacity, such as "1.5x".
-func loadName(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) + "x" }
 
 // batchesOf is in how many batches so many contestants run, those of one at the same time,
 // each in a process of its own. Nearly all of a lookup is waiting: what is offered nine
@@ -115,7 +110,7 @@ func (m *measurement) prepare(ctx context.Context) error {
 	}
 	defer c.close()
 	for range 2 {
-		res, err := service.Saturate(srv.Loading, c.ordinary, m.Slots, m.Time, m.Deadline+patience)
+		res, err := service.Saturate(srv.Loading, c.ordinary, m.Slots, m.Time, m.Deadline+service.Patience)
 		if err != nil {
 			return err
 		}
@@ -141,7 +136,7 @@ func (m *measurement) run(ctx context.Context, name string, x float64, seed uint
 	defer c.close()
 	rate := x * m.capacity
 	run, _, err := srv.Measure(ctx, service.Load{
-		Stretches: []service.Stretch{{Rate: rate, For: m.WarmUp}, {Rate: rate, For: m.Time}}, Measured: 1, Timeout: m.Deadline + patience, Seed: seed,
+		Stretches: []service.Stretch{{Rate: rate, For: m.WarmUp}, {Rate: rate, For: m.Time}}, Measured: 1, Timeout: m.Deadline + service.Patience, Seed: seed,
 	}, c.do)
 	if err != nil {
 		return results.Run{}, err
@@ -156,10 +151,7 @@ func (m *measurement) run(ctx context.Context, name string, x float64, seed uint
 	return run, err
 }
 
-const (
-	criticalEvery = 5                      // requests, one is critical
-	patience      = 250 * time.Millisecond // after the deadline a client drops its connection
-)
+const criticalEvery = 5 // requests, one is critical
 
 // clients send requests to the service like its real clients: with a deadline and a
 // priority in the headers.
@@ -174,7 +166,7 @@ type clients struct {
 func newClients(address string, patients int, deadline time.Duration) (*clients, error) {
 	c := &clients{deadline: deadline}
 	id := func(n uint64) string { return fmt.Sprintf("P%06d", 1+n*7919%uint64(patients)) }
-	header := http.Header{admissionhttp.HeaderDeadline: {strconv.FormatInt(deadline.Milliseconds(), 10)}}
+	header := service.Deadline(deadline)
 	var err1, err2 error
 	c.ordinary, err1 = service.Patients("http://"+address, header, id, &c.foreign)
 	header.Set(admissionhttp.HeaderPriority, "critical")
@@ -182,18 +174,13 @@ func newClients(address string, patients int, deadline time.Duration) (*clients,
 	return c, errors.Join(err1, err2)
 }
 
-// do sends request n. Any answer after the deadline is a timeout, including the
-// service's own 504.
+// do sends request n.
 func (c *clients) do(ctx context.Context, n uint64, counts bool) loadgen.Outcome {
 	target, important := c.ordinary, n%criticalEvery == 0
 	if important {
 		target = c.critical
 	}
-	sent := time.Now()
-	outcome := target.Do(ctx, n)
-	if outcome != loadgen.Rejected && time.Since(sent) >= c.deadline {
-		outcome = loadgen.Timeout
-	}
+	outcome := service.InTime(target, c.deadline).Do(ctx, n)
 	if important && counts {
 		c.criticalSent.Add(1)
 		if outcome == loadgen.OK {

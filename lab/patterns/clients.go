@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
-	"strconv"
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/loadgen"
@@ -27,7 +24,7 @@ type clients struct {
 
 func newClients(address string) (*clients, error) {
 	c := &clients{}
-	patience := http.Header{admissionhttp.HeaderDeadline: {strconv.FormatInt(inTime.Milliseconds(), 10)}}
+	patience := service.Deadline(inTime)
 	base := "http://" + address + "/api/v1/"
 	id := func(n uint64) string { return fmt.Sprintf("P%06d", 1+n*7919%scarcePatients) }
 	var err1, err2, err3 error

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -240,7 +239,7 @@ func (c Config) wants(pattern string) bool {
 		Warm: Optimized, Uncleared: Optimized, Queueing: Naive, Ours: WorkerPool,
 		Unprotected: Naive, Unqueued: Naive, Pooled: WorkerPool, Told: Limiter, Adaptive: Limiter,
 	}[pattern]
-	return len(c.Contestant) == 0 || slices.Contains(c.Contestant, cmp.Or(form, pattern))
+	return experiment.Wanted(c.Contestant, cmp.Or(form, pattern))
 }
 
 // besideSustained are the cells that run beside the pools under sustained load, which take

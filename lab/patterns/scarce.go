@@ -97,16 +97,11 @@ type running struct {
 func (s scene) onPostgres(ctx context.Context) (run results.Run, err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end() // of the services, too, if the run fails
-	database, err := s.Postgres.Open(ctx, postgres.Population{Patients: scarcePatients})
+	err = s.Postgres.With(ctx, postgres.Population{Patients: scarcePatients}, func(d *postgres.Database) error {
+		run, err = find(s.Scenario).play(ctx, &stage{s, d})
+		return err
+	})
 	if err != nil {
-		return run, err
-	}
-	defer func() {
-		if failed := database.Close(); err == nil && failed != nil {
-			err = fmt.Errorf("the database was not dropped: %w", failed)
-		}
-	}()
-	if run, err = find(s.Scenario).play(ctx, &stage{s, database}); err != nil {
 		return run, err
 	}
 	run.Params = s.params()

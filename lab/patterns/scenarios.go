@@ -90,7 +90,7 @@ func (s scenario) keys(c Config) (out []ledger.Key) {
 // scenes are the cells of all scenarios, over the real database or over a model.
 func (c Config) scenes(real bool) (out []experiment.Cell) {
 	for _, s := range scenarios {
-		if real != (s.name != "") || real && len(c.Scenario) > 0 && !slices.Contains(c.Scenario, s.name) {
+		if real != (s.name != "") || real && !experiment.Wanted(c.Scenario, s.name) {
 			continue
 		}
 		for _, k := range s.keys(c) {

@@ -165,10 +165,7 @@ func (t target) do(ctx context.Context, _ uint64, _ bool) loadgen.Outcome {
 			runtime.Gosched()
 		}
 		if t.Wait > 0 {
-			select {
-			case <-time.After(t.Wait):
-			case <-ctx.Done():
-			}
+			_ = service.Pause(ctx, t.Wait)
 		}
 		return ctx.Err()
 	})

@@ -28,3 +28,17 @@ func (s Server) Use(p *experiment.Plan, connections int) {
 		return nil
 	}
 }
+
+// With has use ask a database, and drops it after that.
+func (s Server) With(ctx context.Context, with Population, use func(*Database) error) (err error) {
+	d, err := s.Open(ctx, with)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if failed := d.Close(); err == nil && failed != nil {
+			err = fmt.Errorf("the database was not dropped: %w", failed)
+		}
+	}()
+	return use(d)
+}

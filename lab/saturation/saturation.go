@@ -7,14 +7,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -109,12 +106,10 @@ func (c Config) flags() service.Flags {
 	return service.Flags{MostLag: c.MostLag, MemoryCap: c.MemoryCap}
 }
 
-func wanted(given []string, name string) bool { return len(given) == 0 || slices.Contains(given, name) }
-
 // resources are those that are wanted and there.
 func (c Config) resources() []resource {
 	return slices.DeleteFunc(slices.Clone(resources), func(r resource) bool {
-		return !wanted(c.Resource, r.id) || r.database && c.Postgres == ""
+		return !experiment.Wanted(c.Resource, r.id) || r.database && c.Postgres == ""
 	})
 }
 
@@ -135,7 +130,7 @@ func (c Config) plan() (experiment.Plan, error) {
 	for _, r := range c.resources() {
 		for _, times := range loads {
 			for _, name := range names {
-				if !wanted(c.Contestant, name) {
+				if !experiment.Wanted(c.Contestant, name) {
 					continue
 				}
 				for _, k := range key(r, times, name).AndTwin(name == Spillway) {
@@ -159,7 +154,7 @@ func (c Config) plan() (experiment.Plan, error) {
 
 // key is the cell of a contestant.
 func key(r resource, times float64, contestant string) ledger.Key {
-	return ledger.Key{Setup: r.setup, Load: strconv.FormatFloat(times, 'g', -1, 64) + "x", Pattern: contestant}
+	return ledger.Key{Setup: r.setup, Load: service.Multiple(times), Pattern: contestant}
 }
 
 // size is what a service can do.
@@ -175,10 +170,8 @@ type measurement struct {
 	server atomic.Int64    // process id of PostgreSQL
 }
 
-const (
-	patience = 250 * time.Millisecond // after the deadline a client drops its connection
-	nearly   = 0.95                   // part of the capacity that a right size reaches
-)
+// nearly is the part of the capacity that a right size reaches.
+const nearly = 0.95
 
 // clients are the numbers of those that ask back to back while the capacity is measured.
 var clients = []int{1, 2, 4, 8, 16, 32}
@@ -187,21 +180,15 @@ var clients = []int{1, 2, 4, 8, 16, 32}
 func (m *measurement) prepare(ctx context.Context) error {
 	for _, r := range m.resources() {
 		err := m.with(ctx, Job{Resource: r.id, Contestant: None, Processors: r.processors}, func(srv *service.Service, target *loadgen.HTTP) error {
-			good := make([]float64, len(clients))
-			for i, n := range clients {
-				res, err := loadgen.Run(srv.Loading, loadgen.Config{Target: target, Timeout: m.Deadline + patience,
+			most, slots, err := service.Capacity(clients, nearly, func(n int) (*loadgen.Result, error) {
+				return loadgen.Run(srv.Loading, loadgen.Config{Target: target, Timeout: m.Deadline + service.Patience,
 					Closed: &loadgen.Closed{Clients: n, Duration: m.Time / 4}})
-				if err != nil {
-					return err
-				}
-				good[i] = res.Goodput()
+			})
+			if err != nil {
+				return err
 			}
-			most := slices.Max(good)
-			if most <= 0 {
-				return fmt.Errorf("nothing was answered in time while the capacity was measured")
-			}
-			m.sizes[r.id] = size{most, clients[slices.IndexFunc(good, func(x float64) bool { return x >= nearly*most })]}
-			_, err := srv.End(ctx, new(results.Run), time.Now())
+			m.sizes[r.id] = size{most, slots}
+			_, err = srv.End(ctx, new(results.Run), time.Now())
 			return err
 		})
 		if err != nil {
@@ -212,17 +199,15 @@ func (m *measurement) prepare(ctx context.Context) error {
 }
 
 // with has use ask a service, over a database of its own if the service needs one, and ends both.
-func (m *measurement) with(ctx context.Context, job Job, use func(srv *service.Service, target *loadgen.HTTP) error) (err error) {
+func (m *measurement) with(ctx context.Context, job Job, use func(srv *service.Service, target *loadgen.HTTP) error) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end() // of the service, too, if use fails
-	if job.Resource == Sort || job.Resource == HotRows {
-		database, err := m.Postgres.Open(ctx, postgres.Population{Events: Events})
-		if err != nil {
-			return err
-		}
-		defer func() { err = cmp.Or(err, database.Close()) }()
-		job.URL = database.URL
-		m.server.Store(int64(database.Server))
+	if job.URL == "" && (job.Resource == Sort || job.Resource == HotRows) {
+		return m.Postgres.With(ctx, postgres.Population{Events: Events}, func(d *postgres.Database) error {
+			job.URL = d.URL
+			m.server.Store(int64(d.Server))
+			return m.with(ctx, job, use)
+		})
 	}
 	srv, err := service.Start(ctx, m.flags().Spec(program, RoleServer, job))
 	if err != nil {
@@ -230,8 +215,8 @@ func (m *measurement) with(ctx context.Context, job Job, use func(srv *service.S
 	}
 	target, err := loadgen.NewHTTP(loadgen.HTTPConfig{
 		URL:     "http://" + srv.Address + "/",
-		Header:  http.Header{admissionhttp.HeaderDeadline: {strconv.FormatInt(m.Deadline.Milliseconds(), 10)}},
-		Timeout: m.Deadline + patience,
+		Header:  service.Deadline(m.Deadline),
+		Timeout: m.Deadline + service.Patience,
 	})
 	if err != nil {
 		return err
@@ -245,10 +230,10 @@ func (m *measurement) measure(ctx context.Context, r resource, times float64, na
 	return m.flags().InTime(func() (run results.Run, err error) {
 		of := m.sizes[r.id]
 		err = m.with(ctx, Job{Resource: r.id, Contestant: name, Slots: of.slots, Processors: r.processors}, func(srv *service.Service, target *loadgen.HTTP) error {
-			rate := times * of.capacity
+			rate, inTime := times*of.capacity, service.InTime(target, m.Deadline)
 			run, _, err = srv.Measure(ctx, service.Load{
-				Stretches: []service.Stretch{{Rate: rate, For: m.WarmUp}, {Rate: rate, For: m.Time}}, Measured: 1, Timeout: m.Deadline + patience, Seed: seed,
-			}, m.inTime(target))
+				Stretches: []service.Stretch{{Rate: rate, For: m.WarmUp}, {Rate: rate, For: m.Time}}, Measured: 1, Timeout: m.Deadline + service.Patience, Seed: seed,
+			}, func(ctx context.Context, n uint64, _ bool) loadgen.Outcome { return inTime.Do(ctx, n) })
 			return err
 		})
 		run.Params = map[string]any{"times": times, "right_size": of.slots}
@@ -258,16 +243,4 @@ func (m *measurement) measure(ctx context.Context, r resource, times float64, na
 		}
 		return run, err
 	})
-}
-
-// inTime sends requests. An answer after the deadline is a timeout.
-func (m *measurement) inTime(target *loadgen.HTTP) service.Do {
-	return func(ctx context.Context, n uint64, _ bool) loadgen.Outcome {
-		sent := time.Now()
-		outcome := target.Do(ctx, n)
-		if outcome != loadgen.Rejected && time.Since(sent) >= m.Deadline {
-			outcome = loadgen.Timeout
-		}
-		return outcome
-	}
 }

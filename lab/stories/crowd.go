@@ -83,7 +83,7 @@ func (c *crowd) request(ctx context.Context, from caller, path string) loadgen.O
 			return outcome
 		}
 		most := firstPause << (try - 1)
-		_ = wait(ctx, most/2+rand.N(most/2)) // the next try fails at once if ctx has ended
+		_ = service.Pause(ctx, most/2+rand.N(most/2)) // the next try fails at once if ctx has ended
 	}
 }
 

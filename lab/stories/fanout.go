@@ -64,7 +64,7 @@ var fanOut = story{
 func askOne(ctx context.Context, _ struct{}) (int, error) {
 	answer := make([]byte, sourceSize)
 	touch(answer)
-	err := wait(ctx, sourceTime)
+	err := service.Pause(ctx, sourceTime)
 	return len(answer) + int(answer[0]), err
 }
 

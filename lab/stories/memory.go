@@ -38,7 +38,7 @@ var memory = story{
 			document := make([]byte, documentSize)
 			touch(document)
 			work()
-			err := wait(r.Context(), documentHeld) // for another service, which is never slow
+			err := service.Pause(r.Context(), documentHeld) // for another service, which is never slow
 			runtime.KeepAlive(document)
 			return err
 		})), nil

@@ -94,5 +94,5 @@ func (c connections) query(ctx context.Context, takes time.Duration) error {
 		return ctx.Err()
 	}
 	defer func() { <-c }()
-	return wait(ctx, takes)
+	return service.Pause(ctx, takes)
 }

@@ -82,15 +82,3 @@ func answering(work func(r *http.Request) error) http.Handler {
 		_, _ = io.WriteString(w, "done\n")
 	})
 }
-
-// wait returns after d, or when ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

@@ -87,7 +87,7 @@ func (c Config) plan() (p experiment.Plan, err error) {
 	var names []string
 	for _, s := range stories {
 		names = append(names, s.name)
-		if len(c.Part) > 0 && !slices.Contains(c.Part, s.name) {
+		if !experiment.Wanted(c.Part, s.name) {
 			continue
 		}
 		beside, uses := "", 0.

@@ -19,6 +19,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 	plan "github.com/spillway-go/spillway/lab/databases"
+	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/loadgen"
 )
@@ -124,12 +125,12 @@ func (g *game) play(ctx context.Context) (map[string]float64, error) {
 		rows    int
 	}{{"before", g.WarmUp, g.Rows}, {"after", g.Settle, g.Dearer()}} {
 		g.rows.Store(int64(phase.rows))
-		if err := pause(ctx, phase.settles); err != nil {
+		if err := service.Pause(ctx, phase.settles); err != nil {
 			return nil, err
 		}
 		m, began := new(measured), time.Now()
 		g.timed.Store(m)
-		if err := pause(ctx, g.Timed); err != nil {
+		if err := service.Pause(ctx, g.Timed); err != nil {
 			return nil, err
 		}
 		g.timed.Store(nil)
@@ -160,20 +161,11 @@ func (g *game) ask(ctx context.Context, _ uint64) loadgen.Outcome {
 	switch refusal, ok := errors.AsType[*spillway.Rejection](err); {
 	case ok:
 		g.refused.Add(1)
-		_ = pause(ctx, max(refusal.RetryAfter, askAgain))
+		_ = service.Pause(ctx, max(refusal.RetryAfter, askAgain))
 	case err != nil && ctx.Err() == nil:
 		g.failed.Store(&err)
 	}
 	return loadgen.FromError(err)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // openSummed opens PostgreSQL's database of that URL, or makes a SQLite file with a table of

@@ -95,10 +95,8 @@ func scarcity(ctx context.Context, j saturation.Job) (work func(context.Context)
 		ms := roundsAMillisecond()
 		return func(ctx context.Context) error {
 			burn(ms / 2)
-			select {
-			case <-time.After(20 * time.Millisecond):
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := service.Pause(ctx, 20*time.Millisecond); err != nil {
+				return err
 			}
 			burn(ms / 2)
 			return nil
