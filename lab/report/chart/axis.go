@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -91,18 +92,11 @@ func (p *plot) begin(kind, title string, below float64, said []string) {
 const roomForAxis = 34
 
 // xAxis draws about n grid lines, their labels, and the axis' name beneath the frame.
-// Labels that would touch their left neighbour are left out.
 func (p *plot) xAxis(a Axis, values []float64, n int) {
 	p.across = a.over(values)
-	free := -30.0
 	var grid []float64
-	for _, t := range a.ticks(p.across, n) {
-		x := p.x(t.At)
+	for _, x := range p.labels(a, n) {
 		grid = append(grid, x, p.top, x, p.bottom)
-		if half := textWidth(t.Label) / 2; x-half >= free {
-			free = x + half + 6
-			p.tick(x, p.bottom+14, t.Label)
-		}
 	}
 	p.strokes("grid", grid...)
 	if a.Label != "" {
@@ -110,23 +104,35 @@ func (p *plot) xAxis(a Axis, values []float64, n int) {
 	}
 }
 
-// tick writes a label in the middle of x, or at the edge if it would cross it.
-func (p *plot) tick(x, y float64, label string) {
-	class, half := "tick", textWidth(label)/2
-	if x-half < 0 {
-		class, x = "tick start", 0
-	} else if x+half > p.width {
-		class, x = "tick end", p.width
+// labels writes about n labels beneath the frame and returns where they belong. One that
+// would touch its left neighbour is left out, and one that would cross the edge of the
+// drawing lies at the edge.
+func (p *plot) labels(a Axis, n int) (at []float64) {
+	free := math.Inf(-1)
+	for _, t := range a.ticks(p.across, n) {
+		x, half, class := p.x(t.At), textWidth(t.Label)/2, "tick"
+		at = append(at, x)
+		if x-half < free {
+			continue
+		}
+		free = x + half + 6
+		if x-half < 0 {
+			class, x = "tick start", 0
+		} else if x+half > p.width {
+			class, x = "tick end", p.width
+		}
+		p.text(class, x, p.bottom+14, t.Label)
 	}
-	p.text(class, x, y, label)
+	return at
 }
 
-// roomForName is what the name of the y axis needs above the frame.
-const roomForName = 24
-
-// yAxis draws about n grid lines with labels on their left, and the axis' name above them.
+// yAxis draws about n grid lines with labels on their left. The axis' name takes room from
+// the frame, above it.
 func (p *plot) yAxis(a Axis, values []float64, n int) {
-	p.up = a.over(values)
+	if p.up = a.over(values); a.Label != "" {
+		p.text("axis start", 0, p.top+8, a.Label)
+		p.top += 24
+	}
 	var grid []float64
 	for _, t := range a.ticks(p.up, n) {
 		y := p.y(t.At)
@@ -134,9 +140,6 @@ func (p *plot) yAxis(a Axis, values []float64, n int) {
 		p.text("tick end", p.left-6, y+3.5, t.Label)
 	}
 	p.strokes("grid", grid...)
-	if a.Label != "" {
-		p.text("axis start", 0, p.top-16, a.Label)
-	}
 }
 
 // textWidth estimates the width of tick text.

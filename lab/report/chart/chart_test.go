@@ -141,40 +141,6 @@ func TestNoInputBreaksADrawing(t *testing.T) {
 	}
 }
 
-// What is left out lies near the line that is drawn, and the ends stay.
-func TestAThinnedLineLooksTheSame(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 50 {
-		var xy []float64
-		y := 0.0
-		for x := range 200 {
-			y += r.NormFloat64() * r.Float64()
-			xy = append(xy, float64(x), y)
-		}
-		const tolerance = .5
-		thinned := thin(xy, tolerance)
-		if len(thinned) >= len(xy) || thinned[0] != xy[0] || thinned[len(thinned)-1] != y {
-			t.Fatalf("%d of %d numbers are left", len(thinned), len(xy))
-		}
-		for i := 0; i < len(xy); i += 2 {
-			if off := distance(xy[i], xy[i+1], thinned); off > tolerance+1e-9 {
-				t.Fatalf("point %d is %v from the line", i/2, off)
-			}
-		}
-	}
-}
-
-// distance is how far a point is from the nearest part of a line.
-func distance(x, y float64, line []float64) float64 {
-	best := math.Inf(1)
-	for i := 0; i+3 < len(line); i += 2 {
-		dx, dy := line[i+2]-line[i], line[i+3]-line[i+1]
-		along := max(0, min(1, ((x-line[i])*dx+(y-line[i+1])*dy)/(dx*dx+dy*dy)))
-		best = min(best, math.Hypot(x-line[i]-along*dx, y-line[i+1]-along*dy))
-	}
-	return best
-}
-
 // Every field with a share is in the one rectangle of its colour that covers it.
 func TestEveryFieldOfAHeatMapHasTheColourOfItsShare(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))

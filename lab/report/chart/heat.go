@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,13 +32,10 @@ func (h Heat) SVG() template.HTML {
 		rows = max(rows, len(c))
 	}
 	p := plot{width: Width, left: 48, top: 8, right: Width - 8, bottom: h.Height - roomForAxis}
-	if h.Y.Label != "" {
-		p.top += roomForName
-	}
 	p.begin("heat", h.Title, roomForAxis, []string{h.Desc})
-	p.xAxis(h.X, nil, 5)
 	h.Y.Scale = Scale{Max: float64(max(rows, 1))}
 	p.yAxis(h.Y, nil, 4)
+	p.xAxis(h.X, nil, 5)
 	if rows > 0 {
 		h.fields(&p, rows)
 	}
@@ -76,10 +74,6 @@ func (h Heat) level(column, row int) int {
 	if row >= len(c) || !(c[row] > 0) {
 		return -1
 	}
-	for i, top := range HeatLevels {
-		if c[row] <= top {
-			return i
-		}
-	}
-	return len(HeatLevels) - 1
+	level, _ := slices.BinarySearch(HeatLevels[:], c[row])
+	return min(level, len(HeatLevels)-1)
 }

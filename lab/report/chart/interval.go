@@ -1,6 +1,9 @@
 package chart
 
-import "html/template"
+import (
+	"html/template"
+	"slices"
+)
 
 // Range is a pair of bounds; an infinite one is open. Tip says what it is.
 type Range struct {
@@ -22,59 +25,33 @@ type Interval struct {
 	Published []Range   // a point where both ends are equal
 }
 
-// SVG draws the figure.
+// SVG draws the figure: the published one at the top, then the measured one, and its repeats.
 func (v Interval) SVG() template.HTML {
 	p := plot{width: Width, left: 8, top: 8, right: Width - 8, bottom: 58, across: v.X.Scale}
-	const high, low, dots = 16, 31, 44 // where the published figure is, the measured one, and its repeats
 	p.begin("interval", v.Title, 18, nil)
 	v.zones(&p, 9)
-	axis := []float64{p.left, p.bottom, p.right, p.bottom}
-	free := 0.0
-	for _, t := range v.X.ticks(p.across, 4) {
-		x := p.x(t.At)
-		axis = append(axis, x, p.bottom, x, p.bottom+3)
-		if half := textWidth(t.Label) / 2; x-half >= free || free == 0 {
-			free = x + half + 6
-			p.tick(x, p.bottom+15, t.Label)
-		}
+	base := []float64{p.left, p.bottom, p.right, p.bottom}
+	for _, x := range p.labels(v.X, 4) {
+		base = append(base, x, p.bottom, x, p.bottom+3)
 	}
-	p.strokes("base", axis...)
-	for _, r := range v.Published {
-		x0, x1 := p.x(r.Low), p.x(r.High)
-		p.group("published", r.Tip)
-		if x1 > x0 {
-			p.line("whisker", x0, high, x1, high)
-		}
-		p.marker("mark", 3, (x0+x1)/2, high, 4, "")
-		p.end()
-	}
-	p.group("measured "+v.Class, v.Figure.Tip)
-	v.figure(&p, low, 4)
-	xs := make([]float64, len(v.Repeats))
-	for i, r := range v.Repeats {
-		xs[i] = p.x(r)
-	}
-	if len(xs) > 0 {
-		p.dots("repeat", dots, xs...)
-	}
-	p.end()
+	p.strokes("base", base...)
+	v.figures(&p, 16, 31, 4)
 	return p.done()
 }
 
-// Small is the same for a table cell: without an axis, and without words.
+// Small is the same for a table cell: without an axis, the repeats and words.
 func (v Interval) Small() template.HTML {
 	p := plot{left: 3, top: 1, right: 117, bottom: 19, across: v.X.Scale}
 	p.put(`<svg class="chart small-interval" viewBox="0 0 120 20" aria-hidden="true">`)
-	v.Bands, v.Margins = silent(v.Bands), silent(v.Margins)
-	v.zones(&p, 4)
-	for _, r := range v.Published {
-		p.group("published", "")
-		p.marker("mark", 3, (p.x(r.Low)+p.x(r.High))/2, 5, 3, "")
-		p.end()
+	for _, ranges := range []*[]Range{&v.Bands, &v.Margins, &v.Published} {
+		*ranges = slices.Clone(*ranges)
+		for i := range *ranges {
+			(*ranges)[i].Tip = ""
+		}
 	}
-	p.group("measured "+v.Class, "")
-	v.figure(&p, 11, 3)
-	p.end()
+	v.Figure.Tip, v.Repeats = "", nil
+	v.zones(&p, 4)
+	v.figures(&p, 5, 11, 3)
 	return p.done()
 }
 
@@ -88,18 +65,22 @@ func (v Interval) zones(p *plot, margin float64) {
 	}
 }
 
-// figure draws the interval and the figure within.
-func (v Interval) figure(p *plot, y, half float64) {
-	x0, x1 := p.x(v.Figure.Low), p.x(v.Figure.High)
+// figures draws what was published at one height; and the interval, with the figure within
+// and the repeats beneath, at another.
+func (v Interval) figures(p *plot, published, measured, half float64) {
+	for _, r := range v.Published {
+		x0, x1 := p.x(r.Low), p.x(r.High)
+		p.group("published", r.Tip)
+		if x1 > x0 {
+			p.line("whisker", x0, published, x1, published)
+		}
+		p.marker("mark", 3, (x0+x1)/2, published, half, "")
+		p.end()
+	}
+	p.group("measured "+v.Class, v.Figure.Tip)
+	x0, x1, y := p.x(v.Figure.Low), p.x(v.Figure.High), measured
 	p.strokes("whisker", x0, y, x1, y, x0, y-half, x0, y+half, x1, y-half, x1, y+half)
 	p.marker("mark", 0, p.x(v.Measured), y, half+.5, "")
-}
-
-// silent are the ranges without their tooltips.
-func silent(ranges []Range) []Range {
-	out := make([]Range, len(ranges))
-	for i, r := range ranges {
-		out[i] = Range{Low: r.Low, High: r.High}
-	}
-	return out
+	p.dots("repeat", y+13, v.Repeats)
+	p.end()
 }

@@ -44,6 +44,14 @@ type Ref struct {
 	Label   string
 }
 
+// Add puts a point at the end of the line, and a mark with the tip on it unless tip is empty.
+func (s *Series) Add(x, y float64, tip string) {
+	at := XY{x, y}
+	if s.Points = append(s.Points, at); tip != "" {
+		s.Marks = append(s.Marks, Mark{at, tip})
+	}
+}
+
 // SVG draws the chart.
 func (l Lines) SVG() template.HTML {
 	var xs, ys []float64
@@ -63,31 +71,30 @@ func (l Lines) SVG() template.HTML {
 		}
 	}
 	p := plot{width: cmp.Or(l.Width, Width), left: 48, top: 8, bottom: l.Height - roomForAxis}
+	kind := "lines"
 	if p.right = p.width - 8; l.Named {
-		p.right = p.width - longest - 22
-	}
-	if l.Y.Label != "" {
-		p.top += roomForName
+		p.right, kind = p.width-longest-22, "lines named"
 	}
 	if _, top := ends(ys, 0); !l.Y.Log && top > 0 {
 		ys = append(ys, top*1.05) // a line along the edge is hard to see
 	}
-	kind := "lines"
-	if l.Named {
-		kind += " named"
-	}
 	p.begin(kind, l.Title, roomForAxis, said)
-	p.xAxis(l.X, xs, 5)
 	p.yAxis(l.Y, ys, 4)
-	for _, r := range l.Refs {
-		p.ref(r)
+	p.xAxis(l.X, xs, 5)
+	for _, r := range l.Refs { // its label is above its upper or its left end
+		from, to, x, y := XY{p.left, p.y(r.At)}, XY{p.right, p.y(r.At)}, p.left, p.y(r.At)-1
+		if r.Upright {
+			from, to, x, y = XY{p.x(r.At), p.top}, XY{p.x(r.At), p.bottom}, p.x(r.At), p.top
+		}
+		p.line("ref", from.X, from.Y, to.X, to.Y)
+		p.text("axis start", x+3, y-3, r.Label)
 	}
 	for _, s := range l.Series {
 		var xy []float64
 		for _, at := range s.Points {
 			xy = append(xy, p.x(at.X), p.y(at.Y))
 		}
-		p.line("series line "+SeriesClass(s.Number), thin(xy, .3)...)
+		p.line("series line "+SeriesClass(s.Number), xy...)
 	}
 	for _, s := range l.Series { // above all lines
 		if len(s.Marks) == 0 {
@@ -105,78 +112,28 @@ func (l Lines) SVG() template.HTML {
 	return p.done()
 }
 
-// ref draws a reference with its label, above its left or its upper end.
-func (p *plot) ref(r Ref) {
-	if r.Upright {
-		x := p.x(r.At)
-		p.line("ref", x, p.top, x, p.bottom)
-		p.text("axis start", x+3, p.top-3, r.Label)
-		return
-	}
-	y := p.y(r.At)
-	p.line("ref", p.left, y, p.right, y)
-	p.text("axis start", p.left+3, y-4, r.Label)
-}
-
 // names writes the name of every line at its end. Those that would lie on each other move
 // apart, and keep a stroke to their line.
 func (p *plot) names(series []Series) {
 	const apart = 13
-	type end struct {
-		Series
-		y, at float64 // of the line, and of the name
-	}
-	var ends []end
-	for _, s := range series {
-		if n := len(s.Points); n > 0 {
-			y := p.y(s.Points[n-1].Y)
-			ends = append(ends, end{s, y, y})
-		}
-	}
-	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.y, b.y) })
-	for i := range ends { // down, where it is too near to the one above
-		if i > 0 {
-			ends[i].at = max(ends[i].at, ends[i-1].at+apart)
-		}
+	last := func(s Series) XY { return s.Points[len(s.Points)-1] }
+	series = slices.DeleteFunc(slices.Clone(series), func(s Series) bool { return len(s.Points) == 0 })
+	slices.SortStableFunc(series, func(a, b Series) int { return cmp.Compare(p.y(last(a).Y), p.y(last(b).Y)) })
+	at, highest := make([]float64, len(series)), math.Inf(-1)
+	for i, s := range series { // down, where it is too near to the one above
+		at[i] = max(p.y(last(s).Y), highest)
+		highest = at[i] + apart
 	}
 	lowest := p.bottom
-	for i := len(ends) - 1; i >= 0; i-- { // and up again, where there is no room beneath
-		ends[i].at = min(ends[i].at, lowest)
-		lowest = ends[i].at - apart
-	}
-	for _, e := range ends {
-		p.group("series "+SeriesClass(e.Number), "")
-		if math.Abs(e.at-e.y) > 3 {
-			p.line("leader", p.x(e.Points[len(e.Points)-1].X)+4, e.y, p.right+8, e.at)
+	for i, s := range slices.Backward(series) { // and up again, where there is no room beneath
+		y := min(at[i], lowest)
+		lowest = y - apart
+		p.group("series "+SeriesClass(s.Number), "")
+		if end := p.y(last(s).Y); math.Abs(y-end) > 3 {
+			p.line("leader", p.x(last(s).X)+4, end, p.right+8, y)
 		}
-		p.marker("mark", e.Number, p.right+12, e.at, 3.2, "")
-		p.text("label", p.right+18, e.at+4, e.Name)
+		p.marker("mark", s.Number, p.right+12, y, 3.2, "")
+		p.text("label", p.right+18, y+4, s.Name)
 		p.end()
 	}
-}
-
-// thin leaves out points that lie within the tolerance of the line through those that
-// stay: nobody would see them.
-func thin(xy []float64, tolerance float64) []float64 {
-	last := len(xy) - 2
-	if last < 4 {
-		return xy
-	}
-	dx, dy := xy[last]-xy[0], xy[last+1]-xy[1]
-	length := math.Hypot(dx, dy)
-	far, most := 0, tolerance
-	for i := 2; i < last; i += 2 {
-		x, y := xy[i]-xy[0], xy[i+1]-xy[1]
-		off := math.Hypot(x, y)
-		if length > 0 {
-			off = math.Abs(x*dy-y*dx) / length
-		}
-		if off > most {
-			far, most = i, off
-		}
-	}
-	if far == 0 {
-		return []float64{xy[0], xy[1], xy[last], xy[last+1]}
-	}
-	return slices.Concat(thin(xy[:far+2], tolerance), thin(xy[far:], tolerance)[2:])
 }

@@ -35,33 +35,37 @@ func (b Bars) SVG() template.HTML {
 	for _, row := range b.Rows {
 		sum := 0.0
 		for _, s := range row.Segments {
-			if s.Value > 0 {
-				sum += s.Value
-			}
+			sum += s.room()
 		}
 		sums, said = append(sums, sum), append(said, row.Name+" "+row.Label+row.Alarm)
 	}
 	p.begin("bars", b.Title, roomForAxis, said)
 	p.xAxis(b.X, sums, 4)
 	for i, row := range b.Rows {
-		y := p.top + rowHeight*float64(i)
-		room := p.right - p.left - 1.2*textWidth(row.Label+row.Alarm) - 8
-		p.text("name", p.left, y+12, fit(row.Name, max(int(room/6.4), 12)))
+		y, class, label := p.top+rowHeight*float64(i), "value", row.Label
 		if row.Alarm != "" {
-			p.text("alarm", p.right, y+12, row.Alarm)
-		} else {
-			p.text("value", p.right, y+12, row.Label)
+			class, label = "alarm", row.Alarm
 		}
+		room := p.right - p.left - 1.2*textWidth(label) - 8
+		p.text("name", p.left, y+12, fit(row.Name, max(int(room/6.4), 12)))
+		p.text(class, p.right, y+12, label)
 		sum := 0.0
 		for _, s := range row.Segments {
-			if s.Value > 0 {
-				x := p.x(sum)
+			if s.room() > 0 {
+				p.rect("fill "+s.Class, p.x(sum), y+17, max(p.x(sum+s.Value)-p.x(sum), .8), 14, s.Tip)
 				sum += s.Value
-				p.rect("fill "+s.Class, x, y+17, max(p.x(sum)-x, .8), 14, s.Tip)
 			}
 		}
 	}
 	return p.done()
+}
+
+// room is what the part takes of its bar.
+func (s Segment) room() float64 {
+	if s.Value > 0 {
+		return s.Value
+	}
+	return 0
 }
 
 // Dots is a chart of repeated measurements: a dot for each repeat and a stroke at the
@@ -124,12 +128,19 @@ func (p *plot) repeats(row DotRow, y, height float64) {
 	}
 	p.group("series "+SeriesClass(row.Series), row.Tip)
 	p.rect("hit", p.left, y-height/2, p.right-p.left, height, "")
-	xs := make([]float64, len(row.Values))
-	for i, v := range row.Values {
-		xs[i] = p.x(v)
-	}
-	p.dots("dot", y, xs...)
+	p.dots("dot", y, row.Values)
 	x := p.x(row.Median)
 	p.line("median", x, y-7, x, y+7)
 	p.end()
+}
+
+// dots are round marks at the values, as wide as the class strokes.
+func (p *plot) dots(class string, y float64, values []float64) {
+	var at []float64
+	for _, v := range values {
+		at = append(at, p.x(v), y, p.x(v), y)
+	}
+	if len(at) > 0 {
+		p.strokes(class, at...)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"html"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -29,7 +30,7 @@ func (c *canvas) put(format string, args ...any) {
 	for i, a := range args {
 		switch a := a.(type) {
 		case float64:
-			args[i] = strconv.FormatFloat(tenth(a)+0, 'f', -1, 64)
+			args[i] = short(a)
 		case string:
 			args[i] = html.EscapeString(Clean(a))
 		}
@@ -40,57 +41,46 @@ func (c *canvas) put(format string, args ...any) {
 // done ends the drawing.
 func (c *canvas) done() template.HTML { return template.HTML(c.String() + "</svg>") }
 
+// shape is an element with these attributes, and with a tooltip unless tip is empty.
+func (c *canvas) shape(name, class, tip, attributes string, args ...any) {
+	c.put("<"+name+` class="%v" `, tipped(class, tip))
+	c.put(attributes, args...)
+	if tip == "" {
+		c.put("/>")
+		return
+	}
+	c.put("><title>%v</title></"+name+">", tip)
+}
+
 // line joins points, each x and y.
 func (c *canvas) line(class string, xy ...float64) {
-	c.put(`<path class="%v" d="`, class)
-	c.steps(xy)
-	c.put(`"/>`)
+	c.shape("path", class, "", `d="%v"`, steps(xy))
 }
 
-// strokes are straight lines from x, y to x, y, drawn as one.
+// strokes are straight lines from x, y to x, y, drawn as one. One of no length is a dot, as
+// wide as the class strokes.
 func (c *canvas) strokes(class string, xyxy ...float64) {
-	c.put(`<path class="%v" d="`, class)
-	for ; len(xyxy) >= 4; xyxy = xyxy[4:] {
-		c.steps(xyxy[:4])
+	path := ""
+	for from := range slices.Chunk(xyxy, 4) {
+		path += steps(from)
 	}
-	c.put(`"/>`)
+	c.shape("path", class, "", `d="%v"`, path)
 }
 
-// dots are round marks, as wide as the class strokes, drawn as one.
-func (c *canvas) dots(class string, y float64, xs ...float64) {
-	c.put(`<path class="%v" d="`, class)
-	for _, x := range xs {
-		c.put("M%v %vh0", x, y)
+// steps is a path through the points: by steps, which are shorter than places.
+func steps(xy []float64) string {
+	path, x, y, move := "", 0.0, 0.0, "M"
+	for at := range slices.Chunk(xy, 2) {
+		toX, toY := tenth(at[0]), tenth(at[1])
+		path += move + short(toX-x) + " " + short(toY-y)
+		x, y, move = toX, toY, "l"
 	}
-	c.put(`"/>`)
-}
-
-// steps moves the pen through the points: by steps, which are a third shorter than places.
-func (c *canvas) steps(xy []float64) {
-	x, y := 0.0, 0.0
-	for i := 0; i+1 < len(xy); i += 2 {
-		toX, toY := tenth(xy[i]), tenth(xy[i+1])
-		switch {
-		case i == 0:
-			c.put("M%v %v", toX, toY)
-		case toX == x && toY == y: // it does not move
-		case toY == y:
-			c.put("h%v", toX-x)
-		case toX == x:
-			c.put("v%v", toY-y)
-		case toY < y:
-			c.put("l%v%v", toX-x, toY-y)
-		default:
-			c.put("l%v %v", toX-x, toY-y)
-		}
-		x, y = toX, toY
-	}
+	return path
 }
 
 // rect is a rectangle, with a tooltip unless tip is empty.
 func (c *canvas) rect(class string, x, y, w, h float64, tip string) {
-	c.put(`<rect class="%v" x="%v" y="%v" width="%v" height="%v"`, tipped(class, tip), x, y, max(w, 0), h)
-	c.close("rect", tip)
+	c.shape("rect", class, tip, `x="%v" y="%v" width="%v" height="%v"`, x, y, max(w, 0), h)
 }
 
 // text is anchored as its class says: names at their start, values and axis
@@ -117,23 +107,13 @@ func tipped(class, tip string) string {
 	return strings.TrimSpace(class + " tip")
 }
 
-// close ends the tag of a shape.
-func (c *canvas) close(name, tip string) {
-	if tip == "" {
-		c.put("/>")
-		return
-	}
-	c.put("><title>%v</title></%v>", tip, name)
-}
-
 // marker draws the n-th shape of a small set, so that series differ by more
 // than colour.
 func (c *canvas) marker(class string, n int, x, y, r float64, tip string) {
 	var xy []float64
 	switch n % 4 {
 	case 0:
-		c.put(`<circle class="%v" cx="%v" cy="%v" r="%v"`, tipped(class, tip), x, y, r)
-		c.close("circle", tip)
+		c.shape("circle", class, tip, `cx="%v" cy="%v" r="%v"`, x, y, r)
 		return
 	case 1:
 		r *= .9
@@ -144,10 +124,7 @@ func (c *canvas) marker(class string, n int, x, y, r float64, tip string) {
 		r *= 1.25
 		xy = []float64{x, y - r, x + r, y, x, y + r, x - r, y}
 	}
-	c.put(`<path class="%v" d="`, tipped(class, tip))
-	c.steps(xy)
-	c.put(`Z"`)
-	c.close("path", tip)
+	c.shape("path", class, tip, `d="%vZ"`, steps(xy))
 }
 
 // SeriesClass is the colour of the n-th series.
@@ -181,6 +158,9 @@ func Clean(s string) string {
 		return r
 	}, s)
 }
+
+// short writes a coordinate with at most one decimal.
+func short(v float64) string { return strconv.FormatFloat(tenth(v)+0, 'f', -1, 64) }
 
 // tenth rounds to one decimal; a value that is not finite becomes 0, so that no input can
 // break a drawing.
