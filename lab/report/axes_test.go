@@ -28,7 +28,7 @@ func TestLoadsThatAreSizesAreATableAndPictures(t *testing.T) {
 		t.Errorf("%q is missing in\n%s", want, text)
 	}
 	page := renderedOf(t, fam, results.Results{}, runs)
-	for _, want := range []string{"Throughput against queue places, sweep", "Good/s against queue places, sweep", "P99, good against queue places, sweep", "queue of 0: 20 good/s", "<td>21 ms</td>"} {
+	for _, want := range []string{"Throughput against queue places, sweep", "Good/s against queue places, sweep", "P99, good against queue places, sweep", "workerpool at queue of 0: 20 (one run)", "<td>21 ms</td>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing on the page", want)
 		}

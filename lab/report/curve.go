@@ -25,7 +25,7 @@ func Curve(w io.Writer, res results.Results, runs []results.Run) error {
 		if len(g.sweep()) == 0 {
 			continue
 		}
-		lines := s.curve(g, goodputCurve)
+		lines := s.curve(g, g.multiples(), goodputCurve)
 		lines.Width, lines.Height = 640, 360
 		style, err := files.ReadFile("page/chart.css")
 		if err != nil {

@@ -39,9 +39,7 @@ type Timeline struct {
 }
 
 // goodput is that of the interval which ends with the point.
-var goodput = over{"Good answers a second", false, number, func(p, before results.Point) float64 {
-	return float64(p.OK) / max(p.At-before.At, .001)
-}}
+var goodput = over{"Good answers a second", false, number, each(outcomes[0].in)}
 
 // HTML is the page, self-contained as that of an experiment.
 func (d Document) HTML() (string, error) { return render("document.html", d) }

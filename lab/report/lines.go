@@ -40,20 +40,21 @@ func (s *session) percentiles(g *setup, l *load, kind, word string) template.HTM
 		}
 		n := float64(h.Count())
 		most = max(most, h.Count())
-		at := func(x float64) chart.XY { return chart.XY{X: x, Y: float64(h.Quantile(1 - 1/x))} }
+		at := func(x float64) float64 { return float64(h.Quantile(1 - 1/x)) }
 		line := s.series(c.Pattern)
-		line.Desc = fmt.Sprintf("median %s, p99 %s, max %s", nanos(at(2).Y), nanos(at(100).Y), nanos(float64(h.Max())))
-		const steps = 48 // along the axis
+		line.Desc = fmt.Sprintf("median %s, p99 %s, max %s", nanos(at(2)), nanos(at(100)), nanos(float64(h.Max())))
+		const steps = 40 // along the axis
 		for step := range steps + 1 {
-			line.Points = append(line.Points, at(math.Pow(max(n, 2), float64(step)/steps)))
+			x := math.Pow(max(n, 2), float64(step)/steps)
+			line.Add(x, at(x), "")
 		}
 		// Lines that lie on each other keep their markers beside each other.
 		aside := math.Pow(1.25, float64(i)-float64(len(l.cells)-1)/2)
 		nines := chart.Nines(h.Count())
 		for _, t := range nines.Ticks(nines.Scale) {
 			if t.At <= min(n, 10_000) {
-				tip := fmt.Sprintf("%s: %s took at most %s", c.Pattern, t.Label, nanos(at(t.At).Y))
-				line.Marks = append(line.Marks, chart.Mark{XY: at(t.At * aside), Tip: tip})
+				tip := fmt.Sprintf("%s: %s took at most %s", c.Pattern, t.Label, nanos(at(t.At)))
+				line.Marks = append(line.Marks, chart.Mark{XY: chart.XY{X: t.At * aside, Y: at(t.At * aside)}, Tip: tip})
 			}
 		}
 		lines.Series = append(lines.Series, line)
@@ -73,81 +74,6 @@ func (s *session) percentiles(g *setup, l *load, kind, word string) template.HTM
 	return lines.SVG()
 }
 
-// curve is a figure against the load.
-type curve struct {
-	column
-	log  bool
-	refs func(*setup) []chart.Ref
-}
-
-// goodputCurve is what a service is worth under each load, with its knee.
-var goodputCurve = curve{column{"good answers a second", rate("ok"), number}, false, knee}
-
-// knee is where the service does all that it can, if it was measured what that is.
-func knee(g *setup) (refs []chart.Ref) {
-	x := g.sweep()
-	if slices.Min(x) < 1 && slices.Max(x) > 1 {
-		refs = append(refs, chart.Ref{At: 1, Upright: true, Label: "the knee"})
-	}
-	var all stat
-	for _, c := range g.cells {
-		all = append(all, c.stat(extra("capacity"))...)
-	}
-	if len(all) > 0 {
-		refs = append(refs, chart.Ref{At: all.median(), Label: "capacity " + all.or(number)})
-	}
-	return refs
-}
-
-// curves draws a set-up over its loads, if these are multiples of a capacity.
-func (s *session) curves(g *setup) []panel {
-	return s.against(g, goodputCurve, curve{column{"p99 of whatever was not refused", quantile(.99, "ok", "error", "timeout"), nanos}, true, nil})
-}
-
-// against draws figures over the loads of a set-up.
-func (s *session) against(g *setup, curves ...curve) (out []panel) {
-	if len(g.sweep()) == 0 {
-		return nil
-	}
-	for _, f := range curves {
-		if lines := s.curve(g, f); len(lines.Series) > 0 {
-			out = append(out, panel{Title: f.name, Drawing: lines.SVG(), table: sampled(lines, f.name)})
-		}
-	}
-	return out
-}
-
-// curve is one figure over the loads of a set-up, a line for each contestant.
-func (s *session) curve(g *setup, f curve) chart.Lines {
-	var ticks []chart.Tick
-	for _, x := range g.sweep() {
-		ticks = append(ticks, chart.Tick{At: x, Label: strconv.FormatFloat(x, 'g', 3, 64) + "x"})
-	}
-	lines := chart.Lines{Title: sentence(f.name) + " against offered load", Height: 290, Named: true, Y: chart.Axis{Label: f.name + pick(f.log, ", logarithmic", ""), Format: f.format, Log: f.log}}
-	lines.X = chart.Axis{Label: "offered, in multiples of the capacity", Log: true, Ticks: func(chart.Scale) []chart.Tick { return ticks }}
-	if f.refs != nil {
-		lines.Refs = f.refs(g)
-	}
-	for _, name := range s.patterns {
-		line, said := s.series(name), []string{}
-		for _, l := range g.loads {
-			c := l.cell(name)
-			v := c.stat(f.of)
-			if len(v) == 0 || !(c.multiple > 0) {
-				continue
-			}
-			at := chart.XY{X: c.multiple, Y: v.median()}
-			line.Points = append(line.Points, at)
-			line.Marks = append(line.Marks, chart.Mark{XY: at, Tip: fmt.Sprintf("%s at %s: %s", name, l.name, v.spread(f.format))})
-			said = append(said, v.or(f.format)+" at "+l.name)
-		}
-		if line.Desc = strings.Join(said, ", "); len(line.Points) > 0 {
-			lines.Series = append(lines.Series, line)
-		}
-	}
-	return lines
-}
-
 // priorities draws what requests got by their priority: where the load is swept, the share
 // of critical and of other requests that was answered well; otherwise the share of each
 // priority that was refused, left, or would have been refused in a dry run.
@@ -155,7 +81,7 @@ func (s *session) priorities(g *setup) (out []panel) {
 	sent, ok := extra("critical_offered"), extra("critical_ok")
 	less := func(f, g figure) figure { return func(r *results.Run) float64 { return f(r) - g(r) } }
 	offeredRate := func(r *results.Run) float64 { return offered(r) / r.Elapsed }
-	out = s.against(g,
+	out = s.against(g, g.multiples(),
 		curve{column{"critical requests answered well", ok.per(sent), percent}, false, nil},
 		curve{column{"other requests answered well", less(rate("ok"), ok).per(less(offeredRate, sent)), percent}, false, nil})
 	var columns []column
@@ -186,40 +112,6 @@ func (s *session) priorities(g *setup) (out []panel) {
 	return out
 }
 
-// flows draws what came back over time, of each contestant under the main load.
-func (s *session) flows(g *setup) (out []panel) {
-	const bins = 30
-	l := g.main()
-	for _, c := range l.cells {
-		points := c.series()
-		if len(points) < 10 || s.detail == mainLoads {
-			continue
-		}
-		each := (len(points) + bins - 1) / bins
-		seconds := (points[len(points)-1].At - points[0].At) / float64(len(points)-1) * float64(each)
-		lines := chart.Lines{Title: fmt.Sprintf("What came back over time, %s, %s", c.Pattern, loadName(l.name)), Height: 200, Y: chart.Axis{Label: "requests a second", Format: number}}
-		for _, o := range outcomes {
-			line, most := chart.Series{Name: o.word, Number: o.line}, 0.0
-			for i := 0; i+each <= len(points); i += each {
-				n := uint64(0)
-				for _, p := range points[i : i+each] {
-					n += o.in(p)
-				}
-				at := chart.XY{X: points[i].At + seconds/2, Y: float64(n) / max(seconds, .001)}
-				most = max(most, at.Y)
-				if line.Points = append(line.Points, at); len(line.Points)%8 == 4 {
-					line.Marks = append(line.Marks, chart.Mark{XY: at, Tip: fmt.Sprintf("%s after %.1f s: %s a second", o.word, at.X, number(at.Y))})
-				}
-			}
-			if line.Desc = "at most " + number(most); most > 0 {
-				lines.Series = append(lines.Series, line)
-			}
-		}
-		out = append(out, overTime(c.Pattern, loadName(l.name), lines)...)
-	}
-	return out
-}
-
 // over is a figure over the time of a run; before is the point before. NaN: the point does
 // not have it.
 type over struct {
@@ -229,14 +121,19 @@ type over struct {
 	of     func(p, before results.Point) float64
 }
 
+// each is a count of every point, a second.
+func each(count func(results.Point) uint64) func(p, before results.Point) float64 {
+	return func(p, before results.Point) float64 { return float64(count(p)) / max(p.At-before.At, .001) }
+}
+
+var switches = each(func(p results.Point) uint64 { return p.Switches })
+
 var timelines = []over{
 	{"Goroutines", true, number, func(p, _ results.Point) float64 { return positive(float64(p.Goroutines)) }},
 	{"Resident memory", false, size, func(p, _ results.Point) float64 { return positive(float64(p.RSS)) }},
 	{"Garbage collection, share of the processor time", false, percent, func(p, _ results.Point) float64 { return p.GC }},
 	{"Work, share of the processor time", false, percent, func(p, _ results.Point) float64 { return p.Work }},
-	{"Switches of threads a second", true, number, func(p, before results.Point) float64 {
-		return positive(float64(p.Switches) / max(p.At-before.At, .001))
-	}},
+	{"Switches of threads a second", true, number, func(p, before results.Point) float64 { return positive(switches(p, before)) }},
 }
 
 var limitLines = []over{
@@ -252,14 +149,31 @@ func limitNames() (out []string) {
 	return out
 }
 
+// flows draws what came back over time, of each contestant under the main load.
+func (s *session) flows(g *setup) (out []panel) {
+	load := loadName(g.main().name)
+	for _, c := range g.main().cells {
+		points := c.series()
+		if len(points) < 10 || s.detail == mainLoads {
+			continue
+		}
+		lines := chart.Lines{Title: fmt.Sprintf("What came back over time, %s, %s", c.Pattern, load), Height: 200, Y: chart.Axis{Label: "requests a second", Format: number}}
+		for _, o := range outcomes {
+			f := over{format: func(v float64) string { return number(v) + " a second" }, of: each(o.in)}
+			if line := f.draw(chart.Series{Name: o.word, Number: o.line}, points); above0(line) {
+				lines.Series = append(lines.Series, line)
+			}
+		}
+		out = append(out, overTime(c.Pattern, load, lines)...)
+	}
+	return out
+}
+
 // timelines draws what the processes of a set-up used over time, if that was recorded.
 func (s *session) timelines(g *setup) (out []panel) {
 	for _, l := range s.drawn(g) {
 		for _, f := range timelines {
-			lines := chart.Lines{Title: fmt.Sprintf("%s over time, %s", f.name, loadName(l.name)), Height: 210, Y: chart.Axis{Label: pick(f.log, "logarithmic", ""), Format: f.format, Log: f.log}}
-			if strings.HasSuffix(f.format(0), "B") {
-				lines.Y.Ticks = sizeTicks
-			}
+			lines := chart.Lines{Title: fmt.Sprintf("%s over time, %s", f.name, loadName(l.name)), Height: 210, Y: axisOf("", f.log, f.format)}
 			for _, c := range l.cells {
 				lines.Series = append(lines.Series, f.draw(s.series(c.Pattern), c.series()))
 			}
@@ -295,39 +209,45 @@ func limitPanel(name string, points []results.Point) []panel {
 }
 
 // draw fills the line with the figure: with means of the points between, if they are many.
+// The first point is as long as the others.
 func (f over) draw(line chart.Series, points []results.Point) chart.Series {
-	const most = 100
-	var all []chart.XY
+	const most = 60
 	before, top := results.Point{}, 0.0
+	if n := len(points); n > 1 {
+		before.At = points[0].At - (points[n-1].At-points[0].At)/float64(n-1)
+	}
+	var all []chart.XY
 	for _, p := range points {
 		if y := f.of(p, before); !math.IsNaN(y) {
 			all, top = append(all, chart.XY{X: p.At, Y: y}), max(top, y)
 		}
 		before = p
 	}
-	for each := range slices.Chunk(all, max((len(all)+most-1)/most, 1)) {
-		var at chart.XY
-		for _, p := range each {
-			at.X, at.Y = at.X+p.X/float64(len(each)), at.Y+p.Y/float64(len(each))
+	for few := range slices.Chunk(all, max((len(all)+most-1)/most, 1)) {
+		x, y, tip := 0.0, 0.0, ""
+		for _, p := range few {
+			x, y = x+p.X/float64(len(few)), y+p.Y/float64(len(few))
 		}
-		line.Points = append(line.Points, at)
-		if len(line.Points)%20 == 10 {
-			line.Marks = append(line.Marks, chart.Mark{XY: at, Tip: fmt.Sprintf("%s after %.1f s: %s", line.Name, at.X, f.format(at.Y))})
+		if len(line.Points)%12 == 6 {
+			tip = fmt.Sprintf("%s after %.1f s: %s", line.Name, x, f.format(y))
 		}
+		line.Add(x, y, tip)
 	}
 	line.Desc = "at most " + f.format(top)
 	return line
 }
 
+func above0(line chart.Series) bool {
+	return slices.ContainsFunc(line.Points, func(p chart.XY) bool { return p.Y > 0 })
+}
+
 // overTime is a panel, unless there is nothing in it.
 func overTime(name, note string, lines chart.Lines) []panel {
-	if !slices.ContainsFunc(lines.Series, func(s chart.Series) bool {
-		return slices.ContainsFunc(s.Points, func(p chart.XY) bool { return p.Y > 0 })
-	}) {
+	if !slices.ContainsFunc(lines.Series, above0) {
 		return nil
 	}
 	lines.X.Label = "seconds"
-	return []panel{{name, note, lines.SVG(), sampled(lines, pick(note == "", name, name+", "+note)+", seconds")}}
+	return []panel{{name, note, lines.SVG(), sampled(lines, strings.Join(filled(name, note, "seconds"), ", "))}}
 }
 
 // sampled is a table of lines: a row for each, and a column for every place on the x axis,
@@ -343,32 +263,28 @@ func sampled(lines chart.Lines, name string) []table {
 	slices.Sort(xs)
 	if xs = slices.Compact(xs); len(xs) > some {
 		last := xs[len(xs)-1]
-		xs = xs[:0]
-		for i := range some {
-			xs = append(xs, last*float64(i+1)/some)
+		xs = xs[:some]
+		for i := range xs {
+			xs[i] = last * float64(i+1) / some
 		}
 	}
-	header := []string{name}
+	header, out := []string{name}, make([]row, len(lines.Series))
+	for i, s := range lines.Series {
+		out[i].Cells = []string{s.Name}
+	}
+	from := math.Inf(-1)
 	for _, x := range xs {
 		header = append(header, strconv.FormatFloat(x, 'g', 3, 64))
-	}
-	var out []row
-	for _, s := range lines.Series {
-		line := row{Cells: []string{s.Name}}
-		for i, x := range xs {
-			from := math.Inf(-1)
-			if i > 0 {
-				from = xs[i-1]
-			}
+		for i, s := range lines.Series {
 			text := none
 			for _, p := range s.Points { // the last since the column before
 				if p.X > from && p.X <= x {
 					text = lines.Y.Format(p.Y)
 				}
 			}
-			line.Cells = append(line.Cells, text)
+			out[i].Cells = append(out[i].Cells, text)
 		}
-		out = append(out, line)
+		from = x
 	}
 	return flat(out, header...)
 }

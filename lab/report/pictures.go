@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
@@ -231,10 +230,7 @@ func (s *session) dots(g *setup, title string, of column) []panel {
 		return nil
 	}
 	log := slices.Min(all) > 0 && slices.Max(all) > 20*slices.Min(all)
-	d := chart.Dots{Title: title + ", " + g.Name, X: chart.Axis{Label: pick(log, "logarithmic", ""), Format: of.format, Log: log}}
-	if strings.HasSuffix(of.format(0), "B") {
-		d.X.Ticks = sizeTicks
-	}
+	d := chart.Dots{Title: title + ", " + g.Name, X: axisOf("", log, of.format)}
 	for _, l := range s.drawn(g) {
 		dots := []chart.DotRow{{Name: loadName(l.name)}}
 		for _, c := range l.cells {
