@@ -27,20 +27,10 @@ func standing(verdict string) looks {
 }
 
 // Anchor is where the page says more about a cited claim; empty: nowhere.
-func (s *session) Anchor(cited string) string {
-	id, _, _ := strings.Cut(cited, "/")
-	if slices.ContainsFunc(s.Results.Claims, func(c results.Claim) bool { return c.ID == id }) {
-		return id
-	}
-	return ""
-}
+func (s *session) Anchor(cited string) string { return anchor(s.Results.Claims, cited) }
+func (w *whole) Anchor(cited string) string   { return anchor(w.claims(), cited) }
 
-// Anchor is that of the experiment which judged the claim.
-func (w *whole) Anchor(cited string) string {
-	for _, s := range w.Experiments {
-		if id := s.Anchor(cited); id != "" {
-			return id
-		}
-	}
-	return ""
+func anchor(claims []results.Claim, cited string) string {
+	id, _, _ := strings.Cut(cited, "/")
+	return pick(slices.ContainsFunc(claims, func(c results.Claim) bool { return c.ID == id }), id, "")
 }

@@ -110,7 +110,7 @@ func sizeOf(r *results.Run) float64 {
 }
 
 // sizeTable has a row for each size.
-func (s *session) sizeTable(g *setup) []table {
+func (s *session) sizeTable(g *setup) []Table {
 	var lines []row
 	for _, c := range g.cells {
 		line := c.row(ofSize)

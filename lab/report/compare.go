@@ -9,8 +9,12 @@ import (
 	"github.com/spillway-go/spillway/lab/report/chart"
 )
 
-// Losses lists, the worst first, where a contestant was better than Spillway.
-func (s *session) Losses() []table {
+// worst is how many losses there is room for at first sight.
+const worst = 20
+
+// Losses lists, the worst first, where a contestant was better than Spillway: the worst in a
+// table, and the others, if there are any, in another one.
+func (s *session) Losses() (out []Table) {
 	worse := slices.DeleteFunc(slices.Clone(s.cells), func(c *cell) bool { return c.Pattern == "spillway" || !(s.behind(c) > 1) })
 	slices.SortStableFunc(worse, func(a, b *cell) int { return cmp.Compare(s.behind(b), s.behind(a)) })
 	of, all := extra(s.Family.Behind), stat{1}
@@ -23,28 +27,14 @@ func (s *session) Losses() []table {
 		lines = append(lines, row{Cells: []string{fmt.Sprintf("%s, %s, to %s", setupName(c.Setup), loadName(c.Load), c.Pattern), ratio(v.median()), between(v)},
 			Strip: chart.Strip(chart.LogAround(all...), 1, chart.DotRow{Values: v, Median: v.median(), Tip: v.spread(ratio)})})
 	}
-	out := flat(lines, "where", "by", "repeats")
+	first := min(worst, len(lines))
+	for _, part := range [][]row{lines[:first], lines[first:]} {
+		out = append(out, flat(part, "where", "by", "repeats")...)
+	}
 	for i := range out {
 		out[i].Strips = "each repeat; the line is 1"
 	}
 	return out
-}
-
-// First is the first n rows of a table without groups, and After the others, if there are
-// any.
-func (t table) First(n int) table { return t.part(0, n) }
-
-func (t table) After(n int) []table {
-	if len(t.Groups[0].Rows) <= n {
-		return nil
-	}
-	return []table{t.part(n, len(t.Groups[0].Rows))}
-}
-
-func (t table) part(from, to int) table {
-	all := t.Groups[0].Rows
-	t.Groups = []rows{{Rows: all[from:min(to, len(all))]}}
-	return t
 }
 
 // between is from where to where the repeats reach.
@@ -56,7 +46,7 @@ func (s *session) behind(c *cell) float64 { return c.stat(extra(s.Family.Behind)
 // Grid compares Spillway with the better of the others by two sizes, in a table for each
 // kind of work. The set-ups of a grid are called prefix, kind of work, row; their loads
 // are the columns.
-func (s *session) Grid() (out []table) {
+func (s *session) Grid() (out []Table) {
 	for _, g := range s.Setups {
 		name := strings.TrimPrefix(g.Name, s.Family.Grid)
 		cut := strings.LastIndex(name, ", ")
@@ -64,12 +54,12 @@ func (s *session) Grid() (out []table) {
 			continue
 		}
 		if n := len(out); n == 0 || out[n-1].Header[0] != name[:cut] {
-			out = append(out, table{Header: []string{name[:cut]}, Groups: make([]rows, 1)})
+			out = append(out, Table{Header: []string{name[:cut]}, Groups: make([]rows, 1)})
 		}
 		t := &out[len(out)-1]
 		for _, l := range g.loads {
 			if !slices.Contains(t.Header[1:], l.name) {
-				t.add(l.name, func(string) string { return none }) // the rows before do not have it
+				t.Header = append(t.Header, l.name)
 			}
 		}
 		line := row{Cells: []string{name[cut+2:]}, Marks: map[int]cellMark{}}
@@ -78,6 +68,12 @@ func (s *session) Grid() (out []table) {
 			line.Cells, line.Marks[i+1] = append(line.Cells, text), m
 		}
 		t.Groups[0].Rows = append(t.Groups[0].Rows, line)
+	}
+	for _, t := range out {
+		for i := range t.Groups[0].Rows { // the first ones do not have the loads that only later ones have
+			line := &t.Groups[0].Rows[i]
+			line.Cells = append(line.Cells, slices.Repeat([]string{none}, len(t.Header)-len(line.Cells))...)
+		}
 	}
 	return out
 }
@@ -104,7 +100,7 @@ func (s *session) better(g *setup, column string) (string, cellMark) {
 // steps lists the parts of the difference between two contestants, each in the unit of
 // the figure and in per cent of the sum. They are means: those of parts add up to that of
 // the whole, medians need not.
-func (s *session) steps(g *setup) []table {
+func (s *session) steps(g *setup) []Table {
 	of := s.Family.Stacks
 	sum, means, steps := 0.0, stat{}, of.Parts[of.Steps:]
 	for i, p := range steps {
@@ -118,10 +114,12 @@ func (s *session) steps(g *setup) []table {
 	if sum == 0 {
 		return nil
 	}
-	var lines []row
-	for i, p := range steps {
-		lines = append(lines, row{Cells: []string{p.Name, decimals(means[i]), decimals(100 * means[i] / sum)}})
+	var names []string
+	for _, p := range steps {
+		names = append(names, p.Name)
 	}
-	lines = append(lines, row{Cells: []string{"all steps", decimals(sum), decimals(100)}})
-	return flat(lines, "step by step", of.Axis, "% of all steps")
+	means = append(means, sum)
+	return cross([]string{"step by step", of.Axis, "% of all steps"}, append(names, "all steps"), func(i, j int) string {
+		return decimals([]float64{means[i], 100 * means[i] / sum}[j])
+	})
 }

@@ -13,9 +13,8 @@ type Document struct {
 	Over, Title string   // what made it, and what it says
 	Lead        []string // paragraphs below the title
 
-	Note   string // above the table
-	Header []string
-	Rows   [][]string
+	Note  string // above the table
+	Table Table
 
 	Figures   []Figure
 	Facts     []Fact
@@ -43,15 +42,6 @@ var goodput = over{"Good answers a second", false, number, each(outcomes[0].in)}
 
 // HTML is the page, self-contained as that of an experiment.
 func (d Document) HTML() (string, error) { return render("document.html", d) }
-
-// Tables is the table, as the template takes it.
-func (d Document) Tables() []table {
-	var lines []row
-	for _, cells := range d.Rows {
-		lines = append(lines, row{Cells: cells})
-	}
-	return flat(lines, d.Header...)
-}
 
 // Pictures are goodput over time, and the limits of those that have one.
 func (d Document) Pictures() (all []section) {

@@ -10,7 +10,7 @@ import (
 
 func TestADocumentIsAPageOfItsOwn(t *testing.T) {
 	doc := Document{
-		Over: "A simulation", Title: "Two & one", Header: []string{"policy", "good/s"}, Rows: [][]string{{"none", "1"}, {"<limiter>", "2"}},
+		Over: "A simulation", Title: "Two & one", Table: NewTable([]string{"policy", "good/s"}, [][]string{{"none", "1"}, {"<limiter>", "2"}}),
 		Timelines: []Timeline{
 			{"none", []results.Point{{At: 1, OK: 5, InFlight: 7}, {At: 2, OK: 1, InFlight: 9}}},
 			{"<limiter>", []results.Point{{At: 1, OK: 5, InFlight: 3, Limit: 4}, {At: 2, OK: 5, InFlight: 4, Limit: 4}}},

@@ -15,33 +15,46 @@ type fact struct{ Name, Value string }
 // PageTitle is what a browser calls the page.
 func (s *session) PageTitle() string { return s.Results.Experiment + ": " + s.Family.Title }
 
-// Facts are how the session was made.
+// Facts are how the session was made. What several experiments on one page share is at its
+// head.
 func (s *session) Facts() []fact {
-	res, twins, disturbed, most := s.Results, 0, 0, 0.0
+	res, twins := s.Results, 0
 	for _, r := range s.runs {
 		if r.Twin {
 			twins++
 		}
+	}
+	runs, disturbed, most := count(len(s.runs), "run"), 0, 0.0
+	for _, r := range s.disturbed() {
+		disturbed, most = disturbed+1, max(most, r.Disturbed)
+	}
+	return known(
+		fact{"Machine", pick(s.brief, "", machine(res.Machine))},
+		fact{"Revision", pick(s.brief, "", res.Revision)},
+		fact{"Runs", runs + " in " + count(res.Repeats, "repeat") + pick(twins > 0, "; "+count(twins, "twin")+" to measure noise", "")},
+		fact{"Made", made(res.Started, res.Ended)},
+		fact{"Seed", fmt.Sprint(res.Seed)},
+		fact{"How sure", pick(s.brief, "", howSure)},
+		fact{"Looks", pick(res.Looks > 0, "judged "+count(res.Looks, "time")+" before it was extended; the intervals are wider for that", "")},
+		fact{"Disturbed", pick(disturbed > 0, fmt.Sprintf("%d of %s: other processes used up to %s of the processors", disturbed, runs, percent(most)), "")},
+		fact{"Scaled", res.Scaled},
+		fact{"Settings", res.Settings},
+		fact{"Command", command(res.Command)})
+}
+
+// known are the facts that have a value.
+func known(all ...fact) []fact {
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+// disturbed are the runs beside which other processes used the processors.
+func (s *session) disturbed() (out []results.Run) {
+	for _, r := range s.runs {
 		if r.Disturbed > 0 {
-			disturbed, most = disturbed+1, max(most, r.Disturbed)
+			out = append(out, r)
 		}
 	}
-	runs := count(len(s.runs), "run")
-	all := []fact{
-		{"Machine", machine(res.Machine)},
-		{"Revision", res.Revision},
-		{"Runs", runs + " in " + count(res.Repeats, "repeat") + pick(twins > 0, "; "+count(twins, "twin")+" to measure noise", "")},
-		{"Made", made(res.Started, res.Ended)},
-		{"Seed", fmt.Sprint(res.Seed)},
-		{"How sure", howSure},
-		{"Looks", pick(res.Looks > 0, "judged "+count(res.Looks, "time")+" before it was extended; the intervals are wider for that", "")},
-		{"Disturbed", pick(disturbed > 0, fmt.Sprintf("%d of %s: other processes used up to %s of the processors", disturbed, runs, percent(most)), "")},
-		{"Scaled", res.Scaled},
-		{"Settings", res.Settings},
-		{"Command", command(res.Command)},
-	}
-	said := []string{"Machine", "Revision", "How sure"} // at the head of a page of several experiments
-	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" || s.brief && slices.Contains(said, f.Name) })
+	return out
 }
 
 // made is when it was made, and how long it took if it has ended.

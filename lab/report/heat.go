@@ -139,21 +139,21 @@ func reach(row int) string {
 func bound(row int) string { return micros(float64(results.Bounds[row])) }
 
 // table has the shares of longer parts, the slowest row first as in the drawing.
-func (h heat) table(name string) []table {
+func (h heat) table(name string) []Table {
 	h = heatOf(h.points, 6)
-	header, answers := []string{name + ", until second"}, row{Cells: []string{"good answers"}}
-	for i, counts := range h.parts {
+	header, rows := []string{name + ", until second"}, []string{"good answers"}
+	for i := range h.parts {
 		until := h.from + (h.to-h.from)*float64(i+1)/float64(len(h.parts))
 		header = append(header, strconv.FormatFloat(until, 'g', 3, 64))
-		answers.Cells = append(answers.Cells, number(sum(counts)))
 	}
-	lines := []row{answers}
 	for r := h.high; r >= h.low; r-- {
-		line := row{Cells: []string{reach(r)}}
-		for _, counts := range h.parts {
-			line.Cells = append(line.Cells, some(percent)(counts[r]/max(sum(counts), 1)))
-		}
-		lines = append(lines, line)
+		rows = append(rows, reach(r))
 	}
-	return flat(lines, header...)
+	return cross(header, rows, func(row, part int) string {
+		all := sum(h.parts[part])
+		if row == 0 {
+			return number(all)
+		}
+		return some(percent)(h.parts[part][h.high+1-row] / max(all, 1))
+	})
 }

@@ -88,7 +88,7 @@ func (s *session) priorities(g *setup) (out []panel) {
 	for _, p := range []string{"low", "normal", "high", "critical"} {
 		share := extra("share_" + p)
 		of := column{p, func(r *results.Run) float64 { return share(r) / 100 }, percent}
-		if slices.ContainsFunc(g.cells, func(c *cell) bool { return len(c.stat(of.of)) > 0 }) {
+		if have([]column{of}, g.cells...) {
 			columns = append(columns, of)
 		}
 	}
@@ -252,7 +252,7 @@ func overTime(name, note string, lines chart.Lines) []panel {
 
 // sampled is a table of lines: a row for each, and a column for every place on the x axis,
 // or for some, if they are many.
-func sampled(lines chart.Lines, name string) []table {
+func sampled(lines chart.Lines, name string) []Table {
 	const some = 8
 	var xs []float64
 	for _, s := range lines.Series {
@@ -268,23 +268,23 @@ func sampled(lines chart.Lines, name string) []table {
 			xs[i] = last * float64(i+1) / some
 		}
 	}
-	header, out := []string{name}, make([]row, len(lines.Series))
-	for i, s := range lines.Series {
-		out[i].Cells = []string{s.Name}
-	}
-	from := math.Inf(-1)
+	header, names := []string{name}, []string{}
 	for _, x := range xs {
 		header = append(header, strconv.FormatFloat(x, 'g', 3, 64))
-		for i, s := range lines.Series {
-			text := none
-			for _, p := range s.Points { // the last since the column before
-				if p.X > from && p.X <= x {
-					text = lines.Y.Format(p.Y)
-				}
-			}
-			out[i].Cells = append(out[i].Cells, text)
-		}
-		from = x
 	}
-	return flat(out, header...)
+	for _, s := range lines.Series {
+		names = append(names, s.Name)
+	}
+	return cross(header, names, func(i, j int) string {
+		from, text := math.Inf(-1), none
+		if j > 0 {
+			from = xs[j-1]
+		}
+		for _, p := range lines.Series[i].Points { // the last since the column before
+			if p.X > from && p.X <= xs[j] {
+				text = lines.Y.Format(p.Y)
+			}
+		}
+		return text
+	})
 }

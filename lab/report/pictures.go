@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
-	"strconv"
 
 	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
@@ -22,14 +21,14 @@ type section struct {
 type panels struct {
 	Name   string
 	Panels []panel
-	Tables []table
+	Tables []Table
 }
 
 // panel is a drawing with its caption.
 type panel struct {
 	Title, Note string
 	Drawing     template.HTML
-	table       []table // of its figures, if those of the set-up do not have them
+	table       []Table // of its figures, if those of the set-up do not have them
 }
 
 // key is an entry of a legend. Series is the class of what it stands for in the drawings,
@@ -174,34 +173,31 @@ func (c *cell) bar(name string, of func(kind string) figure, format func(float64
 // below 0 is noise or a loss and has no room in a bar.
 func (s *session) stack(g *setup) []panel {
 	of := s.Family.Stacks
+	total, note := own(of.Total), own(of.Note)
 	b := chart.Bars{Title: of.Axis + ", " + g.Name, X: chart.Axis{Label: of.Axis}}
-	format := formats[of.Total.Format]
-	var lines []row
-	header := []string{of.Axis}
+	var parts []column
 	for _, p := range of.Parts {
-		header = append(header, p.Name)
+		parts = append(parts, column{p.Name, extra(p.Key), decimals})
 	}
+	var lines []row
 	for _, c := range g.loads[0].cells {
-		total := c.stat(extra(of.Total.Key))
-		if len(total) == 0 {
+		if !have([]column{total}, c) {
 			continue
 		}
-		bar, line := chart.BarRow{Name: c.Pattern, Label: total.or(format)}, row{Cells: []string{c.Pattern}}
-		if note := c.stat(extra(of.Note.Key)); len(note) > 0 {
-			bar.Label += ", " + note.or(formats[of.Note.Format]) + " " + of.Note.Name
+		bar := chart.BarRow{Name: c.Pattern, Label: c.stat(total.of).or(total.format)}
+		if have([]column{note}, c) {
+			bar.Label += ", " + c.stat(note.of).or(note.format) + " " + note.name
 		}
-		for _, p := range of.Parts {
-			v := c.stat(extra(p.Key))
-			bar.Segments = append(bar.Segments, chart.Segment{Class: p.Class, Value: v.median(), Tip: c.Pattern + ": " + p.Name + " " + v.or(format)})
-			line.Cells = append(line.Cells, v.or(decimals))
+		for i, p := range parts {
+			v := c.stat(p.of)
+			bar.Segments = append(bar.Segments, chart.Segment{Class: of.Parts[i].Class, Value: v.median(), Tip: c.Pattern + ": " + p.name + " " + v.or(total.format)})
 		}
-		b.Rows = append(b.Rows, bar)
-		lines = append(lines, line)
+		b.Rows, lines = append(b.Rows, bar), append(lines, c.row(parts))
 	}
-	if len(b.Rows) == 0 {
+	if len(lines) == 0 {
 		return nil
 	}
-	return []panel{{Drawing: b.SVG(), table: flat(lines, header...)}}
+	return []panel{{Drawing: b.SVG(), table: flat(lines, names(of.Axis, parts)...)}}
 }
 
 // processes shows each resource of every contestant, each repeat a dot.
@@ -254,23 +250,24 @@ var resourceTitles = map[string]string{
 
 // sizeTicks are round numbers of KiB, MiB or GiB.
 func sizeTicks(s chart.Scale) (ticks []chart.Tick) {
-	unit, names := 1.0, []string{" B", " KiB", " MiB", " GiB", " TiB"}
-	if s.Log {
-		for _, name := range names {
-			for _, v := range []float64{1, 4, 16, 64, 256} {
-				if at := v * unit; at >= s.Min && at <= s.Max {
-					ticks = append(ticks, chart.Tick{At: at, Label: strconv.FormatFloat(v, 'g', 4, 64) + name})
-				}
-			}
-			unit *= 1024
-		}
-		return ticks
-	}
-	for ; len(names) > 1 && s.Max/unit >= 1024; names = names[1:] {
+	var at []float64
+	unit := 1.0
+	for s.Max/unit >= 1024 {
 		unit *= 1024
 	}
 	for _, v := range (chart.Scale{Max: s.Max / unit}).Ticks(3) {
-		ticks = append(ticks, chart.Tick{At: v * unit, Label: strconv.FormatFloat(v, 'g', 4, 64) + names[0]})
+		at = append(at, v*unit)
+	}
+	if s.Log {
+		at = nil
+		for v := 1.0; v <= min(s.Max, 1<<50); v *= 4 {
+			at = append(at, v)
+		}
+	}
+	for _, v := range at {
+		if v >= s.Min {
+			ticks = append(ticks, chart.Tick{At: v, Label: size(v)})
+		}
 	}
 	return ticks
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 
@@ -12,53 +11,15 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// table is a header and rows of text: a name, and figures.
-type table struct {
-	Header []string
-	Strips string // what the drawing after the figures shows; empty: there is none
-	Groups []rows
-}
-
-// rows are those of one load.
-type rows struct {
-	Name, Note string
-	Rows       []row
-}
-
-type row struct {
-	Cells []string
-	Marks map[int]cellMark // of a grid
-	Strip template.HTML    // the repeats, drawn
-	Note  string           // beneath it
-}
-
-// cellMark colours a cell, and says more about it.
-type cellMark struct{ Class, Tip string }
-
-// flat is a table without groups, or nothing if there are no rows.
-func flat(lines []row, header ...string) []table {
-	if len(lines) == 0 {
-		return nil
-	}
-	return []table{{Header: header, Groups: []rows{{Rows: lines}}}}
-}
-
-// add appends a column; text is what it says of a row's name.
-func (t *table) add(name string, text func(string) string) {
-	t.Header = append(t.Header, name)
-	for _, g := range t.Groups {
-		for i, line := range g.Rows {
-			g.Rows[i].Cells = append(line.Cells, text(line.Cells[0]))
-		}
-	}
-}
-
 // column is a figure in a table.
 type column struct {
 	name   string
 	of     figure
 	format func(float64) string
 }
+
+// own is a figure of the family's.
+func own(k ledger.Column) column { return column{k.Name, extra(k.Key), formats[k.Format]} }
 
 // names are a header.
 func names(first string, columns []column) []string {
@@ -67,6 +28,13 @@ func names(first string, columns []column) []string {
 		out = append(out, k.name)
 	}
 	return out
+}
+
+// have reports whether one of the figures was measured in one of the cells.
+func have(columns []column, cells ...*cell) bool {
+	return slices.ContainsFunc(cells, func(c *cell) bool {
+		return slices.ContainsFunc(columns, func(k column) bool { return len(c.stat(k.of)) > 0 })
+	})
 }
 
 func (c *cell) row(columns []column) row {
@@ -162,28 +130,17 @@ const (
 var standards = []struct {
 	title   string
 	columns []column
-	has     func(*cell) bool
+	has     func(*cell) bool // nil: those that have a figure
 }{
 	{"requests a second", rates, (*cell).sent},
-	{"latency, good", latencyOf("ok"), timed("ok")},
-	{"latency, refused", latencyOf("rejected"), timed("rejected")},
-	{"process", resources, func(c *cell) bool { return len(c.runs) == 0 || measured(resources)(c) }},
-	{"sent late", lags, func(c *cell) bool { return len(c.stat(lag(.99))) > 0 }},
-}
-
-// measured reports whether there is one of the figures.
-func measured(columns []column) func(*cell) bool {
-	return func(c *cell) bool {
-		return slices.ContainsFunc(columns, func(k column) bool { return len(c.stat(k.of)) > 0 })
-	}
-}
-
-func timed(kind string) func(*cell) bool {
-	return func(c *cell) bool { return took(c.runs, kind).Count() > 0 }
+	{"latency, good", latencyOf("ok"), nil},
+	{"latency, refused", latencyOf("rejected"), nil},
+	{"process", resources, func(c *cell) bool { return len(c.runs) == 0 || have(resources, c) }},
+	{"sent late", lags, nil},
 }
 
 // Tables are the medians of a set-up.
-func (s *session) Tables(g *setup) []table {
+func (s *session) Tables(g *setup) []Table {
 	own := s.ownTables(g)
 	if !slices.Contains(s.served, g) {
 		return own
@@ -192,7 +149,7 @@ func (s *session) Tables(g *setup) []table {
 }
 
 // standard are those of the standard tables for which the set-up has figures.
-func (s *session) standard(g *setup, which ...int) (out []table) {
+func (s *session) standard(g *setup, which ...int) (out []Table) {
 	off := .01 // the largest distance of a repeat from its median
 	for _, c := range g.cells {
 		for _, v := range c.offGood() {
@@ -201,11 +158,11 @@ func (s *session) standard(g *setup, which ...int) (out []table) {
 	}
 	for _, i := range which {
 		of := standards[i]
-		t := table{Header: names(of.title, of.columns)}
+		t := Table{Header: names(of.title, of.columns)}
 		for _, l := range g.loads {
 			group := rows{Name: loadName(l.name)}
 			for _, c := range l.cells {
-				if !of.has(c) {
+				if of.has != nil && !of.has(c) || of.has == nil && !have(of.columns, c) {
 					continue
 				}
 				line := c.row(of.columns)
@@ -243,35 +200,36 @@ func (c *cell) offGood() (out []float64) {
 // ownTables shows a family's own figures of a set-up: a row for each contestant,
 // and a column for each load, or, where there is only one load, for each figure. Where
 // requests were sent, contestants without such a figure have no row.
-func (s *session) ownTables(g *setup) (out []table) {
+func (s *session) ownTables(g *setup) (out []Table) {
 	if s.axis(g) != "" {
 		return s.sizeTable(g)
 	}
-	several, asked := len(g.loads) > 1, g.asked()
+	var all []column
 	for _, k := range s.Family.Columns {
-		of, format := extra(k.Key), formats[k.Format]
-		if !slices.ContainsFunc(g.cells, func(c *cell) bool { return len(c.stat(of)) > 0 }) {
-			continue // it was not measured
-		}
-		if several || len(out) == 0 {
-			t := table{Header: []string{pick(several, k.Name, g.loads[0].name)}, Groups: []rows{{Note: groupNote(g.loads[0])}}}
-			for _, pattern := range s.patterns {
-				if slices.ContainsFunc(g.cells, func(c *cell) bool { return c.Pattern == pattern && (!asked || s.hasOwn(c)) }) {
-					t.Groups[0].Rows = append(t.Groups[0].Rows, row{Cells: []string{pattern}})
-				}
-			}
-			out = append(out, t)
-		}
-		for _, l := range g.loads {
-			out[len(out)-1].add(pick(several, l.name, k.Name), func(pattern string) string { return l.cell(pattern).stat(of).or(format) })
+		if have([]column{own(k)}, g.cells...) {
+			all = append(all, own(k))
 		}
 	}
+	patterns := slices.DeleteFunc(slices.Clone(s.patterns), func(pattern string) bool {
+		return !slices.ContainsFunc(g.cells, func(c *cell) bool { return c.Pattern == pattern && (!g.asked() || have(all, c)) })
+	})
+	if len(g.loads) == 1 && len(all) > 0 {
+		l := g.loads[0]
+		out = cross(names(l.name, all), patterns, func(i, j int) string { return l.cell(patterns[i]).stat(all[j].of).or(all[j].format) })
+	}
+	var loads []string
+	for _, l := range g.loads {
+		loads = append(loads, l.name)
+	}
+	for _, k := range all {
+		if len(loads) > 1 {
+			out = append(out, cross(append([]string{k.name}, loads...), patterns, func(i, j int) string { return g.loads[j].cell(patterns[i]).stat(k.of).or(k.format) })...)
+		}
+	}
+	for _, t := range out {
+		t.Groups[0].Note = groupNote(g.loads[0])
+	}
 	return append(out, s.steps(g)...)
-}
-
-// hasOwn reports whether the contestant has one of the family's own figures.
-func (s *session) hasOwn(c *cell) bool {
-	return slices.ContainsFunc(s.Family.Columns, func(k ledger.Column) bool { return len(c.stat(extra(k.Key))) > 0 })
 }
 
 // Figures are the tables that stand by themselves: the others are beneath the drawings of
@@ -296,7 +254,7 @@ func (s *session) Raw() string {
 
 // Runs are the runs that were sent requests, and all that failed, were killed or were
 // disturbed: the others are not shown here if the family has figures of its own.
-func (s *session) Runs() []table {
+func (s *session) Runs() []Table {
 	var lines []row
 	for i := range s.runs {
 		r := &s.runs[i]

@@ -123,7 +123,7 @@ func TestAGridIsAHeatMap(t *testing.T) {
 	fan := ledger.Family{Behind: "behind", Grid: "grid, "}
 	res := results.Results{}
 	got := newSession(fan, res, runs).Grid()
-	want := []table{
+	want := []Table{
 		{Header: []string{"computing, one processor", "1 µs", "20 µs"}, Groups: []rows{{Rows: []row{
 			{Cells: []string{"n = 2", "0.90x", none}, Marks: map[int]cellMark{1: {"heat-0", "the better is conc"}}},
 			{Cells: []string{"n = 8", "1.02x", "1.20x"}, Marks: map[int]cellMark{1: {"heat-1", "the better is sequential"}, 2: {"heat-3", "the better is sequential"}}},

@@ -108,22 +108,21 @@ func badge(v results.Verdict) span {
 	return span{kind(v).code, kind(v).Mark + " " + strings.ToUpper(string(v))}
 }
 
-// worst is how many losses a terminal shows.
-const worst = 20
-
 func (t *terminal) figures(s *session) {
-	for _, losses := range s.Losses() {
-		all := losses.Groups[0].Rows
-		t.section("LOSSES", span{faint, count(len(all), "comparison") + ", medians"})
-		losses.Groups[0].Rows = all[:min(worst, len(all))]
-		t.table(losses)
-		if more := len(all) - worst; more > 0 {
-			t.say(2, span{faint, fmt.Sprintf("and %s more, all of them in the report", number(float64(more)))})
+	if losses := s.Losses(); len(losses) > 0 {
+		n := 0
+		for _, part := range losses {
+			n += len(part.Groups[0].Rows)
+		}
+		t.section("LOSSES", span{faint, count(n, "comparison") + ", medians"})
+		t.table(losses[0], 2)
+		if n > worst {
+			t.say(2, span{faint, fmt.Sprintf("and %s more, all of them in the report", number(float64(n-worst)))})
 		}
 	}
 	for _, g := range s.Grid() {
 		t.section("GRID", span{faint, "Spillway's time/the better's, medians"})
-		t.table(g)
+		t.table(g, 2)
 	}
 	for _, g := range s.Setups {
 		if s.inGrid(g) {
@@ -131,7 +130,7 @@ func (t *terminal) figures(s *session) {
 		}
 		t.section(strings.ReplaceAll(strings.ToUpper(g.Name), "ΜS", "µs")) // a unit is not upper case
 		for _, tab := range s.Tables(g) {
-			t.table(tab)
+			t.table(tab, 2)
 		}
 	}
 	for _, text := range s.killed() {
@@ -224,43 +223,4 @@ func (t *terminal) say(indent int, spans ...span) {
 	if used > 0 {
 		t.gap()
 	}
-}
-
-// table writes aligned columns. Those that do not fit into the width follow
-// beneath, with the names repeated.
-func (t *terminal) table(tab table) {
-	widths := make([]int, len(tab.Header))
-	lines := []row{{Cells: tab.Header}}
-	for _, g := range tab.Groups {
-		lines = append(lines, g.Rows...)
-	}
-	for _, line := range lines {
-		for i, s := range line.Cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(chart.Clean(s)))
-		}
-	}
-	for from := 1; from < len(widths); {
-		to, used := from, 2+widths[0]
-		for to < len(widths) && (to == from || used+2+widths[to] <= t.Width) {
-			used += 2 + widths[to]
-			to++
-		}
-		t.gap()
-		t.row(tab.Header, widths, from, to, faint)
-		for _, g := range tab.Groups {
-			t.say(2, span{bold, g.Name}, span{faint, g.Note})
-			for _, line := range g.Rows {
-				t.row(line.Cells, widths, from, to, plain)
-			}
-		}
-		from = to
-	}
-}
-
-func (t *terminal) row(cells []string, widths []int, from, to int, code string) {
-	line := fmt.Sprintf("  %-*s", widths[0], chart.Clean(cells[0]))
-	for i := from; i < to; i++ {
-		line += fmt.Sprintf("  %*s", widths[i], chart.Clean(cells[i]))
-	}
-	fmt.Fprintln(t.w, t.style(code, line))
 }

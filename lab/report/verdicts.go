@@ -74,20 +74,24 @@ func (p part) that(beside bool) []answer {
 
 // Chapters returns the claims. There is at least the chapter of published ones.
 func (s *session) Chapters() []chapter {
+	return slices.DeleteFunc(chapters(s.Results.Claims, s.card), func(ch chapter) bool {
+		return len(ch.Cards) == 0 && (ch.ID == "goals" || len(s.Results.Claims) > 0)
+	})
+}
+
+func chapters(claims []results.Claim, show func(results.Claim) card) []chapter {
 	all := []chapter{
 		{ID: "verdicts", Title: "Verdicts", Lead: "Published claims. One holds when the whole interval lies inside its rule, and the figure is clear of the edge by more than noise. The figure is ours; the published one is shown with it."},
 		{ID: "goals", Title: "Goals of our own", Lead: "Nobody published these: they are what Spillway sets out to reach, and may miss, judged in the same way."},
 	}
-	for _, c := range s.Results.Claims {
+	for _, c := range claims {
 		ch := &all[0]
 		if c.Goal {
 			ch = &all[1]
 		}
-		ch.Cards = append(ch.Cards, s.card(c))
+		ch.Cards = append(ch.Cards, show(c))
 	}
-	return slices.DeleteFunc(all, func(ch chapter) bool {
-		return len(ch.Cards) == 0 && (ch.ID == "goals" || len(s.Results.Claims) > 0)
-	})
+	return all
 }
 
 // card puts the answers of a claim that share a rule together and draws them. Where
@@ -148,7 +152,7 @@ func (ch chapter) Wrong() string {
 }
 
 // Table is all answers in one table.
-func (ch chapter) Table() []table {
+func (ch chapter) Table() []Table {
 	var lines []row
 	for _, k := range ch.Cards {
 		for _, a := range k.Answers {

@@ -53,42 +53,34 @@ type whole struct {
 func (w *whole) Facts() []fact {
 	runs, disturbed := 0, 0
 	for _, s := range w.Experiments {
-		runs += len(s.runs)
-		for _, r := range s.runs {
-			if r.Disturbed > 0 {
-				disturbed++
-			}
-		}
+		runs, disturbed = runs+len(s.runs), disturbed+len(s.disturbed())
 	}
-	all := []fact{
-		{"Machine", machine(w.Machine)},
-		{"Revision", w.Revision},
-		{"Runs", count(runs, "run") + " of " + count(len(w.Experiments), "experiment")},
-		{"Made", made(w.Started, w.Ended)},
-		{"Seed", fmt.Sprint(w.Seed)},
-		{"How sure", howSure},
-		{"Disturbed", pick(disturbed > 0, fmt.Sprintf("%d of %s, by other processes", disturbed, count(runs, "run")), "")},
-		{"Command", command(w.Command)},
-	}
-	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+	return known(
+		fact{"Machine", machine(w.Machine)},
+		fact{"Revision", w.Revision},
+		fact{"Runs", count(runs, "run") + " of " + count(len(w.Experiments), "experiment")},
+		fact{"Made", made(w.Started, w.Ended)},
+		fact{"Seed", fmt.Sprint(w.Seed)},
+		fact{"How sure", howSure},
+		fact{"Disturbed", pick(disturbed > 0, fmt.Sprintf("%d of %s, by other processes", disturbed, count(runs, "run")), "")},
+		fact{"Command", command(w.Command)})
 }
 
 // Again is the command that does the session again.
 func (w *whole) Again() []string { return again(w.Command, w.Seed) }
 
-// Chapters are the claims of all experiments.
-func (w *whole) Chapters() (all []chapter) {
-	for _, title := range []string{"Published claims", "Goals of our own"} {
-		ch := chapter{Title: title}
-		for _, s := range w.Experiments {
-			for _, c := range s.Results.Claims {
-				if c.Goal == (len(all) > 0) {
-					ch.Cards = append(ch.Cards, card{Claim: c})
-				}
-			}
-		}
-		all = append(all, ch)
+// claims are those of all experiments.
+func (w *whole) claims() (all []results.Claim) {
+	for _, res := range w.Parts {
+		all = append(all, res.Claims...)
 	}
+	return all
+}
+
+// Chapters are the claims of all experiments.
+func (w *whole) Chapters() []chapter {
+	all := chapters(w.claims(), func(c results.Claim) card { return card{Claim: c} })
+	all[0].Title = "Published claims"
 	return all
 }
 

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/internal/numbers"
 	"github.com/spillway-go/spillway/lab/report"
@@ -75,14 +74,15 @@ func (t *Tally) share(n uint64) string {
 }
 
 // table has a row for each policy and, if there are several classes, one for each below it.
-func (r *Result) table() (header []string, rows [][]string) {
-	header = []string{"policy"}
+func (r *Result) table() report.Table {
+	header := []string{"policy"}
 	if r.scenario.Trouble != nil {
 		header = append(header, "before", "during", "end", "recovers")
 	}
 	for _, c := range columns {
 		header = append(header, c.name)
 	}
+	var rows [][]string
 	add := func(name string, a *Answered, t *Tally) {
 		row := []string{name}
 		if r.scenario.Trouble != nil {
@@ -102,7 +102,7 @@ func (r *Result) table() (header []string, rows [][]string) {
 			}
 		}
 	}
-	return header, rows
+	return report.NewTable(header, rows)
 }
 
 func (a *Answered) cells() []string {
@@ -166,21 +166,8 @@ func (r *Result) title() string {
 
 // Print writes the table as text.
 func (r *Result) Print(w io.Writer) {
-	header, rows := r.table()
-	widths := make([]int, len(header))
-	for _, row := range append([][]string{header}, rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(chart.Clean(cell)))
-		}
-	}
-	fmt.Fprintf(w, "%s\n%s\n\n", chart.Clean(r.title()), r.facts())
-	for _, row := range append([][]string{header}, rows...) {
-		line := fmt.Sprintf("%-*s", widths[0], chart.Clean(row[0]))
-		for i, cell := range row[1:] {
-			line += fmt.Sprintf("  %*s", widths[i+1], cell)
-		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
-	}
+	fmt.Fprintf(w, "%s\n%s\n", chart.Clean(r.title()), r.facts())
+	r.table().Text(w)
 	if found := r.findings(); found != "" {
 		fmt.Fprintf(w, "\n%s\n", found)
 	}
@@ -197,10 +184,9 @@ func (r *Result) lead() []string {
 // Page is the result as one HTML file: the table, goodput over time, and what each policy's
 // limit did.
 func (r *Result) Page() (string, error) {
-	header, rows := r.table()
 	doc := report.Document{
 		Over: "Spillway simulation", Title: r.title(), Lead: r.lead(),
-		Note: strings.Join(r.legend(), " "), Header: header, Rows: rows, Foot: Schema + " · simulated: the decisions are those of the live limiter, the rest is a model",
+		Note: strings.Join(r.legend(), " "), Table: r.table(), Foot: Schema + " · simulated: the decisions are those of the live limiter, the rest is a model",
 	}
 	for _, o := range r.Outcomes {
 		line := report.Timeline{Name: o.Policy}

@@ -3,6 +3,7 @@ package chart
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -50,16 +51,23 @@ func (a Axis) over(values []float64) Scale {
 
 func (a Axis) ticks(s Scale, n int) (ticks []Tick) {
 	if a.Ticks != nil {
-		return a.Ticks(s)
+		ticks = slices.Clone(a.Ticks(s))
+	} else {
+		for _, v := range s.Ticks(n) {
+			ticks = append(ticks, Tick{v, a.format(v)})
+		}
 	}
-	format := a.Format
-	if format == nil {
-		format = numbers.Format
-	}
-	for _, v := range s.Ticks(n) {
-		ticks = append(ticks, Tick{v, shorten(format(v))})
+	for i := range ticks {
+		ticks[i].Label = shorten(ticks[i].Label)
 	}
 	return ticks
+}
+
+func (a Axis) format(v float64) string {
+	if a.Format == nil {
+		return numbers.Format(v)
+	}
+	return a.Format(v)
 }
 
 var zeros = regexp.MustCompile(`\.0+(\D|$)|(\.\d*[1-9])0+(\D|$)`)
