@@ -7,6 +7,7 @@ require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
 	github.com/spillway-go/spillway v0.0.0
+	github.com/spillway-go/spillway/load v0.0.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 )
@@ -16,6 +17,7 @@ require github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 //
 replace (
 	github.com/spillway-go/spillway => ..
 	github.com/spillway-go/spillway/examples/patientapi => ../examples/patientapi
+	github.com/spillway-go/spillway/load => ../load
 	github.com/spillway-go/spillway/metricsprom => ../metricsprom
 )
 

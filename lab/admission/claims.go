@@ -1,8 +1,8 @@
 package admission
 
 import (
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // extra is a figure that a service has measured until it is killed, too.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // Rule is one question.

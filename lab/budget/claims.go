@@ -3,8 +3,8 @@ package budget
 import (
 	"fmt"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // The figures.

@@ -18,7 +18,7 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/ledger/planted"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m, Roles()) }

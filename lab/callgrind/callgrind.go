@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // Missing says what to do where nothing was counted.

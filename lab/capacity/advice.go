@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // Advice is one recommended setting, with its sum.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // evidence is what the doubts are about.

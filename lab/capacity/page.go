@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
 	"github.com/spillway-go/spillway/lab/report"
-	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/load/chart"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // Page is the result as one HTML page. made is the command that made it.

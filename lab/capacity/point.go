@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // Probe is what the search asks for: this rate, for this long.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // Result is what a search found.

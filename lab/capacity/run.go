@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

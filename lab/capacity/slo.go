@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // SLO is what answers must keep. Parse it with ParseSLO.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // barWidth is that of the highest offered rate, in columns.

@@ -26,7 +26,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 const (

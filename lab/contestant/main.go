@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // Ready tells the parent that a server contestant is ready, and how to reach it.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // Tool is a program that is none of the lab's and knows nothing of roles, such as a load

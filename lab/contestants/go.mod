@@ -26,6 +26,7 @@ require (
 	github.com/spillway-go/spillway/examples/patientapi v0.0.0
 	github.com/spillway-go/spillway/jobqueue v0.0.0
 	github.com/spillway-go/spillway/lab v0.0.0
+	github.com/spillway-go/spillway/load v0.0.0
 	github.com/spillway-go/spillway/routegin v0.0.0
 	github.com/valyala/fasthttp v1.73.0
 	golang.org/x/sync v0.24.0
@@ -136,6 +137,7 @@ replace (
 	github.com/spillway-go/spillway/examples/patientapi => ../../examples/patientapi
 	github.com/spillway-go/spillway/jobqueue => ../../jobqueue
 	github.com/spillway-go/spillway/lab => ..
+	github.com/spillway-go/spillway/load => ../../load
 	github.com/spillway-go/spillway/metricsprom => ../../metricsprom
 	github.com/spillway-go/spillway/routegin => ../../routegin
 )

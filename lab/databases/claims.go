@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // The figures, before queries became dearer and after it.

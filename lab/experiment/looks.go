@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // Judge decides every claim from the raw runs of a session, a partial one too. What a session

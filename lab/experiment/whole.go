@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // Whole is several experiments as one session, each in a folder of its own below Dir. The

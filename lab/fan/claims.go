@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 const source = "an article on goroutines for a composite user store"

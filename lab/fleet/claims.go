@@ -3,8 +3,8 @@ package fleet
 import (
 	"fmt"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 func real(when string) ledger.Figure {

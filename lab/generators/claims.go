@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // claimed is the number of connections of the claims.

@@ -1,8 +1,8 @@
 package ladder
 
 import (
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // kept is a figure that is made of several servers' times.

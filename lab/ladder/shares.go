@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // reading returns the processor time of a request, in microseconds: in one round, or the

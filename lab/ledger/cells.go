@@ -3,7 +3,7 @@ package ledger
 import (
 	"slices"
 
-	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // By is the cell of another contestant, under the same load in the same set-up.

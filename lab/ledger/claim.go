@@ -17,8 +17,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // Claim is one row: a published claim, or a goal of ours.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 var speed = Extra("speed", "speed")

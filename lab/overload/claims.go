@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 const setup = "patient API over HTTP and SQLite"

@@ -1,8 +1,8 @@
 package patterns
 
 import (
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // ofReal is a case on the real database.

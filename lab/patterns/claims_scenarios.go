@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // decided are the cases of a part for a model of a database, and those on a real one. Where

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/postgres"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // rule is the published rule of thumb for a pool over a store.

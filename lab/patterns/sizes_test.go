@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // ruleFor is the rule of a part of H5.

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 var ns = ledger.Extra("ns", "time for each")

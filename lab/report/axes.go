@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // axisOf is that of a figure.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // worst is how many losses there is room for at first sight.

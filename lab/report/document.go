@@ -3,8 +3,8 @@ package report
 import (
 	"html/template"
 
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // Document is a small page in the style of the reports, for a result that no claim is

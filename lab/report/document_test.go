@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 func TestADocumentIsAPageOfItsOwn(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/judge"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // fake is a session like one of a two-core machine: two set-ups, three loads, four

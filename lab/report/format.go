@@ -9,8 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // none is shown where there is no value; it is not a zero.

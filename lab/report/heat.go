@@ -3,8 +3,8 @@ package report
 import (
 	"strconv"
 
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // heats draws how long good answers took over time, of each contestant under the main load.

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // latencies draws the good and the refused requests of each load over 1/(1−p).

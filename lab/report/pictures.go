@@ -5,8 +5,8 @@ import (
 	"html/template"
 	"slices"
 
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // section is a chapter of drawings.

@@ -18,8 +18,8 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 //go:embed page

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/judge"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // column is a figure in a table.

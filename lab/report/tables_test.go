@@ -10,7 +10,7 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 var pools = ledger.Family{Behind: "behind", Columns: []ledger.Column{{Key: "ns", Name: "time for each", Format: "nanos"}, {Key: "allocs", Name: "allocations"}, {Key: "worker_bytes", Name: "of an idle worker", Format: "size"}, {Key: "job_bytes", Name: "of a queued job", Format: "size"}}}

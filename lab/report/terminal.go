@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // Options say how the terminal summary looks.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/judge"
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // looks are how a verdict is shown, with its words for one claim and for several.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // WriteSession puts the report of several experiments into dir, atomically: all verdicts

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/lab/judge"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/judge"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // Schema names the layout of results.json. A change that an older reader would

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
-	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/load/judge"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // Deciding is the answer that stands for the claim where there is room for one: the first

@@ -3,9 +3,9 @@ package reuse
 import (
 	"fmt"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // Bytes of objects.

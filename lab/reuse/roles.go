@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/turns"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 type cycleJob struct {

@@ -3,8 +3,8 @@ package saturation
 import (
 	"slices"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // The figures. A contestant that was killed has answered what it had until then.

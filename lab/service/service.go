@@ -15,8 +15,8 @@ import (
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/lab/usage"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // Step is the resolution of all time lines.

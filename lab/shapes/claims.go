@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway/lab/callgrind"
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // Set-ups.

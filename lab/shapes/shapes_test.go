@@ -13,7 +13,7 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger/planted"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/turns"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 func TestEveryShapeBringsEveryResultBack(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
 	"github.com/spillway-go/spillway/lab/report"
-	"github.com/spillway-go/spillway/lab/report/chart"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // none is shown where there is no figure.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // The figures.

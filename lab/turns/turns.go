@@ -20,7 +20,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // Player is one of those that are compared.

@@ -18,10 +18,10 @@ import (
 
 	"github.com/spillway-go/spillway/lab/advice"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // labAllCmd runs several experiments as one session. "spillway lab" alone means it, too,

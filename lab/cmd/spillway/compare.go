@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/compare"
-	"github.com/spillway-go/spillway/lab/internal/numbers"
-	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/load/compare"
+	"github.com/spillway-go/spillway/load/judge"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 type compareCmd struct {

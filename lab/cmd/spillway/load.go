@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/agents"
-	"github.com/spillway-go/spillway/lab/load"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load"
+	"github.com/spillway-go/spillway/load/agents"
+	"github.com/spillway-go/spillway/load/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

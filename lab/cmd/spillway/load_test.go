@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

@@ -9,9 +9,9 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/agents"
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/load"
+	"github.com/spillway-go/spillway/load"
+	"github.com/spillway-go/spillway/load/agents"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

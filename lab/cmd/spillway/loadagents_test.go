@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/await"
-	"github.com/spillway-go/spillway/lab/agents"
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/load/agents"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

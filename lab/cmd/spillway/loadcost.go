@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // generatorCost is what a load cost those who sent it. What the system does not tell is 0, and

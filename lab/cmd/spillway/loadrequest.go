@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/load"
+	"github.com/spillway-go/spillway/load"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

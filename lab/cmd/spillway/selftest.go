@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/load/judge"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/spillway-go/spillway/lab/agents"
+	"github.com/spillway-go/spillway/load/agents"
 )
 
 // coordinate sends a load from agents that are there, or that it starts.

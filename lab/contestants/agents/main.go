@@ -15,7 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/spillway-go/spillway/lab/agents"
+	"github.com/spillway-go/spillway/load/agents"
 )
 
 type commandLine struct {

@@ -22,8 +22,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/spillway-go/spillway/internal/await"
-	"github.com/spillway-go/spillway/lab/agents"
-	"github.com/spillway-go/spillway/lab/load"
+	"github.com/spillway-go/spillway/load"
+	"github.com/spillway-go/spillway/load/agents"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

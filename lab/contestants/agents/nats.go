@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/spillway-go/spillway/lab/agents"
+	"github.com/spillway-go/spillway/load/agents"
 )
 
 // wire is a NATS server as a bus.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/lab/fan"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // The contestants as plain benchmarks. Names are made for benchstat, from lab/contestants:

@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/ladder"
 	"github.com/spillway-go/spillway/lab/turns"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 var roles = map[string]contestant.Role{ladder.RolePlay: contestant.Func(play), ladder.RoleClient: contestant.Server(load)}

@@ -18,7 +18,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/spillway-go/spillway/lab/ladder"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // script is a client in memory: it sends its requests one after the other and keeps

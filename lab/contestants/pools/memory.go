@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/pools"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // weigh measures the memory of an idle worker and of a job that no worker has taken.

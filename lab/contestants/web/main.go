@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/lab/contestants/web/specimen"
 	"github.com/spillway-go/spillway/lab/routes"
 	"github.com/spillway-go/spillway/lab/turns"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 var roles = map[string]contestant.Role{

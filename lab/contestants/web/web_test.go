@@ -16,7 +16,7 @@ import (
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/routes"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m, roles) }

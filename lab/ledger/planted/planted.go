@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spillway-go/spillway/lab/judge"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // Check asks the family's claims, in the set-ups that these runs have, about figures that

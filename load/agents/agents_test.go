@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/load"
+	"github.com/spillway-go/spillway/load"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // Rule is the range of values in which a claim holds. It is data: results.json

@@ -3,7 +3,7 @@ package judge_test
 import (
 	"fmt"
 
-	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 func ExampleJudge() {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/load"
+	"github.com/spillway-go/spillway/load"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

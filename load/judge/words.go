@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // why is the answer in one sentence: what was measured, what kind of figure that is,

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/load"
+	"github.com/spillway-go/spillway/load"
 )
 
 // AgentConfig is what an agent is.

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/judge"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
 // Measure takes a figure of one side once. A figure that there is not is NaN.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/spillway-go/spillway/lab/internal/numbers"
+	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // Axis is a scale with its name and labels.

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/load"
-	"github.com/spillway-go/spillway/lab/usage"
+	"github.com/spillway-go/spillway/load"
+	"github.com/spillway-go/spillway/load/usage"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
