@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // alone is what a page would say of a drawing.
@@ -27,15 +28,11 @@ func Curve(w io.Writer, res results.Results, runs []results.Run) error {
 		}
 		lines := s.curve(g, g.multiples(), goodputCurve)
 		lines.Width, lines.Height = 640, 360
-		style, err := files.ReadFile("page/chart.css")
-		if err != nil {
-			return err
-		}
 		const edge = 16
 		box := fmt.Sprintf(`viewBox="%v %v %v %v"`, -edge, -edge, lines.Width+2*edge, lines.Height+2*edge)
 		svg := viewBox.ReplaceAllString(string(lines.SVG()), box+` xmlns="http://www.w3.org/2000/svg"`)
 		ground := fmt.Sprintf(`<rect class="ground" x="%v" y="%v" width="100%%" height="100%%" rx="10"/>`, -edge, -edge)
-		_, err = io.WriteString(w, strings.Replace(svg, "</desc>", "</desc><style>"+string(style)+alone+"</style>"+ground, 1))
+		_, err := io.WriteString(w, strings.Replace(svg, "</desc>", "</desc><style>"+chart.Style+alone+"</style>"+ground, 1))
 		return err
 	}
 	return errors.New("there is no curve: the runs were not made under several multiples of a capacity; draw the results of spillway lab overload")

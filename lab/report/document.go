@@ -5,31 +5,18 @@ import (
 
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/chart"
+	"github.com/spillway-go/spillway/load/document"
 )
 
-// Document is a small page in the style of the reports, for a result that no claim is
+// Document is a page with a table and drawings over time, for a result that no claim is
 // about. What is empty is not on it.
 type Document struct {
-	Over, Title string   // what made it, and what it says
-	Lead        []string // paragraphs below the title
+	document.Page // its Body is made of the rest
 
-	Note  string // above the table
-	Table Table
-
-	Figures   []Figure
-	Facts     []Fact
+	Note      string // above the table
+	Table     Table
 	Timelines []Timeline
-	Foot      string
 }
-
-// Figure is a drawing with its caption.
-type Figure struct {
-	Caption string
-	Chart   template.HTML
-}
-
-// Fact is a figure in words, and where it is from.
-type Fact struct{ Name, Value, How string }
 
 // Timeline is what one contestant did over time. The limit is 0 where there is none.
 type Timeline struct {
@@ -41,7 +28,14 @@ type Timeline struct {
 var goodput = over{"Good answers a second", false, number, each(outcomes[0].in)}
 
 // HTML is the page, self-contained as that of an experiment.
-func (d Document) HTML() (string, error) { return render("document.html", d) }
+func (d Document) HTML() (string, error) {
+	body, err := render("body.html", d)
+	if err != nil {
+		return "", err
+	}
+	d.Body = template.HTML(body)
+	return d.Page.HTML()
+}
 
 // Pictures are goodput over time, and the limits of those that have one.
 func (d Document) Pictures() (all []section) {

@@ -5,20 +5,18 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/load/chart"
+	"github.com/spillway-go/spillway/load/document"
 )
 
 func TestADocumentIsAPageOfItsOwn(t *testing.T) {
 	doc := Document{
-		Over: "A simulation", Title: "Two & one", Table: NewTable([]string{"policy", "good/s"}, [][]string{{"none", "1"}, {"<limiter>", "2"}}),
+		Page:  document.Page{Over: "A simulation", Title: "Two & one", Lead: []string{"Kept & proven."}, Foot: "spillway/sim/v1"},
+		Table: NewTable([]string{"policy", "good/s"}, [][]string{{"none", "1"}, {"<limiter>", "2"}}),
 		Timelines: []Timeline{
 			{"none", []results.Point{{At: 1, OK: 5, InFlight: 7}, {At: 2, OK: 1, InFlight: 9}}},
 			{"<limiter>", []results.Point{{At: 1, OK: 5, InFlight: 3, Limit: 4}, {At: 2, OK: 5, InFlight: 4, Limit: 4}}},
 			{"idle", []results.Point{{At: 1}, {At: 2}}},
 		},
-		Lead: []string{"Kept & proven."}, Foot: "spillway capacity URL",
-		Figures: []Figure{{"Latency <ms>", chart.Lines{Height: 200, Series: []chart.Series{{Points: []chart.XY{{X: 1, Y: 2}}}}}.SVG()}},
-		Facts:   []Fact{{"concurrency", "20", "Little's law"}},
 	}
 	page, err := doc.HTML()
 	if err != nil {
@@ -31,13 +29,13 @@ func TestADocumentIsAPageOfItsOwn(t *testing.T) {
 			}
 		}
 	}
-	if n := strings.Count(page, `<svg class="chart lines"`); n != 4 { // its own, goodput, and two that were not idle
+	if n := strings.Count(page, `<svg class="chart lines"`); n != 3 { // goodput, and two that were not idle
 		t.Errorf("%d drawings, want 4", n)
 	}
-	if strings.Contains(page, "<limiter>") || strings.Contains(page, "<ms>") {
+	if strings.Contains(page, "<limiter>") {
 		t.Error("its text is not escaped")
 	}
-	for _, want := range []string{"&lt;limiter&gt;", "Two &amp; one", "Kept &amp; proven.", "Latency &lt;ms&gt;", "concurrency 20", "spillway capacity URL", ".chart"} {
+	for _, want := range []string{"&lt;limiter&gt;", "Two &amp; one", "Kept &amp; proven.", "spillway/sim/v1"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -45,7 +43,7 @@ func TestADocumentIsAPageOfItsOwn(t *testing.T) {
 }
 
 func TestADocumentHasNothingThatIsEmpty(t *testing.T) {
-	page, err := Document{Title: "Nothing was found"}.HTML()
+	page, err := Document{Page: document.Page{Title: "Nothing was found"}}.HTML()
 	if err != nil || strings.Contains(page, "<section") || strings.Contains(page, "<table") {
 		t.Errorf("%v, %s", err, page)
 	}

@@ -15,17 +15,16 @@ import (
 	"fmt"
 	"html/template"
 	"path/filepath"
-	"strings"
 
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/load/chart"
+	"github.com/spillway-go/spillway/load/document"
 )
 
 //go:embed page
 var files embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
+var templates = template.Must(document.Frame().Funcs(template.FuncMap{
 	"number": number, "sentence": sentence, "command": command, "kind": kind, "standing": standing,
 }).ParseFS(files, "page/*"))
 
@@ -53,11 +52,7 @@ func page(fam ledger.Family, res results.Results, runs []results.Run) (string, e
 	})
 }
 
-func render(name string, data any) (string, error) {
-	var text strings.Builder
-	err := templates.ExecuteTemplate(&text, name, data)
-	return chart.Clean(text.String()), err
-}
+func render(name string, data any) (string, error) { return document.Render(templates, name, data) }
 
 // detail is how much a page shows, from the verdicts alone to everything.
 type detail int

@@ -8,7 +8,7 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"github.com/spillway-go/spillway/lab/report/chart"
+	"github.com/spillway-go/spillway/load/chart"
 )
 
 // Table is rows of text under a header: a name, and figures. Text and the template "table"

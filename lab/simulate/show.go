@@ -9,6 +9,7 @@ import (
 	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/chart"
+	"github.com/spillway-go/spillway/load/document"
 	"github.com/spillway-go/spillway/load/numbers"
 )
 
@@ -185,8 +186,8 @@ func (r *Result) lead() []string {
 // limit did.
 func (r *Result) Page() (string, error) {
 	doc := report.Document{
-		Over: "Spillway simulation", Title: r.title(), Lead: r.lead(),
-		Note: strings.Join(r.legend(), " "), Table: r.table(), Foot: Schema + " · simulated: the decisions are those of the live limiter, the rest is a model",
+		Page: document.Page{Over: "Spillway simulation", Title: r.title(), Lead: r.lead(), Foot: Schema + " · simulated: the decisions are those of the live limiter, the rest is a model"},
+		Note: strings.Join(r.legend(), " "), Table: r.table(),
 	}
 	for _, o := range r.Outcomes {
 		line := report.Timeline{Name: o.Policy}

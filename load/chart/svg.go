@@ -8,6 +8,7 @@
 package chart
 
 import (
+	_ "embed"
 	"fmt"
 	"html"
 	"html/template"
@@ -17,6 +18,11 @@ import (
 	"strings"
 	"unicode"
 )
+
+// Style is the style sheet of all drawings, with the colours of light and dark pages.
+//
+//go:embed chart.css
+var Style string
 
 // Width is the drawing width of a chart, in CSS pixels at its natural
 // size: narrow enough for a telephone, so that text is never scaled away.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/capacity"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/capacity"
 	"github.com/spillway-go/spillway/loadgen"
 )
 

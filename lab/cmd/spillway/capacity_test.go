@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/spillway-go/spillway/lab/capacity"
+	"github.com/spillway-go/spillway/load/capacity"
 )
 
 func TestBadInputOfCapacityAndCompare(t *testing.T) {

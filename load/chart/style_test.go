@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"math"
@@ -11,11 +11,7 @@ import (
 // The Web Content Accessibility Guidelines (AA) ask for a contrast of 4.5 for text and of 3
 // for drawings.
 func TestColoursHaveContrast(t *testing.T) {
-	css, err := files.ReadFile("page/chart.css")
-	if err != nil {
-		t.Fatal(err)
-	}
-	themes := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(string(css), -1)
+	themes := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(Style, -1)
 	if len(themes) != 2 {
 		t.Fatalf("%d themes, want a light and a dark one", len(themes))
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/load/chart"
+	"github.com/spillway-go/spillway/load/document"
 	"github.com/spillway-go/spillway/load/numbers"
 )
 
@@ -18,12 +18,12 @@ func (r *Result) Page(made string) (string, error) {
 	if r.Found() && (r.Broken == 0 || r.Ending == Generator) {
 		title = "The knee is at least " + perSecond(r.Knee)
 	}
-	doc := report.Document{Over: "Spillway capacity · " + r.Target + " · SLO " + r.SLO, Title: title, Lead: append([]string{r.Why}, r.Doubts...), Foot: made}
+	doc := document.Page{Over: "Spillway capacity · " + r.Target + " · SLO " + r.SLO, Title: title, Lead: append([]string{r.Why}, r.Doubts...), Foot: made}
 	if len(r.rungs) > 0 {
-		doc.Figures = []report.Figure{{Caption: "Good answers a second (diamonds) against offered load (straight)", Chart: r.goodput().SVG()}, {Caption: "p99 (circles) and mean (squares) of the good answers, and what the SLO allows (dashed)", Chart: r.latency().SVG()}}
+		doc.Figures = []document.Figure{{Caption: "Good answers a second (diamonds) against offered load (straight)", Chart: r.goodput().SVG()}, {Caption: "p99 (circles) and mean (squares) of the good answers, and what the SLO allows (dashed)", Chart: r.latency().SVG()}}
 	}
 	for _, a := range r.Advice {
-		doc.Facts = append(doc.Facts, report.Fact{Name: a.What, Value: numbers.Format(a.Value), How: a.How})
+		doc.Facts = append(doc.Facts, document.Fact{Name: a.What, Value: numbers.Format(a.Value), How: a.How})
 	}
 	return doc.HTML()
 }
