@@ -9,13 +9,13 @@ import (
 	"github.com/spillway-go/spillway/lab/budget"
 	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/databases"
+	"github.com/spillway-go/spillway/lab/db"
 	"github.com/spillway-go/spillway/lab/durable"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/fan"
 	"github.com/spillway-go/spillway/lab/fleet"
-	"github.com/spillway-go/spillway/lab/generators"
 	"github.com/spillway-go/spillway/lab/ladder"
+	"github.com/spillway-go/spillway/lab/load"
 	"github.com/spillway-go/spillway/lab/mixes"
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
@@ -41,8 +41,8 @@ var experiments = []*experiment.Experiment{
 	pools.Experiment,
 	reuse.Experiment,
 	stories.Experiment,
-	generators.Experiment,
-	databases.Experiment,
+	load.Experiment,
+	db.Experiment,
 	mixes.Experiment,
 	durable.Experiment,
 	budget.Experiment,

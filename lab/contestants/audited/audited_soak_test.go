@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/soak"
-	"github.com/spillway-go/spillway/lab/databases"
+	"github.com/spillway-go/spillway/lab/db"
 )
 
 // Passing means that every contestant answers for a second, and commits what it answered
@@ -15,7 +15,7 @@ import (
 func TestSoakEveryContestantAnswersAndCommits(t *testing.T) {
 	for _, r := range shortRuns(t, time.Second) {
 		soak.AtLeast(t, r.Pattern+": answers", r.Extra["answered"], 1, "/s", "without an answer nothing was measured")
-		if r.Pattern != databases.Unaudited {
+		if r.Pattern != db.Unaudited {
 			soak.AtLeast(t, r.Pattern+": commits", r.Extra["commits"], 1, "", "an answer waits for the commit of its record")
 			soak.AtMost(t, r.Pattern+": answers without a record", r.Extra["unrecorded"], 0, "", "every answer has a record")
 		}

@@ -3,9 +3,9 @@ package main
 
 import (
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/databases"
+	"github.com/spillway-go/spillway/lab/db"
 )
 
-var roles = map[string]contestant.Role{databases.RoleAudited: contestant.Server(audited)}
+var roles = map[string]contestant.Role{db.RoleAudited: contestant.Server(audited)}
 
 func main() { contestant.Program(roles) }

@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 	"github.com/spillway-go/spillway/examples/patientapi/token"
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/databases"
+	dbplan "github.com/spillway-go/spillway/lab/db"
 	"github.com/spillway-go/spillway/lab/mixes"
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
@@ -29,7 +29,7 @@ var roles = map[string]contestant.Role{
 	patterns.RoleDatabase: contestant.Func(database),
 	patterns.RoleSizes:    contestant.Func(sizes),
 	patterns.RoleScarce:   contestant.Server(scarce),
-	databases.RoleBout:    contestant.Func(bout),
+	dbplan.RoleBout:       contestant.Func(bout),
 	mixes.RoleServer:      contestant.Server(mixed),
 	saturation.RoleServer: contestant.Server(saturated),
 	postgres.RoleDatabase: contestant.Server(kept),

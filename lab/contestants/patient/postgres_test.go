@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/spillway-go/spillway/internal/soak"
-	databasesplan "github.com/spillway-go/spillway/lab/databases"
+	dbplan "github.com/spillway-go/spillway/lab/db"
 	"github.com/spillway-go/spillway/lab/experiment"
 	plan "github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/postgres"
@@ -137,11 +137,11 @@ func TestALimiterWithoutANumberInFrontOfDatabases(t *testing.T) {
 // answers to the claim are missing.
 func inFrontOfDatabases(t *testing.T, timed time.Duration) (runs []results.Run, missing []string) {
 	t.Helper()
-	c := experiment.Sized[databasesplan.Config]("quick")
+	c := experiment.Sized[dbplan.Config]("quick")
 	c.Postgres, c.Pool, c.Clients, c.Rows = server(t), []int{2}, 8, 100
 	c.WarmUp, c.Settle, c.Time = timed, timed/2, timed
 	c.Part = []string{"pools"}
-	res, runs := session(t, databasesplan.Experiment, &c)
+	res, runs := session(t, dbplan.Experiment, &c)
 	if len(runs) != 6 {
 		t.Errorf("%d runs", len(runs))
 	}

@@ -1,7 +1,7 @@
-// Package generators is the experiment that asks what a request costs the one who sends
+// Package load is the experiment that asks what a request costs the one who sends
 // it: the same closed loop is driven by spillway load, by net/http's client, and by those
 // load generators of others that are installed.
-package generators
+package load
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package generators
+package load
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-// Package databases is the experiment that puts a limiter without any number in front of
+// Package db is the experiment that puts a limiter without any number in front of
 // real databases, beside pools of every size.
-package databases
+package db
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ const Spillway = "spillway"
 
 // RoleBout is what the program plays: it takes a Bout and returns a map of figures.
 const (
-	RoleBout = "databases-bout"
+	RoleBout = "db-bout"
 	program  = "patient"
 )
 

@@ -1,4 +1,4 @@
-package databases
+package db
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 
 // RoleAudited is the whole service: it takes an Audited, is ready with an Address and
 // returns what it has Recorded.
-const RoleAudited = "databases-audited"
+const RoleAudited = "db-audited"
 
 // The contestants of audit.
 const (
