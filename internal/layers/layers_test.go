@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"load/agents", "load/chart", "load/judge"},
 	{"load/compare", "load/document"},
 	{"load/capacity", "lab/internal/labtest/browser"},
-	{"examples/patientapi/deploy/internal/prune", "examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/internal/sqlstate", "examples/patientapi/postgres/db", "examples/patientapi/postgres/provision", "examples/patientapi/probe", "lab/behind", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/contestants/fan/specimen", "lab/oncall", "lab/patterns/specimen", "lab/results", "lab/contestants/web/specimen", "lab/turns"},
+	{"examples/patientapi/deploy/internal/prune", "examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/internal/sqlstate", "examples/patientapi/postgres/db", "examples/patientapi/postgres/provision", "examples/patientapi/probe", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/contestants/fan/specimen", "lab/oncall", "lab/patterns/specimen", "lab/results", "lab/contestants/web/specimen", "lab/turns"},
 	{"examples/patientapi", "examples/patientapi/access", "examples/patientapi/audit", "lab/advice", "lab/callgrind", "lab/internal/labtest", "lab/ledger"},
 	{"examples/patientapi/internal/accesstest", "examples/patientapi/internal/audittest", "examples/patientapi/internal/cachetest", "examples/patientapi/internal/packed", "examples/patientapi/internal/postgrestest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "examples/patientapi/token", "lab/ledger/planted"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},

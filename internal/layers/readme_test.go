@@ -104,15 +104,14 @@ func TestEveryPackageHasAPage(t *testing.T) {
 	}
 }
 
-// The settings for nginx are those that a test in another module runs. It is compared
-// here because the test cache does not notice files outside of a test's module.
+// The settings for nginx are those that a test of admissionhttp runs.
 func TestTheMeshPageShowsSettingsThatAreTested(t *testing.T) {
 	root := os.DirFS("../..")
 	page, err := fs.ReadFile(root, "docs/mesh.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings, err := fs.ReadFile(root, "lab/behind/testdata/settings.conf")
+	settings, err := fs.ReadFile(root, "admissionhttp/testdata/settings.conf")
 	if err != nil {
 		t.Fatal(err)
 	}

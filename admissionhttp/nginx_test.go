@@ -1,4 +1,4 @@
-package behind
+package admissionhttp_test
 
 import (
 	"errors"
@@ -21,6 +21,9 @@ import (
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
+
+// Behind a real proxy, what the middleware refuses must reach the client as it is, must not
+// be tried again elsewhere, and must not take the service out of the proxy's rotation.
 
 // program returns nginx. Without one the test is skipped, unless SPILLWAY_REQUIRE
 // says that there has to be one.
@@ -150,8 +153,8 @@ func settings(t *testing.T) string {
 	return string(text)
 }
 
-// ask sends a request as an outsider would, with a priority that it made up.
-func ask(t *testing.T, method, url string) *http.Response {
+// askNginx sends a request as an outsider would, with a priority that it made up.
+func askNginx(t *testing.T, method, url string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(await.Context(t, "nginx answers"), method, url, strings.NewReader("a body"))
 	if err != nil {
@@ -180,7 +183,7 @@ func TestARefusalPassesThroughNginxAndIsNotTriedElsewhere(t *testing.T) {
 	refused := 0
 	for range rounds {
 		for _, method := range methods {
-			resp := ask(t, method, url)
+			resp := askNginx(t, method, url)
 			if resp.StatusCode == http.StatusOK {
 				continue
 			}
@@ -207,7 +210,7 @@ func TestARefusalPassesThroughNginxAndIsNotTriedElsewhere(t *testing.T) {
 	busy.permit.Release()
 	before := busy.hits.Load()
 	for range 4 {
-		if resp := ask(t, http.MethodGet, url); resp.StatusCode != http.StatusOK {
+		if resp := askNginx(t, http.MethodGet, url); resp.StatusCode != http.StatusOK {
 			t.Errorf("%s after the instance had room again", resp.Status)
 		}
 	}
@@ -224,7 +227,7 @@ func TestWhatTheSettingsPrevent(t *testing.T) {
 	url := startNginx(t, "proxy_next_upstream error timeout http_503 non_idempotent;", " max_fails=1 fail_timeout=1h", busy, idle)
 	const sent = 10
 	for range sent {
-		if resp := ask(t, http.MethodPost, url); resp.StatusCode != http.StatusOK {
+		if resp := askNginx(t, http.MethodPost, url); resp.StatusCode != http.StatusOK {
 			t.Errorf("%s: want it to be sent to the other instance", resp.Status)
 		}
 	}
@@ -240,10 +243,10 @@ func TestWhatTheSettingsPreventWhenAllShed(t *testing.T) {
 	one.shed(t)
 	other.shed(t)
 	url := startNginx(t, "proxy_next_upstream error timeout http_503;", "", one, other)
-	if first := ask(t, http.MethodGet, url); first.StatusCode != http.StatusServiceUnavailable || one.hits.Load()+other.hits.Load() != 2 {
+	if first := askNginx(t, http.MethodGet, url); first.StatusCode != http.StatusServiceUnavailable || one.hits.Load()+other.hits.Load() != 2 {
 		t.Errorf("%s after %d requests: want both tried", first.Status, one.hits.Load()+other.hits.Load())
 	}
-	if second := ask(t, http.MethodGet, url); second.StatusCode != http.StatusBadGateway || second.Header.Get("Retry-After") != "" {
+	if second := askNginx(t, http.MethodGet, url); second.StatusCode != http.StatusBadGateway || second.Header.Get("Retry-After") != "" {
 		t.Errorf("%s, %v", second.Status, second.Header)
 	}
 }
