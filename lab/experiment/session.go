@@ -29,8 +29,9 @@ type Session struct {
 	// processors that they have used since. Nil: as the system reports it.
 	Watch func() func() float64
 
-	name string // before the labels of its steps, if it is part of a whole
-	part bool   // of a whole: only what decides a claim is run, and what was decided stays so when the session is extended
+	name  string                   // before the labels of its steps, if it is part of a whole
+	spare func(time.Duration) bool // whether there is time to measure something again; nil: always
+	part  bool                     // of a whole: only what decides a claim is run, and what was decided stays so when the session is extended
 }
 
 // ErrInput is matched by errors that the user can correct by other settings.

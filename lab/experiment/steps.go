@@ -154,7 +154,7 @@ func (r *sessionState) keep(b batch, groups [][]results.Run, disturbed float64, 
 	case try > 0:
 		r.vain++
 	}
-	again = disturbed > 0 && try < r.Again && r.vain < mostVain && r.again+took <= r.plan.Expect(r.Repeats)/2
+	again = disturbed > 0 && try < r.Again && r.vain < mostVain && r.again+took <= r.plan.Expect(r.Repeats)/2 && (r.spare == nil || r.spare(took))
 	for i, g := range b {
 		if j := slices.IndexFunc(groups[i], failed); j >= 0 && !again {
 			r.failures = append(r.failures, g.label()+": "+results.Gist(groups[i][j].Failed))

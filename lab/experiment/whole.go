@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -121,7 +122,8 @@ type wholeState struct {
 	session results.Session
 	parts   []*partState
 	began   time.Time
-	wrote   bool // the results file of the folder
+	wrote   bool         // the results file of the folder
+	chosen  atomic.Int64 // nanoseconds that the chosen steps which have not begun will take
 }
 
 // partState is the state of one experiment of a whole session.
@@ -190,6 +192,7 @@ func (r *wholeState) draft() error {
 	for i, e := range r.Experiments {
 		s := r.Session
 		s.Dir, s.name, s.part = filepath.Join(r.Dir, e.ID), fmt.Sprintf("%s, %d of %d · ", e.ID, i+1, len(r.Experiments)), true
+		s.spare = func(again time.Duration) bool { return again+time.Duration(r.chosen.Load()) <= r.left() }
 		var p partState
 		var err error
 		if info, stat := os.Stat(filepath.Join(s.Dir, results.RunsFile)); stat == nil && info.Size() > 0 {
@@ -385,6 +388,7 @@ func (r *wholeState) do(ctx context.Context, jobs []job) error {
 // rest is how long the session goes on, if what was chosen takes so long: at least that, and for
 // the rest of the budget if there are goals enough.
 func (r *wholeState) rest(chosen time.Duration) time.Duration {
+	r.chosen.Store(int64(chosen))
 	all := chosen
 	for _, p := range r.parts {
 		if p.log == nil {

@@ -293,6 +293,29 @@ func TestASlowMachineLosesRepeatsAndNoPublishedClaim(t *testing.T) {
 	})
 }
 
+// A machine that was never quiet once made a session longer than its budget.
+func TestNothingIsMeasuredAgainWhereTheTimeIsNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stage
+		e := s.plays("A", 0, map[string]func(int) float64{"P": func(int) float64 { return 0 }})
+		busy := func(budget time.Duration) int {
+			s.runs = nil
+			w := whole(t, budget, e)
+			w.Again, w.Watch = 9, func() func() float64 { return func() float64 { return .5 } }
+			if _, _, err := w.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return s.runs["AP"]
+		}
+		if tight := busy(5500 * time.Millisecond); tight != 5 {
+			t.Errorf("%d measurements", tight)
+		}
+		if one := busy(6500 * time.Millisecond); one != 6 {
+			t.Errorf("%d measurements where there is time for one more", one)
+		}
+	})
+}
+
 func TestAnInterruptedWholeSessionGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
