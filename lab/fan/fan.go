@@ -223,9 +223,7 @@ func (p *planner) inTurns(setup, kind, even string, names []string, tables ...Ta
 			continue
 		}
 		l.Tables = append(l.Tables, t)
-		for i, name := range l.Contestants {
-			g.Keys = append(g.Keys, ledger.Key{Setup: setup, Load: t.Load, Pattern: name, Twin: i >= len(names)})
-		}
+		g.Keys = append(g.Keys, ledger.Keys(setup, t.Load, l.Contestants)...)
 		g.Expect += l.expect(t)
 	}
 	if len(l.Tables) == 0 {

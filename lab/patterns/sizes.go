@@ -41,10 +41,9 @@ const (
 
 // point is a pool of one size with its clients.
 type point struct {
-	load, pattern           string
+	ledger.Key
 	at                      int // on the axis
 	workers, queue, clients int
-	twin                    bool
 }
 
 // The published pool under sustained load.
@@ -76,12 +75,8 @@ func (r rule) sized() series {
 			if s.store == waiting && places != r.queue {
 				continue
 			}
-			k := r.key(n, places)
-			p := point{load: k.Load, pattern: k.Pattern, at: n, workers: n, queue: places * n, clients: someClients}
-			s.points = append(s.points, p)
-			if n == r.most*cores && places == r.queue {
-				p.twin = true
-				s.points = append(s.points, p)
+			for _, k := range r.key(n, places).AndTwin(n == r.most*cores && places == r.queue) {
+				s.points = append(s.points, point{k, n, n, places * n, someClients})
 			}
 		}
 	}
@@ -90,10 +85,10 @@ func (r rule) sized() series {
 
 // sweeps change one size of the published pool and leave the others.
 func sweeps() []series {
-	sweep := func(axis string, load string, sizes []int, set func(p *point, n int)) series {
+	sweep := func(axis, load string, sizes []int, set func(p *point, n int)) series {
 		s := series{setup: "sweep of " + axis, axis: axis, latency: 75 * time.Millisecond}
 		for _, n := range sizes {
-			p := point{load: fmt.Sprintf(load, n), pattern: WorkerPool, at: n, workers: someWorkers, queue: someQueue, clients: someClients}
+			p := point{ledger.Key{Setup: s.setup, Load: fmt.Sprintf(load, n), Pattern: WorkerPool}, n, someWorkers, someQueue, someClients}
 			set(&p, n)
 			s.points = append(s.points, p)
 		}
@@ -140,7 +135,7 @@ func (s series) virtual() bool { return s.store == waiting || s.store == modelle
 
 // job is the load of a pool.
 func (s series) job(c Config, p point, seed uint64) Job {
-	j := Job{Config: c, Load: p.load, Pattern: WorkerPool, Seed: seed, Time: c.SizeTime}
+	j := Job{Config: c, Load: p.Load, Pattern: WorkerPool, Seed: seed, Time: c.SizeTime}
 	j.Requests, j.Clients, j.Workers, j.QueueSize = 0, p.clients, p.workers, p.queue
 	j.MinLatency, j.MaxLatency = s.latency*2/3, s.latency*4/3 // like the published 50 to 100 ms
 	switch s.store {
@@ -161,7 +156,7 @@ func (s series) job(c Config, p point, seed uint64) Job {
 func (c Config) group(s series, database *string) experiment.Group {
 	g := experiment.Group{Expect: process, Label: "pools of several sizes, " + s.setup}
 	for _, p := range s.points {
-		g.Keys = append(g.Keys, ledger.Key{Setup: s.setup, Load: p.load, Pattern: p.pattern, Twin: p.twin})
+		g.Keys = append(g.Keys, p.Key)
 		if s.virtual() { // as long as it takes to compute
 			g.Expect += 60 * time.Millisecond
 		} else {

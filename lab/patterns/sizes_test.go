@@ -28,7 +28,7 @@ func TestTheRulesSizesAreMeasuredWithTheirQueues(t *testing.T) {
 	}{{"model", 2 * cores, 5}, {"sqlite", 3 * cores, 5}, {"postgres", 4 * cores, 5}, {"cpu", cores, 2}, {"model", 30, 0}, {"cpu", 300, 20}} {
 		r := ruleFor(c.part)
 		s, want := r.sized(), r.key(c.workers, c.places)
-		at := slices.IndexFunc(s.points, func(p point) bool { return p.load == want.Load && p.pattern == want.Pattern })
+		at := slices.IndexFunc(s.points, func(p point) bool { return p.Key == want })
 		if at < 0 {
 			t.Errorf("%s: no %s", c.part, want)
 		} else if p := s.points[at]; p.at != c.workers || p.workers != c.workers || p.queue != c.places*c.workers || p.clients != 500 {
@@ -86,7 +86,7 @@ func TestOverAStoreThatOnlyWaitsEveryWorkerCounts(t *testing.T) {
 		for i, run := range runs {
 			law := float64(min(s.points[i].workers, someClients)) * .95 / .075
 			if got := run.Rate("ok"); got < .9*law || got > 1.05*law {
-				t.Errorf("%s: %.0f a second, Little's law says %.0f", s.points[i].load, got, law)
+				t.Errorf("%s: %.0f a second, Little's law says %.0f", s.points[i].Load, got, law)
 			}
 		}
 	})

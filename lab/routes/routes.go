@@ -99,13 +99,12 @@ func plan(c Config) (p experiment.Plan, err error) {
 func (c Config) group(setup, build, scenario string, players []string) experiment.Group {
 	const start, between = 200 * time.Millisecond, 5 * time.Millisecond / 2 // turns, for a collection
 	job := Job{Scenario: scenario, Published: setup == AsPublished, Rounds: c.Rounds, Time: c.Time}
-	var keys []ledger.Key
 	for i, name := range players {
 		if i == len(players)-1 || slices.Contains(c.Contestant, name) && Does(name, scenario) {
-			keys = append(keys, ledger.Key{Setup: setup, Load: scenario, Pattern: name, Twin: slices.Contains(job.Players, name)})
 			job.Players = append(job.Players, name)
 		}
 	}
+	keys := ledger.Keys(setup, scenario, job.Players)
 	return experiment.Group{
 		Keys: keys, Expect: start + time.Duration(len(keys)*(job.Rounds+4))*(job.Time+between),
 		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
@@ -161,10 +160,7 @@ func addFigures(run *results.Run, k ledger.Key, readings, harness []turns.Readin
 func (c Config) collector() experiment.Group {
 	const each = 15 * time.Microsecond
 	job := Job{Scenario: JSON, Players: []string{Fresh, Fresh, Pooled}}
-	var keys []ledger.Key
-	for i, name := range job.Players {
-		keys = append(keys, ledger.Key{Setup: LeftAlone, Load: JSON, Pattern: name, Twin: slices.Contains(job.Players[:i], name)})
-	}
+	keys := ledger.Keys(LeftAlone, JSON, job.Players)
 	return experiment.Group{
 		Keys: keys, Label: LeftAlone, Expect: time.Duration(len(keys)) * CollectedRequests * each,
 		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
@@ -191,9 +187,7 @@ func (c Config) counts() experiment.Group {
 	}
 	var keys []ledger.Key
 	for _, scenario := range job.Scenarios {
-		for i, name := range job.Players {
-			keys = append(keys, ledger.Key{Setup: ByCount, Load: scenario, Pattern: name, Twin: slices.Contains(job.Players[:i], name)})
-		}
+		keys = append(keys, ledger.Keys(ByCount, scenario, job.Players)...)
 	}
 	return experiment.Group{
 		Keys: keys, Label: ByCount, Uses: .5, Expect: time.Second + time.Duration(len(keys)*job.Requests)*3*time.Millisecond,

@@ -2,7 +2,6 @@ package shapes
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,13 +83,8 @@ func (c Config) counts(r Reuse) experiment.Group {
 	}
 }
 
-func (r Reuse) keys(setup string) (out []ledger.Key) {
-	for i, pattern := range r.Patterns {
-		k := boundKey(setup, r.Bound, pattern)
-		k.Twin = slices.Contains(r.Patterns[:i], pattern)
-		out = append(out, k)
-	}
-	return out
+func (r Reuse) keys(setup string) []ledger.Key {
+	return ledger.Keys(setup, boundKey(setup, r.Bound, "").Load, r.Patterns)
 }
 
 // play lets the patterns take turns by the processor's clock. A player does n requests,
