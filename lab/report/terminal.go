@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/term"
+
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/chart"
@@ -29,7 +31,8 @@ func For(f *os.File) Options {
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return Options{Width: 100}
 	}
-	return Options{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: terminalWidth(f)}
+	width, _, _ := term.GetSize(int(f.Fd())) // 0 where it is not known
+	return Options{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", Width: cmp.Or(width, 80)}
 }
 
 // Terminal writes the summary: what the page says, in words.
