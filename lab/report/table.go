@@ -26,10 +26,11 @@ type rows struct {
 }
 
 type row struct {
-	Cells []string
-	Marks map[int]cellMark // of a grid
-	Strip template.HTML    // the repeats, drawn
-	Note  string           // beneath it
+	Cells  []string
+	Marks  map[int]cellMark // of cells with a meaning
+	Anchor string           // the claim that it is about
+	Strip  template.HTML    // its figures, drawn
+	Note   string           // beneath it
 }
 
 // cellMark colours a cell, and says more about it.

@@ -156,12 +156,20 @@ func (ch chapter) Table() []Table {
 	var lines []row
 	for _, k := range ch.Cards {
 		for _, a := range k.Answers {
-			figure, between := answer{Answer: a}.figure()
-			lines = append(lines, row{Cells: []string{strings.TrimSuffix(k.ID+" "+a.Part, " "), a.Setup + pick(a.Beside, ", for comparison", ""), kind(a.Verdict).Mark + " " + string(a.Verdict), figure, between,
-				a.Rule.Words(a.Unit), cmp.Or(a.Said(), none), pick(a.Floor > 0, margin(a), none), fmt.Sprint(a.Repeats)}})
+			lines = append(lines, row{Cells: answer{Answer: a}.cells(strings.TrimSuffix(k.ID+" "+a.Part, " "), a.Setup+pick(a.Beside, ", for comparison", ""))})
 		}
 	}
-	return flat(lines, "claim", "set-up", "verdict", "measured", "interval", "rule", "published", "margin", "repeats")
+	return flat(lines, ofAnswer...)
+}
+
+// ofAnswer is the header of tables of answers.
+var ofAnswer = []string{"claim", "set-up", "verdict", "measured", "interval", "rule", "published", "margin", "repeats"}
+
+// cells are an answer in a row.
+func (a answer) cells(claim, setup string) []string {
+	figure, between := a.figure()
+	return []string{claim, setup, kind(a.Verdict).Mark + " " + string(a.Verdict), figure, between,
+		a.Rule.Words(a.Unit), cmp.Or(a.Said(), none), pick(a.Floor > 0, margin(a.Answer), none), fmt.Sprint(a.Repeats)}
 }
 
 // Undecided is why the claim has its verdict if no answer beneath it says so.

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"html/template"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -102,29 +100,27 @@ func (w *whole) Partial() (out []string) {
 	return out
 }
 
-// summary is a claim in one row.
-type summary struct {
-	results.Claim
-	Of, Figure, Between, Rule, Said string
-	Chart                           template.HTML
-}
-
 // Summary is the claims of the experiment, a row each, with the answer that decided it.
-func (s *session) Summary() (out []summary) {
+func (s *session) Summary() []Table {
+	const few = 7 // columns
+	var lines []row
 	for _, c := range s.Results.Claims {
-		row := summary{Claim: c, Figure: none, Rule: none, Said: none}
-		if deciding, ok := c.Deciding(); ok {
-			a := answer{Answer: deciding}
-			row.Of = strings.Join(filled(a.Part, a.Setup), ", ")
-			row.Figure, row.Between = a.figure()
-			row.Between = strings.TrimPrefix(row.Between, none)
-			row.Rule, row.Said = a.Rule.Words(a.Unit), cmp.Or(a.Said(), none)
-			if a.measured() {
-				low, high := a.reach()
-				row.Chart = a.interval(chart.Around(append([]float64{a.Measured, low, high, a.Rule.Low, a.Rule.Top}, a.Published...)...)).Small()
-			}
+		deciding, ok := c.Deciding()
+		deciding.Verdict = c.Verdict
+		a := answer{Answer: deciding}
+		line := row{Anchor: c.ID, Cells: a.cells(c.ID+" "+sentence(c.Title), strings.Join(filled(a.Part, a.Setup), ", "))[:few], Marks: map[int]cellMark{2: {Class: kind(c.Verdict).Class}}}
+		if !ok {
+			line.Cells[5] = none // there is no rule
 		}
-		out = append(out, row)
+		if a.measured() {
+			low, high := a.reach()
+			line.Strip = a.interval(chart.Around(append([]float64{a.Measured, low, high, a.Rule.Low, a.Rule.Top}, a.Published...)...)).Small()
+		}
+		lines = append(lines, line)
+	}
+	out := flat(lines, append([]string{"claim of " + s.Results.Experiment}, ofAnswer[1:few]...)...)
+	for i := range out {
+		out[i].Strips = "drawn"
 	}
 	return out
 }
