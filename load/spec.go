@@ -1,5 +1,9 @@
 // Package load is a load as text: a Spec is all that another process needs to send the
 // same requests at the same times as this one, files included.
+//
+// The module around it is what spillway load, capacity and compare do: package agents sends one
+// load from several processes, capacity searches for the knee, and compare says which of two is
+// better. The laboratory uses what they stand on: judge, usage, chart, document and numbers.
 package load
 
 import (
