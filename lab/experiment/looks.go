@@ -61,14 +61,18 @@ func grew(before, now results.Claim) bool {
 	})
 }
 
-// enough reports whether an answer of the claim has enough repeats for a verdict.
+// enough reports whether an answer that decides the claim has enough repeats for a verdict.
 func enough(c results.Claim) bool {
 	return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return !a.Beside && a.Repeats >= judge.MinRepeats })
 }
 
 // looked reports whether the session was judged with enough repeats for a verdict: only
 // then could it have been ended because of what was seen.
-func (r *sessionState) looked() bool { return slices.ContainsFunc(r.res.Claims, enough) }
+func (r *sessionState) looked() bool {
+	return slices.ContainsFunc(r.res.Claims, func(c results.Claim) bool {
+		return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return a.Repeats >= judge.MinRepeats })
+	})
+}
 
 // untried reports whether anything is left that was not tried yet. To make a failed
 // measurement again is no second chance: it had no result.
