@@ -30,7 +30,7 @@ func TestADocumentIsAPageOfItsOwn(t *testing.T) {
 		}
 	}
 	if n := strings.Count(page, `<svg class="chart lines"`); n != 3 { // goodput, and two that were not idle
-		t.Errorf("%d drawings, want 4", n)
+		t.Errorf("%d drawings, want 3", n)
 	}
 	if strings.Contains(page, "<limiter>") {
 		t.Error("its text is not escaped")

@@ -28,6 +28,9 @@ func TestAPageShowsAllThatItHas(t *testing.T) {
 	if strings.Contains(text, "<ms>") {
 		t.Error("its text is not escaped")
 	}
+	if strings.Contains(text, "://") || strings.Contains(text, "src=") || !strings.Contains(text, `content="default-src 'none';`) {
+		t.Error("it loads something, or may")
+	}
 }
 
 func TestAPageHasNothingThatIsEmpty(t *testing.T) {
