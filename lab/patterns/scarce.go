@@ -57,7 +57,6 @@ type Connected struct {
 	service.Served
 	Refused int64 // connections, by the database
 	Without int64 // queries without a connection within TooLong
-	Most    int   // most operations that ran at one time
 }
 
 // checkScenarios says what is wrong with what was asked of the real database.

@@ -2,11 +2,15 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/spillway-go/spillway/lab/experiment"
 )
+
+// ErrNone is the error of an experiment that nothing is left of without a server.
+var ErrNone = errors.New("there is no PostgreSQL: name one with --postgres, or set " + Env + " (scripts/ensure-postgres.sh starts one)")
 
 // Use has an experiment see, before it measures, that it can have databases on the server, and that
 // the server takes so many connections. What the server computes disturbs no run.

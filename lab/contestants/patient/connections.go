@@ -53,7 +53,7 @@ func scarce(ctx context.Context, j plan.Scarce, ready contestant.Ready) (*plan.C
 		return nil, err
 	}
 	// That it could not be drained is no failure of the run: naive leaves much undone.
-	return &plan.Connected{Served: *served, Refused: store.refused.Load(), Without: store.without.Load(), Most: api.Runner.Stats().Peak}, nil
+	return &plan.Connected{Served: *served, Refused: store.refused.Load(), Without: store.without.Load()}, nil
 }
 
 // connected is a store whose answers take a connection for as long as they take.
