@@ -18,7 +18,7 @@ import (
 //   - A raise is kept if latency did not rise with it: below the knee more concurrency is free.
 //     If latency rose partly, the raise is kept if throughput clearly grew. A raise is tried
 //     whenever every slot is in use, and less often if trials cost throughput or keep being
-//     refused. A few raises are large.
+//     refused. A few raises are bold: they at least double the limit.
 //   - A cut is kept if throughput hardly fell: the cut removed only waiting. If latency did
 //     not fall, the backend itself is slower; the limit is restored and the baseline moved.
 //   - Where all work takes less than 6 ms in the mean and the limit is at most 32, only throughput
@@ -45,17 +45,17 @@ type Adaptive struct {
 	phase phase
 	why   string // reason of the last change of the limit
 
-	base    mean    // baseline: latency without a queue
-	known   bool    // a baseline exists
-	proven  bool    // the baseline contains no queue: a raise was free, or a cut did not help
-	floored bool    // a higher limit was enforced in the last cohort
-	held    mean    // latency at the current limit, while holding
-	heldAt  float64 // slots in use behind held
-	pace    pace    // since the limit was set
-	rough   roughness
-	busy    int     // consecutive readings with every slot in use
-	rises   int     // consecutive readings far above the baseline
-	trimmed float64 // sum of small cuts since the last trial, as a logarithm
+	base    mean      // baseline: latency without a queue
+	known   bool      // a baseline exists
+	proven  bool      // the baseline contains no queue: a raise was free, or a cut did not help
+	floored bool      // a higher limit was enforced in the last cohort
+	held    mean      // latency at the current limit, while holding
+	heldAt  float64   // slots in use behind held
+	pace    pace      // since the limit was set
+	rough   roughness // spread of one piece of work by the pace
+	busy    int       // consecutive readings with every slot in use
+	rises   int       // consecutive readings far above the baseline
+	trimmed float64   // sum of small cuts since the last trial, as a logarithm
 
 	trial  trial
 	raises raises

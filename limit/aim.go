@@ -21,5 +21,5 @@ var (
 // NewAdaptiveForThroughput returns the law for callers who prefer the throughput of jobs to the
 // latency of each job. The law keeps a raise if latency rises by up to two thirds of the raise.
 // It keeps a cut if latency falls by more than three quarters of the cut. It also lowers the
-// limit if deadlines lose what a raise gained.
+// limit if missed deadlines cost the throughput that a raise gained.
 func NewAdaptiveForThroughput() *Adaptive { return newAdaptive(forJobs) }

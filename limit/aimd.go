@@ -9,7 +9,7 @@ import (
 type AIMDConfig struct {
 	Initial  int           // 0: 20
 	Max      int           // 0: 1000
-	Increase float64       // added to the limit per limit's worth of successes; 0: 1
+	Increase float64       // growth of the limit after as many successes as the limit; 0: 1
 	Backoff  float64       // factor on the limit at a sign of overload; 0: 0.9
 	Timeout  time.Duration // a success that took longer is a sign of overload; 0: 5 s
 }

@@ -2,15 +2,15 @@ package limit
 
 import "math"
 
-// classes estimates how much longer one class of work takes than another. Times are compared net
-// of this offset. Otherwise a change in the mix, such as the gate shedding short unimportant work,
-// would look like a slower backend. Each time is compared with recent times of one reference
-// class, because both met the same queue.
+// classes estimates how much longer one class of work takes than another: the offset of the class.
+// Times are compared net of the offset. Otherwise a change in the mix, such as the gate shedding
+// short unimportant work, would look like a slower backend. Each time is compared with recent times
+// of one reference class, because both met the same queue.
 //
 // Classes that take several times as long as the reference are not measured: shorter classes show
 // a queue sooner and more clearly. Classes several times as short are not measured either: a queue
-// is a large share of their time but a small share of all time. The class weights give the cost of
-// a queue to all work.
+// is a large share of their time but a small share of all time. What a queue costs all work follows
+// from the class weights.
 type classes struct {
 	reference uint8 // the first class known; later the longest frequent class
 	seen      bool

@@ -190,7 +190,7 @@ func (c *cohort) allSilent() bool { return c.closed && c.silent >= c.measured() 
 
 // read fills in r and returns true if the cohort can be judged. of bounds the class offsets of
 // running members. If overdue is set, running members are not waited for: if fewer than half of
-// the members run, they are left out as long by nature.
+// the members run, the running members are left out as work that takes long at any load.
 func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) bool {
 	counted := c.measured() - c.silent
 	if slow := c.losses() - c.refused; slow >= max(3, c.want/4) && 4*slow >= 3*c.ended() {

@@ -141,7 +141,8 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 		a.loseCapacity(r)
 	}
 	rest := t.after.level - a.base.level
-	// No backend degrades so fast: the latency was a wait, equally long for all work.
+	// In a backend that degrades, latency falls more slowly: the difference was a wait, equally long
+	// for all work.
 	if t.longer == 0 && fell-degrades*less > 2*err {
 		rest = a.costs(r, rest)
 	}
@@ -224,15 +225,15 @@ func (a *Adaptive) undoCut(r reading, margin float64) {
 	}
 	restore := t.restore
 	if start && restore < firstLimit && t.after.n >= fewTimes {
-		// A kept cut of the start showed a queue above. By Little's law, so many of the slots were in
-		// use before this cut without a queue. The start goes on from there, not from the queue.
+		// An earlier cut of the start was kept, so the start limit held a queue. restore becomes the
+		// number of slots that were in use before this cut without a queue, by Little's law.
 		_, fell := t.changed()
 		err := a.est.between(t.after.n, t.before.n)
 		restore = min(max(math.Ceil(t.inFlight*math.Exp(0.5*err-fell)), t.to), restore)
 	}
 	a.set(r.at, next, restore, why)
 	a.raises.next, a.cuts.next = r.at, r.at+a.cuts.every
-	// The limit is as right as before: a slower backend needs no trial soon.
+	// A slower backend does not change the right limit, so no trial is due soon.
 	if !a.aim.jobs && t.suspicion && !a.recalls(r.at) {
 		a.raises.next, a.cuts.next = r.at+afterSlow, r.at+max(3*afterSlow, a.cuts.every)
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // The backend waits up to 100 ms for a batch of 32. A cut below 32 made work take six times as
-// long, and the law took the rise for a slower backend. The baseline moved to the higher latency,
-// and the next cut came half a second later, for ever. A quarter of the throughput was lost.
+// long, and the law once took the rise for a slower backend. The baseline moved to the higher
+// latency, and half a second after each cut came the next. A quarter of the throughput was lost.
 func TestACutThatMakesWorkTakeLongerIsNotRepeatedSoon(t *testing.T) {
 	a := NewAdaptive()
 	a.phase, a.limit, a.known, a.proven = holding, 38, true, true

@@ -37,10 +37,10 @@ type estimator struct {
 const (
 	firstSpread = 0.3 // initial spread, before any measurement
 	spreadTimes = 3   // times beyond the first from which a reading's spread counts in full
-	// overdueTimes is how many usual times after its last admission a cohort is overdue, at least
-	// leastOverdue. An overdue cohort is not waited for: one hanging request must not stop the law.
-	// If half of the members or more hang, the cohort is dropped and the next may take twice as
-	// long, because a backend that became ten times slower looks the same.
+	// A cohort is overdue when overdueTimes usual times, and at least leastOverdue, have passed
+	// since its last admission. An overdue cohort is not waited for: one hanging request must not
+	// stop the law. If half of the members or more hang, the cohort is dropped and the next may take
+	// twice as long, because a backend that became ten times slower looks the same.
 	overdueTimes = 10
 	leastOverdue = 2 * time.Second
 	mostOverdue  = time.Hour

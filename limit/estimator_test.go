@@ -43,7 +43,7 @@ func TestAQuietNightIsNotWork(t *testing.T) {
 	m := newModel(law, 5, 15*time.Millisecond)
 	m.run(time.Minute)
 	longest := 0.0
-	for range 10 { // in whatever phase the law is in the evening
+	for range 10 { // the evening finds the law in different phases
 		for len(m.ends) > 0 {
 			p := heap.Pop(&m.ends).(pending)
 			m.now = p.at

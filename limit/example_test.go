@@ -13,7 +13,7 @@ func Example() {
 	var law limit.Law = limit.NewAdaptive()
 	var log limit.Log
 	now := time.Duration(0)
-	for seq := uint64(1); seq <= 200; { // rounds of as much work as the limit allows, 10 ms each
+	for seq := uint64(1); seq <= 200; { // each round fills the limit with work of 10 ms
 		n := law.Limit()
 		for i := range n {
 			law.Admit(now, limit.Load{InFlight: i + 1, Queued: 1})

@@ -19,7 +19,7 @@ type Outcome uint8
 const (
 	Success  Outcome = iota // finished: the duration is a latency sample
 	Deadline                // ended by its deadline: the duration is a lower bound of the latency, and the work is lost
-	Canceled                // its caller left: the duration is a lower bound, and a sign of overload only if already slow
+	Canceled                // its caller left: the duration is a lower bound, and a sign of overload only if the work was slow
 	Overload                // refused by a backend further down: a sign of overload, the duration means nothing
 	Failed                  // failed for its own reasons: no information about load
 	Unknown                 // ended in an unknown way: no information

@@ -1,7 +1,8 @@
 package limit
 
-// losses is the running time of work lost since the limit was set. A few long reports among lookups
-// may take nearly all slot time, and they end long after their cohort was read.
+// losses is the running time of all work and of lost work since the limit was set. A few long
+// reports among lookups may take nearly all slot time, and they end long after their cohort was
+// read.
 type losses struct {
 	from        uint64  // first admission that counts
 	ran, wasted float64 // time of all and of lost work, in nanoseconds

@@ -25,7 +25,7 @@ const (
 	leastPaceSpread          = 0.25
 	roughReadings            = 12   // most readings in the mean variance
 	roughAtOnce              = 9.0  // cap on a new variance, as a multiple of the mean variance
-	paceAfter                = 3    // generations until the pace is known: the first still ends work of the old limit
+	paceAfter                = 3    // generations until the pace is known: in the first, work admitted under the old limit ends
 	paceForgets              = 1000 // admissions after which all sums are halved
 	paceCohorts              = 4    // multiple of the usual cohorts while latency and pace disagree
 )
@@ -48,7 +48,7 @@ func (p *pace) add(r reading, rough *roughness) {
 	}
 }
 
-// add enters a variance, capped: a change of the backend affects one variance and is no roughness.
+// add enters a variance, capped, because a change of the backend makes one variance large.
 func (o *roughness) add(variance float64) {
 	o.n = min(o.n+1, roughReadings)
 	o.variance += (min(variance, roughAtOnce*max(o.variance, leastPaceSpread*leastPaceSpread)) - o.variance) / o.n

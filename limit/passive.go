@@ -9,7 +9,7 @@ import (
 // Passive estimates the number of slots of a backend from traffic that is not limited. It is for
 // a dry run, in which a cut is not enforced and cannot be tested. The estimate is the throughput
 // of the saturated backend times the latency without a queue, by Little's law the work running in
-// the backend. BBR sizes its window alike (Cardwell et al., "BBR: Congestion-Based Congestion
+// the backend. BBR sizes its window the same way (Cardwell et al., "BBR: Congestion-Based Congestion
 // Control", 2016). Until latency rises with concurrency, Passive has only a lower bound. State
 // then reports a lower bound, and the limit follows the most in flight, because there is no
 // evidence for refusing work.
@@ -84,7 +84,7 @@ const (
 	passiveFew  = 30  // least samples of a class for a meaningful mean
 	passiveLong = 1000
 	raisedBy    = 0.2 // excess of log latency, plus three standard errors, that counts as raised
-	blindFrom   = 0.8 // share of the estimate
+	blindFrom   = 0.8 // share of the estimate below which concurrency is clearly below the estimate
 )
 
 // NewPassive returns an estimator without any evidence.

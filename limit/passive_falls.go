@@ -9,17 +9,18 @@ import (
 
 // falls detects a backend whose throughput falls with concurrency. It counts ends and time per
 // octave of concurrency, in periods of fallsPiece. Many missed deadlines in a period have one of
-// two causes. If a queue stands before the backend's slots, all work waits alike, and work in time
-// was nearly late. The backend would do well behind a limit, so the period is left out. If the
-// backend runs all work at once, short work ends well in time, and the period counts.
+// two causes. If a queue stands before the backend's slots, all work waits equally long, and work
+// that ended in time was nearly late. The backend would do well behind a limit, so the period is
+// left out. If the backend runs all work at once, short work ends well in time, and the period
+// counts.
 type falls struct {
 	at    octaves       // counts of the present period
 	began time.Duration // start of the period
 	good  ended         // successes in the period
 	late  ended         // missed deadlines in the period
 	lost  float64       // work in the period lost to overload or departed callers
-	// shared and before are times in which much was late and the rest well in time: in this era,
-	// and in the era before.
+	// shared and before are the total time of periods in which much work was late and the rest well
+	// in time: shared in this era, before in the era before.
 	shared, before time.Duration
 	now            octaves
 	old            octaves // counts of the era before
@@ -33,8 +34,10 @@ type octave struct{ ends, late, span float64 }
 type ended struct{ n, took float64 }
 
 const (
-	fallsPiece  = 100 * time.Millisecond
-	fallsBy     = 0.2    // least fall as a share of throughput: in a long queue, long work holds few slots longest
+	fallsPiece = 100 * time.Millisecond
+	// fallsBy is the least fall, as a share of throughput. A smaller fall may come from long work:
+	// while long work holds the slots, less work ends and the queue grows.
+	fallsBy     = 0.2
 	fallsShared = 0.1    // least fall if all work runs at once; a smaller fall may be scatter
 	fallsSure   = 2.5    // standard errors, on both sides
 	fallsKnown  = 30     // least ends at the lower concurrency, and least expected at the higher
@@ -91,9 +94,10 @@ func (f *falls) age() {
 // eras, much work was late and the rest well in time.
 func (f *falls) together() bool { return f.shared+f.before > time.Second }
 
-// worst finds the clearest fall of throughput, from a range of octaves of concurrency below to (from
-// is the lowest) to all octaves from to on. before and after are the ends per second. If to is 0,
-// no clear fall was found.
+// worst finds the clearest fall of throughput between two ranges of octaves of concurrency. The
+// higher range begins at the octave to and has no end. The lower range is below it and begins at
+// from. before and after are the ends per second in the lower and the higher range. If to is 0, no
+// clear fall was found.
 func (f *falls) worst() (from, to int, before, after float64) {
 	var at octaves
 	var above octave
@@ -128,9 +132,9 @@ func (f *falls) worst() (from, to int, before, after float64) {
 }
 
 // Unsafe reports whether the estimate must not be trusted, for one of three reasons. The backend's
-// throughput falls with concurrency: unprotected it collapses, and its throughput under a limit
-// does not show. Or the backend runs all work at once and was overloaded all the time. Or nothing
-// can be known. State reports the reason.
+// throughput falls with concurrency, so its throughput under a limit is not known. Or the backend
+// runs all work at once and was overloaded all the time. Or work has run into its deadlines from
+// the start, so nothing is known. State reports the reason.
 func (p *Passive) Unsafe() bool { return p.unknown() || p.falling() != "" }
 
 // unknown reports whether work has run into its deadlines from the start.

@@ -20,7 +20,7 @@ func pass(f *falls, r *rand.Rand, now *time.Duration, d time.Duration, inFlight 
 func TestFallsAreSeenWhereLessIsDoneWithMore(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		rate float64 // with 100 in flight; 400 with 10
+		rate float64 // ends per second with 100 in flight; with 10 in flight the rate is 400
 		o    Outcome
 		want bool
 	}{
@@ -80,7 +80,7 @@ func TestPassiveSaysWhereItIsUnsafe(t *testing.T) {
 func TestAFallShowsInWorkWellInTime(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		took float64 // by work in time; late work takes 1
+		took float64 // time of work that ended in time; late work takes 1
 		rate float64
 		want bool
 	}{

@@ -177,11 +177,12 @@ func (a *Adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 	}
 }
 
-// short reports whether all work takes less than shortTime in the mean, with few slots. Callers gain
-// nothing from a shorter queue in the backend then, and such times tell more about the machine than
-// about the backend: other work on its processors doubles them for a quarter of a second. So latency
-// starts no cut, and trials ask for throughput alone. With more than firstLimit slots that would let
-// the limit grow without end: the cost of one slot more is too small to be seen.
+// short reports whether all work takes less than shortTime in the mean, with at most firstLimit
+// slots. Callers of short work gain nothing from a shorter queue in the backend. Short times vary
+// more with the machine than with the backend: other work on its processors doubles them for a
+// quarter of a second. So latency starts no cut, and only throughput decides a trial. With more
+// slots the limit would then grow without end, because the cost of one more slot is too small to
+// measure.
 func (a *Adaptive) short(r reading) bool {
 	t := r.slotTime()
 	return !a.aim.jobs && a.limit <= firstLimit && t > 0 && t < shortTime

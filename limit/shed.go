@@ -49,7 +49,8 @@ func (a *Adaptive) shed(r reading) {
 	a.less(r)
 }
 
-// less lowers the limit by one step: by the excess over a proven baseline, else to what was not lost.
+// less lowers the limit by one step: by the excess of latency over a proven baseline, or else by the
+// share of lost work. The aim sets the smallest step; for jobs, every step has that size.
 func (a *Adaptive) less(r reading) {
 	inFlight := min(a.limit, r.inFlight)
 	share := a.aim.shed
@@ -105,7 +106,7 @@ func (a *Adaptive) fell(r reading) bool {
 }
 
 // doesLess reports whether throughput is clearly lower than before shedding began, although all
-// slots are in use. An example is a polled lock, which fewer callers find free less often.
+// slots are in use. An example is a lock that callers poll: fewer callers find it free less often.
 func (a *Adaptive) doesLess(r reading) bool {
 	t := &a.trial
 	return !a.aim.jobs && r.saturated && r.took > 0 && r.done < t.done*(1-lessSure*math.Sqrt(1/t.admitted+1/r.admitted))

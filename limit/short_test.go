@@ -23,9 +23,9 @@ func flips(seed uint64) func(now time.Duration) float64 {
 	}
 }
 
-// In front of a Redis script of a millisecond, a request spends about as long on its way as in Redis.
-// Eight at once do clearly more than two. The law once stood at two or three: each time the
-// machine became faster during a cut, the cut seemed to have helped.
+// A Redis script takes a millisecond, and the network about as long again. Eight requests in flight
+// finish clearly more work than two. The limit once stayed at two or three: whenever the machine
+// became faster during a cut, the cut seemed to have helped.
 func TestShortWorkKeepsItsThroughput(t *testing.T) {
 	for _, quiet := range []bool{true, false} {
 		done := func(law Law, seed uint64) float64 {
@@ -58,7 +58,7 @@ func TestShortWorkKeepsItsThroughput(t *testing.T) {
 	}
 }
 
-// Work that degrades must not be let in without end because each piece of work is short.
+// Short work still gets a limit if its backend degrades: throughput then falls with a raise.
 func TestShortWorkThatDegradesIsHeldBack(t *testing.T) {
 	for share, want := range map[float64]verdict{0.9: independent, 1.2: follows, 1.5: follows} {
 		up := math.Log(1.25)
@@ -73,7 +73,8 @@ func TestShortWorkThatDegradesIsHeldBack(t *testing.T) {
 	}
 }
 
-// Around the bound of short work one reading decides. A trial must not change its question twice.
+// Near the bound of short work, readings of one trial may differ. The first reading above the bound
+// ends the test by throughput alone for the rest of the trial.
 func TestATrialIsShortOnlyWhileAllReadingsAre(t *testing.T) {
 	raise := trial{from: 8, to: 10, inFlight: 8, short: true}
 	for i, c := range []struct{ short, want bool }{{true, true}, {false, false}, {true, false}} {
@@ -84,7 +85,7 @@ func TestATrialIsShortOnlyWhileAllReadingsAre(t *testing.T) {
 	}
 }
 
-// The cost of one slot more is too small to be seen. The limit in front of five slots of 0.1 ms once
+// The cost of one more slot is too small to measure. The limit in front of five slots of 0.1 ms once
 // rose until work took 6 ms.
 func TestShortWorkDoesNotRaiseTheLimitWithoutEnd(t *testing.T) {
 	for seed := range uint64(4) {

@@ -61,7 +61,8 @@ const (
 	// clearly followed: with few slots, a shorter trial shows no queue. A cut because latency
 	// rose is urgent and needs no such number.
 	fewTimes = 16
-	// throughputAlone is the share of a test that asks whether throughput fell, however latency changed.
+	// throughputAlone is the share of a test in which only a fall of throughput counts: latency
+	// followed if it moved by more than concurrency.
 	throughputAlone = 1
 )
 
@@ -71,10 +72,10 @@ const (
 // refused.
 //
 // A cut is kept if latency followed and throughput hardly fell. A cut because latency rose may
-// cost more, since a later raise recovers the loss. What a cut costs while slots are being filled
+// cost more, since a later raise recovers the loss. While slots are being filled, the cost of a cut
 // is not known.
 //
-// Where all work is short, a raise is kept and a cut undone for throughput alone.
+// If all work is short, throughput alone decides.
 func (a *aim) testOf(t *trial) test {
 	by := test{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
 	if t.to > t.from {
@@ -122,9 +123,9 @@ func (t *trial) followed() bool {
 	return 3*latency > concurrency
 }
 
-// judge returns the verdict so far. err is the standard error of the change of latency, since
-// the pace under the new limit, and spread the spread of one time by the pace. margin is the
-// change of latency beyond the bound; if negative, latency did not follow.
+// judge returns the verdict so far. err is the standard error of the change of latency. since is
+// the pace under the new limit. spread is the spread of one time by the pace. margin is the change
+// of latency beyond the bound; if negative, latency did not follow.
 //
 // A known pace that clearly followed decides alone. Otherwise latency and a known pace have to
 // agree. A cut is undone at once if the pace clearly did not follow. A raise that only latency
@@ -144,7 +145,7 @@ func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verd
 	}
 	margin = latency - bound
 	over := longer - bound
-	if latency < by.share*concurrency { // the fastest show no queue: the pace must not show one either
+	if latency < by.share*concurrency { // latency shows no queue: the pace must show none either
 		over = longer - by.share*concurrency
 	}
 	if doubt > 0 && over > paceDecides*doubt && longer > paceVisible*doubt {
@@ -152,7 +153,7 @@ func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verd
 		return follows, over
 	}
 	last, final := t.cohorts >= by.cohorts, t.cohorts >= paceCohorts*by.cohorts
-	// The small change of throughput must be known well.
+	// A small change of throughput decides, so more cohorts measure it.
 	if latency > by.share*concurrency && math.Abs(margin) < 2*by.worth {
 		last = t.cohorts >= by.atMost
 	}

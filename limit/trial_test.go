@@ -37,8 +37,8 @@ func TestThePaceRefusesARaiseInDoubtAndGoesOnWithACut(t *testing.T) {
 	}
 }
 
-// If reports hold the slots, the pace is known after three generations of reports. Trials ended
-// before, and the latency of lookups once did not count. At one and a half times the capacity of 32
+// If reports hold the slots, the pace is known after three generations of reports. Trials once
+// ended sooner, and the latency of lookups did not count. At one and a half times the capacity of 32
 // slots that degrade, the limit stayed at 64.
 func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
 	law := func(limit float64) *Adaptive {
@@ -66,7 +66,8 @@ func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
 }
 
 // While forty more slots filled, latency rose, and the first readings contained half of the rise.
-// The rest looked like throughput. The limit went from 59 to 201 for a backend of forty slots.
+// The other half once looked like a gain of throughput. The limit went from 59 to 201 for a backend
+// of forty slots.
 func TestARaiseThatLatencyFollowsIsNotJudgedWhileTheSlotsFill(t *testing.T) {
 	for name, c := range map[string]struct {
 		n, level float64
