@@ -2,9 +2,9 @@ package gate
 
 import "time"
 
-// An estimate is wrong if it says that nearly all work could be served while most arrivals are lost
-// for lack of slots. The cause is a backend that is down, a lease that is over, or a dry run, where
-// the limit may be whatever is in flight. A queue in the backend loses a smaller share near its
+// An estimate is wrong if by it nearly all work could be served while most arrivals are lost for
+// lack of slots. The cause is a backend that is down, a lease that is over, or a dry run, in which
+// the limit may follow the slots in use. A queue in the backend loses a smaller share near its
 // capacity.
 const (
 	nearlyAll  = 1.1

@@ -27,9 +27,9 @@ func (f *floor) pass(now time.Duration) {
 // over ends the turn. The next turn comes after the given number of intervals.
 func (f *floor) over(turns int) { f.passed, f.every = 0, turns*Floor-1 }
 
-// lowest returns the first waiter of the lowest level during the turn of the floor. For work that
-// needs more slots than are free, slots are gathered for a bounded time: slower work may hold them,
-// or work that hangs.
+// lowest returns the first waiter of the lowest level during the turn of the floor. If the waiter
+// needs more slots than are free, slots are gathered, but only for a bounded time: slow work, or
+// work that hangs, may hold the other slots.
 func (g *Gate) lowest(now time.Duration) *Waiter {
 	if !g.floor.turn() {
 		return nil
@@ -47,8 +47,8 @@ func (g *Gate) lowest(now time.Duration) *Waiter {
 }
 
 // GatherFor is how long slots are gathered for large work: about as long as the slowest running
-// work takes. Only time ends the gathering. So while a waiter that costs more than one slot waits,
-// the owner of the gate calls Next at this interval.
+// work takes. No event marks the end of the gathering. So while a waiter that costs more than one
+// slot waits, the owner of the gate calls Next at this interval.
 func (g *Gate) GatherFor() time.Duration {
 	return time.Duration(max(2*g.service.upper(), float64(burstLeast)))
 }
@@ -67,9 +67,10 @@ func (g *Gate) gathers(now time.Duration, lv int, kind uint8, a *Arrival) bool {
 	return wait < float64(g.cfg.MaxWait) && wait < float64(left(now, a.Deadline))-g.service.kinds.list[kind].high
 }
 
-// blocks reports whether the first waiter of a queue has had its time: it needs more slots than are
-// free, and has waited longer than others make room. The waiters behind it pass, until the floor's
-// turn gathers slots for large work: slower work may hold the slots, or work that hangs.
+// blocks reports whether w, the first waiter of a queue, would hold up the waiters behind it: w
+// needs more slots than are free, and has waited for twice as long as slots are gathered. The
+// waiters behind w then pass it, because slow work, or work that hangs, may hold the other slots.
+// The floor's turn gathers slots for w again.
 func (g *Gate) blocks(now time.Duration, w *Waiter) bool {
 	return w.cost > 1 && now-w.since > 2*g.GatherFor() && !g.fits(w.cost)
 }

@@ -8,7 +8,7 @@
 // that higher priorities leave free. The wait must leave enough of the caller's time. In a burst
 // that the queue can absorb, work may wait for several service times. A queue that does not drain
 // only adds latency. The gate then bounds the wait by about one service time and refuses the rest
-// at once, unless work is better ended by its deadline than finished.
+// at once, unless more work finishes if deadlines end the long work: see life.
 //
 // Service times are measured per kind of work. The owner names the kind; otherwise the kind follows
 // from the priority and the order of magnitude of the deadline. Package places bounds the number of
@@ -42,7 +42,7 @@ type Decision struct {
 	// Preempted is a waiter of lower priority that lost its place to the arrival. The caller must
 	// notify the waiter's owner. The waiter counts as rejected.
 	Preempted *Waiter
-	probe     bool // with Wait: a try against the evidence
+	probe     bool // with Wait: queued although the predicted wait is too long
 	ofKind    bool // with Reject: only evidence about the kind of the work caused the refusal
 }
 
@@ -63,7 +63,7 @@ type Traits uint8
 
 const (
 	Long      Traits = 1 << iota // admitted like other work, but holds no slots while it runs
-	OverShare                    // neither waits nor is admitted for MaxRefused: refused for Quota
+	OverShare                    // refused for Quota unless a slot is free: neither waits nor is admitted for MaxRefused
 	DryRun                       // the decision is only counted; while the gate is open the work is admitted
 )
 
@@ -119,12 +119,12 @@ type Gate struct {
 	queued    int
 	floor     floor
 	demand    demand
-	spent     float64 // part of the patience that is spent; 1: all
+	spent     float64 // how long demand has exceeded the capacity, as a share of patience
 	service   service
 	life      life
 	shadow    *shadow         // of a dry run; otherwise nil
 	booked    [levels]float64 // slots of refused callers that may come back
-	bears     [levels]float64 // longest wait that the most pressed kind of a level can bear
+	bears     [levels]float64 // how long work of a level can wait: see kinds.survey
 	best      [levels]float64 // best recent service rate, in slots per nanosecond
 	ledger    [levels]account
 	seq       uint64              // number of the latest start, without long work
@@ -209,8 +209,8 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait
 	if d.Verdict == Wait && g.queued >= g.cfg.QueueSize {
 		d = g.replace(lv, a)
 	}
-	// While the limit is exceeded, work that is admitted for MaxRefused would get every slot before
-	// a waiter. So work that would wait is admitted too.
+	// While the limit is exceeded, no waiter gets a slot, but arrivals are admitted for MaxRefused.
+	// So work that would wait is admitted too.
 	if (d.Verdict == Reject && !d.Anyway || d.Verdict == Wait && d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit(a.held()) {
 		return Decision{Verdict: Admit}
 	}
@@ -248,7 +248,7 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait 
 	return Decision{Verdict: Wait, probe: probe}
 }
 
-// ahead reports whether work waits that comes before new work of a level.
+// ahead reports whether any waiter comes before new work of a level.
 func (g *Gate) ahead(now time.Duration, lv int) bool {
 	ahead := 0
 	for i := range lv + 1 {
@@ -292,7 +292,7 @@ func (g *Gate) replace(lv int, a *Arrival) Decision {
 	return Decision{Verdict: Reject, Reason: spillway.QueueFull}
 }
 
-// Unenforced counts an arrival, which was admitted, as one that its owner would have refused.
+// Unenforced counts an admitted arrival as work that the gate's owner would have refused.
 func (g *Gate) Unenforced(p spillway.Priority, reason spillway.Reason) Decision {
 	return g.unenforced(level(p), Decision{Verdict: Reject, Reason: reason})
 }
@@ -314,7 +314,7 @@ func (g *Gate) Shed(now time.Duration, a *Arrival, reason spillway.Reason) {
 	g.demand.turn(1, reason)
 }
 
-// Took returns how long work holds its slots in the mean, or zero if that is not known.
+// Took returns how long work holds its slots in the mean, or zero if nothing has been measured.
 func (g *Gate) Took() time.Duration {
 	if !g.service.known() {
 		return 0
@@ -387,7 +387,7 @@ func (g *Gate) start(lv int) {
 
 func (g *Gate) load() limit.Load {
 	inFlight := g.inFlight
-	if g.running-g.long == 1 { // one piece runs alone, whatever it costs
+	if g.running-g.long == 1 { // work that runs alone counts as at most the limit
 		inFlight = min(inFlight, g.Limit())
 	}
 	return limit.Load{InFlight: inFlight, Queued: g.queued, Enforced: g.Limit()}
@@ -509,7 +509,7 @@ func (g *Gate) late(now time.Duration, w *Waiter) bool {
 // gives back itself.
 func (g *Gate) overtakes(now time.Duration, w *Waiter) bool {
 	if g.Rule() != LawRules || !g.limits.leased(g.inFlight, w.held) {
-		return false // bounds, a lease and signals are no trials of the law
+		return false // a bound, a lease or a signal holds without exception
 	}
 	if w.level > 0 || w.cost > 1 || g.drained < 2 || now-w.since < min((w.deadline-w.since)/4, overtakeAfter) {
 		return false

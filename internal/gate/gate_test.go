@@ -580,7 +580,7 @@ func TestASignalCapsTheLimitAndNamesItself(t *testing.T) {
 func TestNoMoreIsRefusedThanMayBe(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1), MaxWait: time.Second, MaxRefused: 0.3})
 	now := time.Duration(0)
-	for range 5000 { // nothing ever ends: all would be refused
+	for range 5000 { // no work ends, so without MaxRefused all but the first would be refused
 		now += time.Millisecond
 		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
 	}
@@ -589,9 +589,9 @@ func TestNoMoreIsRefusedThanMayBe(t *testing.T) {
 	}
 }
 
-// Arrivals whose deadlines nothing could meet are refused whatever the capacity. They once
-// counted as refused for lack of capacity. A stranger that sent many of them made
-// the gate admit all other work at once, however few slots there were.
+// An arrival whose deadline has passed is refused even if slots are free. Such refusals once
+// counted for MaxRefused. A stranger that sent many such arrivals made the gate admit all other
+// work at once, however few slots there were.
 func TestHopelessArrivalsDoNotUseUpWhatMayBeRefused(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(10), QueueSize: 100, MaxWait: time.Second, MaxRefused: 0.2})
 	now := time.Duration(0)

@@ -86,7 +86,7 @@ type kind struct {
 	fresh   float64 // arrivals since the last window
 	arrived float64 // share of recent arrivals
 	stay    stay    // stay of callers without a deadline
-	doubted uint64  // arrivals that this evidence spoke against
+	doubted uint64  // arrivals whose predicted wait was too long
 }
 
 // scales counts work by the order of magnitude of its time to the deadline.
@@ -131,9 +131,9 @@ const (
 	hasSpan       = 200         // pieces of work behind the time to the deadline of a named kind, or up to twice as many
 	kindsDiffer   = 3           // ratio of mean service times from which kinds count as different
 	fairPart      = 0.4         // in overload: allowed part of the wait that a kind can bear
-	fairBurst     = 0.8         // fairPart after an overload, until patience is whole
+	fairBurst     = 0.8         // fairPart after an overload, until Gate.spent is zero
 	untold        = time.Second // assumed time of callers without a deadline, until some have left
-	probeEvery    = 16          // one in this many arrivals may wait against the evidence
+	probeEvery    = 16          // one in this many arrivals with too long a predicted wait may wait
 )
 
 // recent reports whether the latest times of the kind are still evidence.
@@ -154,7 +154,7 @@ func (k *kind) end(now time.Duration, took, part float64, fair bool, o limit.Out
 	k.quantiles(took, o, min(5*weight, 0.25))
 }
 
-// probe reports whether work of a kind may wait against the evidence.
+// probe reports whether an arrival of a kind may wait although its predicted wait is too long.
 func (k *kinds) probe(kind uint8) bool {
 	of := &k.list[kind]
 	of.doubted++
@@ -182,7 +182,7 @@ func (k *kinds) window() {
 }
 
 // survey compares the kinds that are not rare. mixed reports whether their service times differ
-// much; bears is how long the most pressed kind of each level can wait.
+// much. bears is how long work of each level can wait, by its kind with the least time to spare.
 func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
 	low, high := math.Inf(1), 0.0
 	for lv := range bears {
@@ -196,9 +196,9 @@ func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
 		if of.recent(now) {
 			low, high = min(low, of.mean), max(high, of.mean)
 		}
-		// Kinds without recent evidence count too. A kind can always bear half of its time: work
-		// that takes longer than its time, and a stale high quantile, must not keep the other kinds
-		// from waiting.
+		// Kinds without recent evidence count too. Each kind counts with at least half of its time
+		// to the deadline. Otherwise a kind that cannot meet its deadlines, or a stale high quantile,
+		// would keep the other kinds from waiting.
 		has := cmp.Or(of.has, min(float64(untold), of.stay.most()))
 		bears[of.level] = min(bears[of.level], max(has-of.high, has/2))
 	}

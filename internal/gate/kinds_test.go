@@ -10,8 +10,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// busyWith is a gate of one slot with evidence about work with such a deadline. Its slot
-// has just been taken.
+// busyWith is a gate of one slot with evidence about work that takes took and has the given time
+// until its deadline. Its slot has just been taken.
 func busyWith(took, deadline time.Duration) (g *Gate, now time.Duration, running Grant) {
 	g = New(Config{Law: limit.NewFixed(1), QueueSize: 100, MaxWait: time.Hour})
 	for range 200 {

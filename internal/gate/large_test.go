@@ -103,7 +103,7 @@ func TestSlotsAreGatheredForLargeWorkForABoundedTime(t *testing.T) {
 	for _, c := range []struct {
 		load float64
 		most int // refusals in 12 seconds
-	}{{0.4, 0}, {0.7, 0}, {1.5, 12_000}} { // at 1.5, a third of 29,000 must be refused; it was 25,000
+	}{{0.4, 0}, {0.7, 0}, {1.5, 12_000}} { // at 1.5, a third of 29,000 must be refused; 25,000 once were
 		if _, longest, refused := mix(32, c.load, spillway.Low, 2*time.Second, true, true); longest > time.Second || refused > c.most {
 			t.Errorf("at %v: normal work waited up to %v, and %d were refused", c.load, longest, refused)
 		}

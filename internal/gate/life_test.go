@@ -224,7 +224,7 @@ func TestTheLifeTableForgetsOtherWork(t *testing.T) {
 	}
 }
 
-// Neither chance nor cuts must make work look like other work.
+// Neither chance nor deadlines that end work may look like a change to other work.
 func TestTheLifeTableKeepsTheSameWork(t *testing.T) {
 	for name, w := range works {
 		r := rand.New(rand.NewPCG(11, 12))

@@ -23,8 +23,8 @@ type limits struct {
 // Bounds overrule a law.
 type Bounds struct {
 	Low, High int // bounds of the limit; zero: none; High wins over Low
-	// Leased is a share that others grant; zero: none. No work runs beyond it for MaxRefused.
-	// Refusals while LeaseRules holds are for Budget.
+	// Leased is the lease on a shared budget, in slots; zero: no lease. No work is admitted over
+	// the lease for MaxRefused. While LeaseRules holds, the reason of refusals is Budget.
 	Leased  int
 	Part    float64         // part of the limit, applied after Leased while a service starts; zero: all of it
 	Cap     int             // upper bound, applied after Part; zero: none

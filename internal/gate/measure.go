@@ -15,7 +15,7 @@ type demand struct {
 	count            [levels]float64 // slots asked for since at
 	offered          float64         // arrivals since at
 	turned           float64         // refusals since at
-	budget           float64         // refusals since at for lack of a share that others grant
+	budget           float64         // refusals since at for Budget
 	lost             float64         // since at: callers that left the queue, and work lost while the limit was exceeded
 	back             [levels]float64 // slots of refused work, until booked
 	refused          float64         // share of arrivals that were refused, without budget; over 10 s
@@ -113,7 +113,7 @@ func (d *demand) settled() bool { return d.at-d.began >= d.settles }
 type service struct {
 	cost
 	last   time.Duration // when work last ended
-	levels [levels]cost  // of arriving work; each kind is weighted by its arrivals
+	levels [levels]cost  // cost of arriving work of each level; each kind is weighted by its arrivals
 	kinds  kinds
 	// usual is the mean of the mean times of the kinds, high is the mean of their 95 % quantiles.
 	// Both weight each kind by its arrivals: a kind that is refused ends seldom, but must count in
@@ -144,7 +144,7 @@ func (c *cost) enter(took, part, weight float64, fair bool) {
 const (
 	serviceSpan   = 100.0 // ends behind a mean, at most
 	serviceMemory = time.Second
-	tailMeans     = 8 // the 95 % quantile of most work is fewer means; of any lognormal it is at most 3.9 means
+	tailMeans     = 8 // for most work the 95 % quantile is below this many means; a lognormal has at most 3.9
 	serviceKnown  = 5 // values before a mean is used
 )
 
@@ -235,7 +235,7 @@ func (a *arrivals) weight() float64 { return 1 - math.Pow(1-1/serviceSpan, a.n) 
 // the last hundred ends, or the ends within serviceMemory if they are fewer: slow ends from before
 // a change of the limit must not count for long.
 func weightOf(passed time.Duration) float64 {
-	if passed <= serviceMemory/serviceSpan { // the weight of seldom ends is smaller
+	if passed <= serviceMemory/serviceSpan { // the result of weightOfSeldom, without the exponential
 		return 1 / serviceSpan
 	}
 	return weightOfSeldom(passed)

@@ -15,8 +15,8 @@ type Waiter struct {
 	cost, held     int // slots to start, and slots held while running
 	level          int
 	kind           uint8
-	probe          bool    // waits against the evidence, as a try
-	work           float64 // slots, times how long such work holds them; zero: unknown
+	probe          bool    // waits although its predicted wait was too long
+	work           float64 // slots times the expected time for which they are held; zero: unknown
 	since          time.Duration
 	deadline       time.Duration
 	next, previous *Waiter

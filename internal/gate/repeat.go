@@ -13,10 +13,10 @@ func Level(p spillway.Priority) int { return level(p) }
 // Levels is the number of levels.
 const Levels = levels
 
-// Repeats reports for which other work the rejection d of arrival a holds. Until the returned time,
-// and while it sees only rejections, the gate would refuse other work of the same priority and cost
-// for the same reason, if the work has no deadline or at least needs left. The gate's owner may
-// refuse such work without asking, and reports it with Repeated.
+// Repeats reports for which other work the rejection d of arrival a holds. Until the time until, and
+// as long as the gate rejects all work, the gate would refuse other work of the same priority and
+// cost for the same reason. The other work has no deadline, or at least the time needs until its
+// deadline. The gate's owner may refuse such work without asking, and reports it with Repeated.
 func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.Duration, ok bool) {
 	lv := level(a.Priority)
 	if g.cfg.MaxRefused > 0 { // the next refusal may exceed the share
@@ -25,7 +25,7 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 	if a.Cost != 1 || a.Traits != 0 || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || d.ofKind || g.closed != 0 {
 		return 0, 0, false
 	}
-	needs = 1 // a passed deadline is another reason
+	needs = 1 // work whose deadline has passed is refused for another reason
 	if mayWait && g.cfg.QueueSize > 0 && g.service.known() {
 		if lv == levels-1 && g.queues[lv].n == 0 {
 			return 0, 0, false // the floor may serve work that has more time

@@ -30,8 +30,9 @@ type Late struct {
 	Reason   spillway.Reason
 }
 
-// pieces is the number of slots in use from which a shadow begins with pieces of more than one
-// slot: where slots are bytes, billions are in use.
+// pieces is the number of slots in use up to which a shadow begins with one piece of work for each
+// slot. With more slots in use, pieces take several slots: where slots are bytes, billions are in
+// use.
 const pieces = 1 << 12
 
 // mostLate bounds the list for an owner that does not call Gate.Late.
@@ -58,8 +59,8 @@ func (g *Gate) shadowBegins(now time.Duration) {
 
 // Force admits work regardless of the limit, unless the intake is closed. A dry run counts the
 // refusals of an enforcing gate, and enforces nothing. mayWait is whether the work could have
-// waited. With would not zero the gate's owner would have refused the work for that reason, without
-// asking the gate.
+// waited. would is the reason for which the gate's owner would have refused the work without asking
+// the gate, or zero.
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.Reason) Decision {
 	lv := level(a.Priority)
 	g.demandOf(now, lv, g.asks(&a))

@@ -26,7 +26,7 @@ func (s *shape) draw() float64 {
 	if s.n < len(s.of) || s.sum <= 0 {
 		return 1
 	}
-	s.next = (s.next + 29) % len(s.of) // odd, so all values have their turn, and neighbours not together
+	s.next = (s.next + 29) % len(s.of) // an odd step reaches all values, and neighbours not one after the other
 	return s.of[s.next] * float64(s.n) / s.sum
 }
 

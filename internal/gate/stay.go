@@ -12,7 +12,7 @@ type stay struct {
 const (
 	stayKnown  = 20   // callers before the share that left is evidence
 	stayWeight = 0.05 // weight of one caller
-	mostLeft   = 0.9  // share that must leave: some callers end requests that they no longer need, as a hedge does
+	mostLeft   = 0.9  // least share that left for evidence: some callers always leave early, such as a hedge that lost
 )
 
 // leave records a caller that left after waiting for waited nanoseconds.

@@ -41,19 +41,19 @@ func (g *Gate) free(lv int) float64 {
 }
 
 // A queue that drains again uses time that callers have, and serves work that would be refused
-// otherwise. A standing queue only makes all callers late. Only time can tell the two apart. So
-// work may wait for a burst: as long as eight pieces of work take one after the other. The burst
-// ends when demand has exceeded the capacity for five times as long: forty pieces of work are
-// enough to know. A deadline says how long its caller would wait. Work without a deadline waits
-// half as long, and at most a second.
+// otherwise. A standing queue only makes all callers late. Only time can tell the two apart. So at
+// first the gate takes an excess of demand for a burst, in which work may wait for as long as eight
+// pieces of work take one after the other. Once the excess has lasted for five times as long, forty
+// pieces of work, the queue counts as standing. Callers without a deadline may leave sooner, so work
+// without a deadline waits half as long, and at most a second.
 const (
 	burstServices  = 8
-	burstLong      = 3                      // times the 95 % quantile: among short work, slow work makes the queue
+	burstLong      = 3                      // multiple of the 95 % quantile: if most work is short, slow work makes the queue
 	burstLeast     = 100 * time.Millisecond // such a wait hurts no caller, and rates are not known sooner
 	burstAnyway    = time.Second            // longest burst without a deadline
 	burstPatience  = 5
-	patienceSpent  = 1.25 // most that can be spent: a lull must be longer than noise
-	patienceReturn = 2    // patience returns this many times as fast as it is spent
+	patienceSpent  = 1.25 // most of Gate.spent: above 1, so that a lull by chance does not count as the end
+	patienceReturn = 2    // Gate.spent falls this many times as fast as it rises
 )
 
 // burst is how long work may wait while the queue is expected to drain, in nanoseconds. The result
@@ -66,11 +66,11 @@ func (g *Gate) burst(left time.Duration) float64 {
 	return max(burst, float64(burstLeast))
 }
 
-// patience is how long demand may exceed the capacity before the queue is expected
-// to stand.
+// patience is how long demand may exceed the capacity before the queue counts as standing, in
+// nanoseconds.
 func (g *Gate) patience(left time.Duration) float64 { return burstPatience * g.burst(left) }
 
-// patient reports whether patience is left.
+// patient reports whether the queue is still expected to drain.
 func (g *Gate) patient(left time.Duration) bool {
 	return g.spent*g.patience(0) < g.patience(left)
 }
@@ -86,7 +86,7 @@ func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 	g.demand.arrive(lv, cost)
 }
 
-// roll updates the measurements and the patience once per window.
+// roll updates the measurements and spent once per window.
 func (g *Gate) roll(now time.Duration) {
 	passed := g.demand.roll(now, g.service.part.mean)
 	if passed == 0 {
@@ -121,8 +121,7 @@ func (g *Gate) asked(rates *[levels]float64, lv int) (part float64) {
 // bound is how long work of a level may wait, in nanoseconds. While the queue is expected to drain,
 // the bound is a burst. Otherwise it is about one service time, and longer for a small excess of
 // demand, which is soon served. Only the demand of the level and the levels above counts: lower
-// levels are served later. Apart from Never, left matters only where work is better ended by its
-// deadline than finished.
+// levels are served later. Apart from Never, left matters only if life.helps.
 func (g *Gate) bound(lv int, left time.Duration) float64 {
 	slots, bound := float64(g.Limit()), g.longest(left)
 	over := max(g.asked(&g.demand.many, lv), g.asked(&g.demand.few, lv)) - 1
@@ -146,8 +145,8 @@ func (g *Gate) bound(lv int, left time.Duration) float64 {
 }
 
 // need is how much time work of a kind must have left when it starts; 0 without recent evidence.
-// While patience lasts, need is the 5 % quantile of the kind. After that, need is the 95 %
-// quantile, or less where work is better ended than finished.
+// While the queue is expected to drain, need is the 5 % quantile of the kind. After that, need is
+// the 95 % quantile, or less if it is better to let deadlines end long work: see life.
 func (g *Gate) need(now time.Duration, kind uint8, deadline time.Duration) float64 {
 	k := &g.service.kinds.list[kind]
 	switch {

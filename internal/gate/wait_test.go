@@ -106,7 +106,7 @@ func TestABurstMayQueueAndAStandingQueueMayNot(t *testing.T) {
 			burst := min(c.burst, most)
 			notice := min(150*time.Millisecond, most-burst) // the load has risen, but no rate shows it yet
 			k.offer(60, 10*time.Second)
-			for range 2 { // the second one like the first
+			for range 2 { // the second burst ends like the first
 				if got := k.offer(600, c.enough/4); got < burst*3/4 || got > burst*5/4+notice {
 					t.Errorf("%s, at most %v: in a burst the longest wait was %v, want about %v", c.name, most, got, burst)
 				}

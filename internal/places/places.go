@@ -113,7 +113,7 @@ const (
 	most        = limit.Classes
 	mostDerived = 12
 	clearly     = 2  // ratio of shares from which a kind is clearly more frequent
-	mostRest    = 16 // work of a kind of 1 % comes again, now and then, before this many kinds that are seen once
+	mostRest    = 16 // entries of rest: a kind with 1 % of the work can come again before kinds seen once replace it
 	inRest      = 0x80
 )
 
