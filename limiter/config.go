@@ -57,12 +57,12 @@ type Config struct {
 	// value serves one limiter.
 	Signals []Signal
 
-	// IgnoreProcessors disables shedding for want of processors. By default, a limiter
+	// IgnoreProcessors disables shedding for lack of processors. By default, a limiter
 	// without a user-defined Law sheds some of the arrivals, the least important first,
-	// while goroutines wait too long for a processor. Then requests are late before a
-	// limiter sees them, whatever the limit. The bound of that wait is a quarter of the
-	// mean time of work, at least 100 ms and at most 250 ms. Nothing is shed if arrivals
-	// do not cause the wait, or if most arrivals are in a dry run. If some limiter is at
+	// while goroutines wait too long for a processor: requests are then late before a
+	// limiter sees them, at any limit. A wait is too long above a quarter of the mean
+	// time of work, at least 100 ms and at most 250 ms. Nothing is shed if arrivals do
+	// not cause the wait, or if most arrivals are in a dry run. If some limiter is at
 	// the front of the process (see Limiter.Front), only limiters at the front shed.
 	IgnoreProcessors bool
 

@@ -8,9 +8,9 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// In place of a weighted semaphore of golang.org/x/sync: the constructor is another,
-// and so is the line that acquires. Release alone is enough for a fixed limit. A weight
-// is Request.Cost or spillway.WithCost.
+// A limiter in place of a weighted semaphore of golang.org/x/sync: only the constructor and
+// the line that acquires differ. Release alone is enough for a fixed limit. A weight is
+// Request.Cost or spillway.WithCost.
 //
 //	slots := semaphore.NewWeighted(8)
 //	...

@@ -87,7 +87,7 @@ func ExampleGauge() {
 func ExampleLimiter_Drain() {
 	lim, _ := limiter.New(limiter.Config{})
 	_, _ = lim.Acquire(context.Background())                    // hangs for ever
-	ctx, cancel := context.WithTimeout(context.Background(), 0) // half a minute, in earnest
+	ctx, cancel := context.WithTimeout(context.Background(), 0) // in production: half a minute
 	defer cancel()
 	err := lim.Drain(ctx)
 	if d, ok := errors.AsType[*spillway.DrainError](err); ok {

@@ -83,7 +83,7 @@ func ExampleObserver() {
 
 // Where is the permit that is never ended?
 func ExampleConfig_leakAfter() {
-	lim, _ := limiter.New(limiter.Config{LeakAfter: time.Nanosecond}) // a minute, in earnest
+	lim, _ := limiter.New(limiter.Config{LeakAfter: time.Nanosecond}) // in production: a minute
 	_, _ = lim.Acquire(context.Background())
 	for lim.Stats().OldestInFlight == 0 { // a clock may stand still for a moment
 	}

@@ -309,8 +309,8 @@ func (k *Keyed) All() iter.Seq2[string, Stats] {
 	}
 }
 
-// SetMode changes the mode of every limiter. Limiters of later keys have the same mode,
-// whatever the mode from KeyedConfig.New. An unknown mode changes nothing.
+// SetMode changes the mode of every limiter. Limiters of later keys get the same mode,
+// which replaces the mode from KeyedConfig.New. An unknown mode changes nothing.
 func (k *Keyed) SetMode(m Mode) {
 	if m > Off {
 		return

@@ -118,7 +118,7 @@ func TestRepeatedRefusalsCountForTheKindThatWasTold(t *testing.T) {
 	})
 }
 
-// Names may be made up without end.
+// Callers may use any number of names for kinds.
 func TestManyKindsCostALimiterNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		law := &listening{Law: limit.NewFixed(1)}

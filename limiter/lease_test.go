@@ -107,7 +107,7 @@ func TestTheLawIsToldOfTheLease(t *testing.T) {
 	})
 }
 
-// Whatever happens, work starts only within a lease.
+// In any sequence of leases and calls, work starts only within a lease.
 func FuzzNothingStartsWithoutALease(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) {

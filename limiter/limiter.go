@@ -3,7 +3,7 @@
 //
 //	err := lim.Do(ctx, func(ctx context.Context) error { return call(ctx) })
 //
-// Do is the usual way: Do releases the slot whatever the work does. If the work
+// Do is the usual way: Do releases the slot even if the work panics. If the work
 // does not fit into one function, acquire a Permit:
 //
 //	permit, err := lim.Acquire(ctx)
@@ -17,7 +17,7 @@
 //
 // A control law (package limit) finds out how much may run at once. Callers wait in
 // strict order of priority, first come, first served within a priority. A caller
-// that would wait in vain is refused at once. The times of work of the same kind
+// that would wait too long is refused at once. The times of work of the same kind
 // predict how long work will take: see Request.Kind.
 //
 // # Calls inside calls

@@ -22,9 +22,9 @@ type Observer struct {
 	// it, but do not change it.
 	Rejected func(p spillway.Priority, r *spillway.Rejection)
 	// WouldReject is called when enforcement would have refused work that a dry run has
-	// admitted. Mostly it is the caller's own work, just before Admitted. Sometimes it is
-	// earlier work of another caller, which would have waited in vain until now. The
-	// rejection is shared.
+	// admitted. Usually the work is the caller's own, and Admitted follows. Sometimes the
+	// work is earlier work of another caller that would have waited until now and then
+	// been refused. The rejection is shared.
 	WouldReject func(p spillway.Priority, r *spillway.Rejection)
 	// Ended is called when admitted work has ended, on the goroutine that called Done or
 	// Release, once the slot of the work is free again.
@@ -92,7 +92,7 @@ func (l *Limiter) admittedAnyway(p Permit, priority spillway.Priority, d gate.De
 }
 
 // wouldReject collects refusals that are not enforced: of earlier work that would have
-// waited in vain, and of the arrival. The caller holds the lock.
+// waited and then been refused, and of the arrival. The caller holds the lock.
 func (l *Limiter) wouldReject(p spillway.Priority, d gate.Decision) (all []wouldReject) {
 	for _, late := range l.gate.Late() {
 		all = append(all, wouldReject{late.Priority, l.refusal.From(refusal.Of(late.Reason), l.gate.WouldRetryAfter(late.Priority))})

@@ -193,8 +193,8 @@ func TestRepeatedRefusalsAreAllCounted(t *testing.T) {
 	atRest(t, l)
 }
 
-// Free slots are gathered for large work. If running work hangs and no caller arrives any
-// more, only time ends the gathering.
+// Free slots are gathered for large work. If running work hangs and no more callers arrive, no
+// event ends the gathering, only a timer.
 func TestWhoWaitsForGatheredSlotsIsWokenByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 10, 1000)

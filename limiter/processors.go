@@ -11,10 +11,10 @@ import (
 	"github.com/spillway-go/spillway/internal/processors"
 )
 
-// Front declares that requests ask l before anything else in the process is done for them, as
-// behind a listener. The middlewares of admissionhttp and admissiongrpc call Front. Once some limiter
-// is at the front, the other limiters no longer shed for lack of processors, because their work is
-// half done. See Config.IgnoreProcessors.
+// Front declares that requests acquire l before the process does any other work for them, as in a
+// middleware behind a listener. The middlewares of admissionhttp and admissiongrpc call Front. Once
+// some limiter is at the front, the other limiters no longer shed for lack of processors, because a
+// request that reaches them is already half done. See Config.IgnoreProcessors.
 func (l *Limiter) Front() { l.front(cmp.Or(l.door.monitor, processors.Of(l.base))) }
 
 // front puts l at the front of the process of m, also if l itself ignores the processors.
@@ -49,7 +49,7 @@ type door struct {
 	cameDry uint64              // arrivals with Request.DryRun that the monitor knows; guarded by looking
 }
 
-// lookLasts is how long a limiter sheds by its last look.
+// lookLasts is how long a limiter sheds after its last look.
 const lookLasts = time.Second
 
 // watch has a new limiter watch the processors. The share least is always admitted.
@@ -92,7 +92,7 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 	if Mode(l.mode.Load()) != Enforce {
 		seen.Enforced = 0
 	}
-	if !front && d.monitor.Fronted() { // what arrives here is known at the front
+	if !front && d.monitor.Fronted() { // the limiters at the front have counted these requests
 		d.sheds.Store(false)
 		return
 	}

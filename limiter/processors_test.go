@@ -13,8 +13,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// crowd is a process of one processor for which so many goroutines wait, a millisecond for each of those
-// before them. They become fewer while they are looked at, if that is said.
+// crowd is a process of one processor. waiting goroutines wait for the processor, and each takes a
+// millisecond. With fall, each reading leaves fewer waiting goroutines.
 type crowd struct {
 	waiting atomic.Int64
 	fall    bool
@@ -29,7 +29,7 @@ func (c *crowd) read() (processors.Reading, bool) {
 	return processors.Reading{Runnable: int(n), Waited: wait, Squares: wait * wait}, true
 }
 
-// crowded returns a limiter of a process like that, in virtual time.
+// crowded returns a limiter in virtual time that watches a crowd.
 func crowded(t *testing.T, cfg Config) (*Limiter, *crowd) {
 	t.Helper()
 	c := &crowd{fall: true}
@@ -39,7 +39,7 @@ func crowded(t *testing.T, cfg Config) (*Limiter, *crowd) {
 	return l, c
 }
 
-// ask sends so many calls of no length, one in each millisecond, and returns how many of them are admitted.
+// ask sends n calls that take no time, one per millisecond, and returns how many are admitted.
 func ask(t *testing.T, l *Limiter, n int, r Request) (admitted int) {
 	t.Helper()
 	for range n {
@@ -102,8 +102,8 @@ func TestWhoShedsForWantOfProcessors(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg   Config
 		r     Request
-		front bool // another limiter is there
-		most  int  // admitted of 1,000
+		front bool // another limiter is at the front
+		most  int  // most admitted calls of 1,000
 		least int
 		would uint64
 	}{
@@ -142,7 +142,7 @@ func TestWhoShedsForWantOfProcessors(t *testing.T) {
 	}
 }
 
-// Once all but a quarter are shed and nothing becomes better, the wait is somebody else's.
+// If the wait is no shorter while three in four arrivals are shed, arrivals do not cause the wait.
 func TestSheddingInVainEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, c := crowded(t, Config{})
@@ -158,7 +158,7 @@ func TestSheddingInVainEnds(t *testing.T) {
 	})
 }
 
-// Nobody looks while nothing comes. What was read before says nothing then.
+// Without arrivals no limiter takes readings, and old readings are ignored.
 func TestAnIdleLimiterForgetsTheProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, c := crowded(t, Config{})
@@ -178,7 +178,7 @@ func TestAnIdleLimiterForgetsTheProcessors(t *testing.T) {
 	})
 }
 
-// A canary of one in ten is not refused for what the others bring.
+// If nine in ten calls are in a dry run, the tenth is not shed for the load of the others.
 func TestACanaryIsNotShedForTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, c := crowded(t, Config{})
@@ -204,7 +204,7 @@ func TestAFamilyAtTheFrontShedsAlso(t *testing.T) {
 		t.Error("at the front though nobody said so")
 	}
 	other := processors.New(time.Now(), func() (r processors.Reading, ok bool) { return r, ok })
-	before.door.monitor = other // the process has one, and it would stay as it is for other tests
+	before.door.monitor = other // a change of the process's own monitor would last for other tests
 	k.Front()
 	if !before.door.front.Load() {
 		t.Error("a limiter of an earlier key is not at the front")
@@ -227,8 +227,8 @@ func TestSheddingForProcessorsAllocatesNothing(t *testing.T) {
 	})
 }
 
-// A limiter behind the front is told nothing of the arrivals there, so it says nothing of its own: a dry run
-// behind the front would otherwise end the shedding in front.
+// A limiter behind the front does not report its arrivals to the monitor. Otherwise a dry run behind
+// the front would end the shedding at the front.
 func TestALimiterBehindTheFrontIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		front, c := crowded(t, Config{})
@@ -254,7 +254,7 @@ func TestALimiterBehindTheFrontIsNotReported(t *testing.T) {
 	})
 }
 
-// A limiter that ignores the processors is at the front all the same.
+// A limiter that ignores the processors may be at the front too.
 func TestTheFrontIsKnownToAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, c := crowded(t, Config{})
@@ -267,7 +267,7 @@ func TestTheFrontIsKnownToAll(t *testing.T) {
 	})
 }
 
-// Shed work counts with its slots. Long work counts none.
+// Work that is shed counts with its cost, and long work with a cost of zero.
 func TestShedWorkCountsWithItsSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, r := range map[string]Request{"ten slots": {Cost: 10}, "long": {Long: true}} {
@@ -308,7 +308,7 @@ func TestADryRunCountsEachRefusalOnce(t *testing.T) {
 	})
 }
 
-// While a user's signal hangs, the processors are watched all the same.
+// The processors are watched even while a user-defined signal hangs.
 func TestASignalThatHangsDoesNotStopTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})

@@ -15,10 +15,10 @@ import (
 type Signal interface {
 	// Name returns the Cause of the rejections.
 	Name() string
-	// Level returns how near the signal is to its bound. At each level of 1 or more
-	// the limit is pressed down by a fifth; below 0.9 the limit is released by a
-	// tenth. A caller of the limiter calls Level and is delayed, at most every 100 ms;
-	// two callers never call Level at once.
+	// Level returns how near the signal is to its bound. Each check that finds a highest
+	// level of 1 or more presses the limit down by a fifth. Each check that finds less
+	// than 0.9 raises a pressed limit by a tenth. Level is called at most every 100 ms,
+	// by one caller of the limiter at a time, which Level delays.
 	Level() float64
 }
 

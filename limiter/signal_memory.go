@@ -6,8 +6,8 @@ import (
 	"runtime/metrics"
 )
 
-// defaultMemoryShare is the share at which the garbage collector begins to run all the
-// time: half of the memory left under the limit is garbage that must be found first.
+// defaultMemoryShare is the share of live memory from which the garbage collector runs
+// most of the time, because the memory left under the limit is soon filled with garbage.
 const defaultMemoryShare = 0.8
 
 // memory compares live memory with the memory limit.

@@ -84,7 +84,7 @@ func (l *Limiter) start(now time.Duration, a *gate.Arrival, waited time.Duration
 		l.grew = now
 	}
 	s.grant = l.gate.Started()
-	s.grant.Priority = a.Priority // also an unnamed priority
+	s.grant.Priority = a.Priority // the gate knows named priorities only
 	if s.long.Load() != s.grant.Long {
 		s.long.Store(s.grant.Long)
 	}

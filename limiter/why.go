@@ -45,8 +45,8 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 			s = fmt.Sprintf("no sample in the last %d ends, because work is not ended with Done; %s", n, s)
 		}
 	}
-	// More than twice the limit is from a dry run or was admitted over the limit: a cut of
-	// the limit leaves at most twice the limit in use.
+	// A cut of the limit leaves at most twice the limit in use. If more is in use, a dry run
+	// or MaxRefused has admitted work over the limit.
 	if n, most := l.gate.InFlight(), l.gate.Limit(); n > 2*most && l.Mode() == Enforce {
 		s = fmt.Sprintf("%d slots are in use and %d are allowed; %s", n, most, s)
 	} else if n > 2*most {
