@@ -2,9 +2,9 @@
 //
 // With few processors, a handler that computes runs to its end before the next request is read.
 // Hardly any work is in flight inside a middleware, and latency there is flat. The queue stands
-// in front of the door: in the run queues of the scheduler, and in sockets that no goroutine has
-// read. A limit of concurrency neither sees nor shortens that queue. So a share of the arrivals is
-// shed at the door, before anything is done for them.
+// in front of the limiter, which is the door of the process: in the run queues of the scheduler, and
+// in sockets that no goroutine has read. A limit of concurrency neither sees nor shortens that
+// queue. So a share of the arrivals is shed at the door, before any other work is done for them.
 //
 // The share follows from the wait for a processor, as in the PIE controller of RFC 8033. PIE adds
 // to the probability of dropping. The controller here multiplies the admitted share, so the loop
@@ -30,23 +30,25 @@ const (
 	// recent is how long arrivals are remembered, in seconds.
 	recent = 0.5
 
-	// longestSlice is the longest time, in seconds, that one goroutine is taken to compute before the
-	// next one runs on the same processor. The scheduler stops a goroutine after 10 ms if others wait. A quota of the
-	// operating system may double that time. Anything longer is a pause of the whole process.
+	// longestSlice is the longest time, in seconds, that one goroutine is assumed to compute before
+	// the next one runs on the same processor. The scheduler stops a goroutine after 10 ms if others
+	// wait. A quota of the operating system may double these 10 ms. A longer time is a pause of the
+	// whole process.
 	longestSlice = 0.025
 	// afterGap is the number of readings after a gap whose waits may have begun before the gap.
 	afterGap = 2
 
-	// The aim is the wait that the control keeps to: the part aimPart of the mean service time, within
-	// leastAim and mostAim, in seconds. The collector, a quota or a neighbour on the same processors
-	// make goroutines wait for 20 to 100 ms, which makes no request late.
+	// The aim is the wait above which arrivals are shed: the part aimPart of the mean service time,
+	// within leastAim and mostAim, in seconds. The garbage collector, a quota or another process on
+	// the same processors makes goroutines wait for 20 to 100 ms, which makes no request late.
 	aimPart  = 0.25
 	leastAim = 0.1
 	mostAim  = 0.25
 
-	// The admitted share a obeys d ln(a)/dt = -pull*error - brake*d(wait)/dt. The wait grows by
-	// load*a-1 seconds per second. So around the right share ln(a) acts on the wait with a gain of
-	// one. With these values the loop is damped and settles within half a second.
+	// The admitted share a obeys d ln(a)/dt = -pull*error - brake*d(wait)/dt, where error is the
+	// excess of the wait over the aim, in aims. The wait grows by load*a-1 seconds per second. So
+	// around the right share ln(a) acts on the wait with a gain of one. With these values the loop is
+	// damped and settles within half a second.
 	pull      = 2.
 	brake     = 4.
 	mostError = 3.   // largest error, in aims
@@ -62,23 +64,23 @@ const (
 
 	// By Little's law, arrivals make the queue if their rate times the wait is about the length of the
 	// queue. A smaller product has three possible causes. Far more requests arrive than pass the door.
-	// Something else makes the queue, such as a batch in the background. Or the machine has stalled, and
-	// nothing passed the door meanwhile; then the queue drains soon. If the wait stands, a trial
-	// decides: three of four arrivals are shed at once. If arrivals make the queue, the wait soon becomes
-	// clearly shorter and far more arrivals pass the door, because a refusal takes little processor
-	// time. If the wait is clearly longer at the end, the queue was still growing, and the trial begins
-	// anew. Otherwise shedding pauses, at most until the wait has doubled.
+	// Something else makes the queue, such as a batch job. Or the machine has stalled, and nothing
+	// passed the door meanwhile; then the queue drains soon. If the wait remains, a trial decides:
+	// three of four arrivals are shed at once. If arrivals make the queue, the wait soon becomes clearly
+	// shorter, or far more arrivals pass the door, because a refusal takes little processor time. If the
+	// wait is clearly longer at the end, the queue was still growing, and the trial begins anew.
+	// Otherwise shedding pauses, at most until the wait has doubled.
 	made       = 2. / 3
 	trialShare = 1. / 4
-	doubt      = 500 * time.Millisecond // how long the queue stands before a trial
+	doubt      = 500 * time.Millisecond // how long the wait remains before a trial
 	trial      = 500 * time.Millisecond
-	shorter    = 0.8
-	grown      = 1.25
-	doubled    = 2.
-	morePass   = 2.
-	longTrial  = 2 * time.Second
-	leastRest  = 4 * time.Second
-	mostRest   = time.Minute
+	shorter    = 0.8             // part of the earlier wait that is clearly shorter
+	grown      = 1.25            // multiple of the earlier wait that is clearly longer
+	doubled    = 2.              // multiple of the wait at the beginning of a pause that ends the pause
+	morePass   = 2.              // multiple of the earlier rate of arrivals that is far more
+	longTrial  = 2 * time.Second // time after which only Little's law shows that shedding helps
+	leastRest  = 4 * time.Second // length of the first pause
+	mostRest   = time.Minute     // length of the longest pause
 )
 
 // Reading holds figures of the runtime, and the events at the door since the previous reading.
@@ -95,7 +97,7 @@ type Reading struct {
 type Door struct {
 	Arrivals [Levels]float64 // since the previous reading
 	Enforced float64         // arrivals that may be shed: not in a dry run
-	InFlight int             // admitted work; it may be runnable too, and is the limiter's concern
+	InFlight int             // admitted work, which may be runnable too; the limit bounds it
 	Service  time.Duration   // mean service time
 }
 
@@ -111,19 +113,17 @@ type Control struct {
 	length float64 // length of the queue at the door, by the last reading
 	aim    float64 // in seconds
 
-	// Fading sums.
-	waited, squares   float64         // of waits and their squares
-	lengths, lengths2 float64         // of queue lengths and their squares
-	mix               [Levels]float64 // of arrivals
-	enforced          float64         // of arrivals that may be shed
-	time              float64         // of the time behind mix
+	waited, squares   float64         // fading sums of waits and of their squares
+	lengths, lengths2 float64         // fading sums of queue lengths and of their squares
+	mix               [Levels]float64 // fading sum of arrivals of each level
+	enforced          float64         // fading sum of arrivals that may be shed
+	time              float64         // fading sum of the time behind mix
 
 	calm time.Duration // when the wait was last below the aim, arrivals were few, or shedding paused
 
-	// The present shedding.
 	waitBefore float64       // wait when the shedding or the present trial began, in seconds
 	rateBefore float64       // arrivals per second when the shedding began
-	proven     bool          // the shedding helps
+	proven     bool          // the wait has become clearly shorter since the trial began
 	since      time.Duration // start of the trial
 
 	resting time.Duration // end of the pause of shedding, unless the wait doubles before
@@ -147,8 +147,8 @@ func (c *Control) Read(r Reading) {
 // measure estimates how long a goroutine that becomes runnable now waits for a processor: the
 // number of goroutines before it, times the time that each of them takes. The time follows from
 // the waits that have ended and the number of goroutines that waited meanwhile. Both means are
-// weighted by size. Most goroutines hardly wait, because the goroutine that wakes them hands over
-// its processor; requests are not among these. Admitted work is left out of the queue, because the
+// weighted by size: most goroutines hardly wait, because the goroutine that wakes them hands over
+// its processor, but requests wait in full. Admitted work is left out of the queue, because the
 // limiter bounds admitted work.
 func (c *Control) measure(r Reading, dt float64) {
 	if c.gap > 0 {
@@ -219,7 +219,7 @@ func (c *Control) decide(now time.Duration, dt, before float64) {
 // madeBy reports whether arrivals at this rate make the queue at the door, by Little's law.
 func (c *Control) madeBy(rate float64) bool { return rate*c.latest >= made*c.length }
 
-// shed moves the share by the wait.
+// shed changes the share by the excess of the wait over the aim and by the growth of the wait.
 func (c *Control) shed(excess, dt, before float64) {
 	c.log -= pull*min(excess, mostError)*dt + brake*(c.wait-before)
 	c.log = min(max(c.log, math.Log(leastShare)), 0)
@@ -258,8 +258,8 @@ func (c *Control) Aim() time.Duration { return time.Duration(c.aim * float64(tim
 // Share is the admitted part of all arrivals, above 0; 1: all.
 func (c *Control) Share() float64 { return math.Exp(c.log) }
 
-// Would estimates the part of all arrivals that shedding would admit, for a dry run. How far the
-// arrivals exceed the capacity is unknown while all of them are admitted.
+// Would estimates the part of all arrivals that shedding would admit, for a dry run. The part is at
+// least a half: how far arrivals exceed the capacity is unknown while all of them are admitted.
 func (c *Control) Would() float64 {
 	if c.wait <= c.aim {
 		return 1
@@ -281,7 +281,7 @@ func (c *Control) Shares(least float64) (of [Levels]float64) {
 			of[i] = share
 			continue
 		case n == 0:
-			of[i] = before // no arrivals, at least recently
+			of[i] = before // no recent arrivals
 			continue
 		}
 		part := n / total

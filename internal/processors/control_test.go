@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// door is one at which so many calls arrive in a reading.
+// door returns a Door at which n calls of level 1 have arrived since the previous reading.
 func door(n float64) Door { return Door{Arrivals: [Levels]float64{1: n}, Enforced: n} }
 
 func TestTheFirstReadingsShedNothing(t *testing.T) {
@@ -15,7 +15,7 @@ func TestTheFirstReadingsShedNothing(t *testing.T) {
 		t.Errorf("the zero value sheds: %+v", c)
 	}
 	huge := Reading{Runnable: 1e6, Waited: 1e6, Squares: 1e9, Door: door(1e6)}
-	for range 2 + afterGap { // the first has nothing before it, then waits are of before, then one may be of chance
+	for range 2 + afterGap { // the first has no previous reading, then waits began earlier, then one may be chance
 		huge.At += Every
 		if c.Read(huge); c.Share() != 1 {
 			t.Errorf("shed after %v: %+v", huge.At, c)
@@ -23,7 +23,7 @@ func TestTheFirstReadingsShedNothing(t *testing.T) {
 	}
 }
 
-// What was read long ago says nothing of now.
+// A reading that is older than stale is ignored.
 func TestAStaleReadingIsForgotten(t *testing.T) {
 	var c Control
 	r := Reading{Runnable: 1000, Waited: 100, Squares: 100, Door: door(1000)}
@@ -40,7 +40,7 @@ func TestAStaleReadingIsForgotten(t *testing.T) {
 	}
 }
 
-// While nobody sheds the share has no effect, so that it must not fall.
+// If most arrivals may not be shed, the share has no effect and must not fall.
 func TestNothingIsShedThatNobodyEnforces(t *testing.T) {
 	var c Control
 	r := Reading{Runnable: 1000, Waited: 100, Squares: 100, Door: door(1000)}
@@ -54,8 +54,8 @@ func TestNothingIsShedThatNobodyEnforces(t *testing.T) {
 	}
 }
 
-// What was let in may compute for long and wait for processors in turn. How much of it there is
-// the limiter decides.
+// Admitted work that computes for long waits for processors too. The limiter bounds that work, so it
+// does not count as a queue.
 func TestWhatIsLetInIsNoQueueAtTheDoor(t *testing.T) {
 	var c Control
 	r := Reading{Runnable: 30, Waited: 3, Squares: 1, Door: door(2)}
@@ -69,8 +69,8 @@ func TestWhatIsLetInIsNoQueueAtTheDoor(t *testing.T) {
 	}
 }
 
-// Whatever is read, shares are shares, the important get no less than the others, and nothing is shed
-// where nobody waits.
+// After any readings, shares are between leastShare and 1, a more important level has no smaller
+// share than a less important one, and the share does not fall while no goroutine waits.
 func FuzzControl(f *testing.F) {
 	f.Add([]byte{50, 3, 1, 10, 50, 200, 20, 80, 50, 255, 255, 255, 50, 0, 0, 0})
 	f.Add([]byte{0, 255, 255, 0, 255, 255, 0, 255, 50, 0, 255, 0})
@@ -113,7 +113,7 @@ func FuzzControl(f *testing.F) {
 	})
 }
 
-// A level that has not come for long was shed to the least share, although nothing was shed.
+// A level without arrivals for a long time once had the least share, although nothing was shed.
 func TestARareLevelIsNotShedForNothing(t *testing.T) {
 	var c Control
 	r := Reading{Door: door(100)}
@@ -131,7 +131,7 @@ func TestARareLevelIsNotShedForNothing(t *testing.T) {
 	}
 }
 
-// A bound of refusals is of all arrivals: the most important keep what they can.
+// The least share is a share of all arrivals, and goes to the most important ones first.
 func TestTheLeastShareGoesToTheImportant(t *testing.T) {
 	c := Control{log: -3}
 	c.mix = [Levels]float64{10, 0, 0, 90}

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// model is a process with some processors in front of which goroutines wait in order. What
-// arrives is read from its socket when its turn comes, and is then shed or computes.
+// model is a process whose goroutines wait for its processors, first come, first served. A request is
+// read from its socket when its turn comes, and is then shed or computes.
 type model struct {
 	procs    int
-	cost     time.Duration // of processor, of what is admitted
-	refusal  time.Duration // of what is shed
+	cost     time.Duration // mean processor time of an admitted request
+	refusal  time.Duration // processor time of a request that is shed
 	rate     func(at time.Duration) float64
 	level    func() int
-	stalls   func(at time.Duration) time.Duration // nil: none; until when no processor runs
+	stalls   func(at time.Duration) time.Duration // end of a stall of all processors; nil: no stalls
 	hogs     int                                  // goroutines that always compute, a slice of 10 ms each
 	patience time.Duration
-	limit    int              // of the limiter; zero: none
-	ignored  bool             // nobody sheds
-	pause    [2]time.Duration // nothing runs and nothing comes from the one to the other
+	limit    int              // limit of the limiter; zero: none
+	ignored  bool             // no request is shed
+	pause    [2]time.Duration // start and end of a pause of the whole process, without arrivals
 
 	control Control
 	rng     *rand.Rand
 }
 
-// outcome is what became of the arrivals of one level after the warm-up.
+// outcome counts the arrivals of one level after the warm-up by their result.
 type outcome struct {
 	offered, good, refused float64
-	waits                  []time.Duration // of what was answered
+	waits                  []time.Duration // times to the answer of requests answered in time
 }
 
 // waiting is a goroutine in the queue.
@@ -37,7 +37,7 @@ type waiting struct {
 	at      time.Duration
 	hog     bool
 	lv      int
-	came    time.Duration // of work that was let in and stopped after a slice
+	came    time.Duration // arrival of work that was admitted and stopped after a slice
 	left    time.Duration
 	begun   bool
 	begunAt time.Duration
@@ -46,7 +46,8 @@ type waiting struct {
 // slice is how long a goroutine computes while others wait.
 const slice = 10 * time.Millisecond
 
-// run plays a time and counts what comes after the warm-up. see is told of each reading.
+// run simulates the time until stop and counts the requests that arrive after the warm-up. see is
+// called after each reading.
 func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Control)) (of [Levels]outcome) {
 	m.rng = rand.New(rand.NewPCG(7, 7))
 	free := make([]time.Duration, m.procs)
@@ -77,7 +78,7 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 			}
 			arrive()
 		}
-		// Started in order of arrival: what came while others waited is behind them.
+		// Goroutines start in the order of their arrival.
 		now := free[p]
 		if now >= stop {
 			return of
@@ -95,11 +96,11 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 		w := queue[0]
 		queue = queue[1:]
 		wait := now - w.at
-		if m.rng.IntN(8) == 0 { // what the runtime samples
+		if m.rng.IntN(8) == 0 { // the runtime measures one wait in eight
 			r.Waited += wait.Seconds()
 			r.Squares += wait.Seconds() * wait.Seconds()
 		}
-		for range 3 { // and wakes that wait for nearly nothing
+		for range 3 { // goroutines that hardly wait
 			if m.rng.IntN(8) == 0 {
 				r.Waited += 20e-6
 				r.Squares += 20e-6 * 20e-6
@@ -111,7 +112,7 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 			continue
 		}
 		o := &of[w.lv]
-		end := func(w waiting) { // of a slice or of all of it
+		end := func(w waiting) { // runs one slice of w, or its rest if shorter
 			n := min(w.left, slice)
 			free[p] = now + n
 			if w.left -= n; w.left > 0 {
@@ -156,7 +157,7 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 			}
 			continue
 		}
-		if m.limit > 0 && inFlight >= m.limit { // the limiter's
+		if m.limit > 0 && inFlight >= m.limit { // the limiter refuses
 			free[p] = now + m.refusal
 			continue
 		}
@@ -179,8 +180,8 @@ func quantile(of []time.Duration, q float64) time.Duration {
 	return of[int(q*float64(len(of)-1))]
 }
 
-// Without shedding an overload of one processor leaves nothing in time. With it nearly all that
-// can be done is done, in less than half a second.
+// Without shedding, an overload of one processor makes all requests late. With shedding, goodput is
+// close to the capacity, and nearly all requests take less than half a second.
 func TestWhatCanBeDoneIsDone(t *testing.T) {
 	for _, cost := range []time.Duration{time.Millisecond / 2, 4 * time.Millisecond, 20 * time.Millisecond} {
 		for _, procs := range []int{1, 2} {
@@ -188,10 +189,10 @@ func TestWhatCanBeDoneIsDone(t *testing.T) {
 				can := float64(procs) / cost.Seconds()
 				m := &model{procs: procs, cost: cost, refusal: 40 * time.Microsecond, rate: constant(load * can), patience: time.Second}
 				if cost > slice {
-					m.limit = 4 * procs // and the limiter does its part
+					m.limit = 4 * procs // the limiter bounds long work
 				}
 				o := m.run(4*time.Second, 24*time.Second, nil)[1]
-				spent := o.refused * m.refusal.Seconds() / float64(procs) // by refusals, of 19 s
+				spent := o.refused * m.refusal.Seconds() / float64(procs) // seconds of 19 that refusals take
 				share, p99 := o.good/19/can, quantile(o.waits, .99)
 				t.Logf("%v, %d processors, load %.1f: %.3f of what can be done, %.3f with what refusals cost, median %v, p99 %v",
 					cost, procs, load, share, share+spent/19, quantile(o.waits, .5), p99)
@@ -203,7 +204,7 @@ func TestWhatCanBeDoneIsDone(t *testing.T) {
 	}
 }
 
-// Without shedding nothing of the same is in time, so that the model is an overload.
+// Without shedding no request is in time, so the model of the test above is an overload.
 func TestNothingIsDoneInTimeWithoutShedding(t *testing.T) {
 	m := &model{procs: 1, cost: 4 * time.Millisecond, rate: constant(1.5 / .004), patience: time.Second, ignored: true}
 	if o := m.run(4*time.Second, 24*time.Second, nil)[1]; o.good > 0 || o.refused > 0 || m.control.Share() != 1 {
@@ -211,21 +212,21 @@ func TestNothingIsDoneInTimeWithoutShedding(t *testing.T) {
 	}
 }
 
-// Nobody is shed where all would be in time.
+// No request is shed if all would be in time.
 func TestNothingIsShedWhileProcessorsKeepUp(t *testing.T) {
-	half := func(at time.Duration) time.Duration { // a quota: 50 of each 100 ms
+	half := func(at time.Duration) time.Duration { // a quota of 50 ms in each 100 ms
 		if phase := at % (100 * time.Millisecond); phase >= 50*time.Millisecond {
 			return at - phase + 100*time.Millisecond
 		}
 		return 0
 	}
-	collector := func(at time.Duration) time.Duration { // 25 ms of each 200 ms
+	collector := func(at time.Duration) time.Duration { // a stall of 25 ms in each 200 ms
 		if phase := at % (200 * time.Millisecond); phase >= 175*time.Millisecond {
 			return at - phase + 200*time.Millisecond
 		}
 		return 0
 	}
-	stall := func(at time.Duration) time.Duration { // 90 ms of each 5 s
+	stall := func(at time.Duration) time.Duration { // a stall of 90 ms in each 5 s
 		if phase := at % (5 * time.Second); phase >= 4910*time.Millisecond {
 			return at - phase + 5*time.Second
 		}
@@ -248,9 +249,9 @@ func TestNothingIsShedWhileProcessorsKeepUp(t *testing.T) {
 	}
 }
 
-// When the host takes the processors for a quarter of a second, the queue that is left drains by
-// itself. Hardly any call is shed meanwhile. One in twenty once was: the calls that came during
-// the stall were too few to explain the queue, and the trial of whether they made it began at once.
+// After the host has stalled the processors for a quarter of a second, the queue drains by itself.
+// Hardly any call is shed meanwhile. One call in twenty once was shed: the calls that passed during
+// the stall were too few to explain the queue, and the trial began at once.
 func TestAStallIsNoOverload(t *testing.T) {
 	for _, length := range []time.Duration{150 * time.Millisecond, 250 * time.Millisecond, 350 * time.Millisecond} {
 		for load, most := range map[float64]float64{.5: .01, .7: .01, .8: .02} {
@@ -270,7 +271,7 @@ func TestAStallIsNoOverload(t *testing.T) {
 	}
 }
 
-// Low goes first, and what is most important is not shed while it fits.
+// The lowest priority is shed first, and the highest is not shed while it fits into the capacity.
 func TestTheLeastImportantIsShedFirst(t *testing.T) {
 	var m *model
 	m = &model{procs: 1, cost: 4 * time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(2 / .004), patience: time.Second,
@@ -282,7 +283,7 @@ func TestTheLeastImportantIsShedFirst(t *testing.T) {
 	}
 }
 
-// An overload that ends is over within a second, and one that comes back is shed again.
+// Shedding ends within a second after an overload, and begins again with the next overload.
 func TestSheddingEndsWithTheOverload(t *testing.T) {
 	m := &model{procs: 1, cost: 4 * time.Millisecond, refusal: 40 * time.Microsecond, patience: time.Second,
 		rate: func(at time.Duration) float64 {
@@ -304,9 +305,9 @@ func TestSheddingEndsWithTheOverload(t *testing.T) {
 	}
 }
 
-// A wait that does not come from what arrives is no reason to shed, or not for long.
+// If arrivals do not cause the wait, few of them are shed.
 func TestWhatIsNotMadeByArrivalsIsNotShed(t *testing.T) {
-	doubles := func(at time.Duration) float64 { // during the first trial
+	doubles := func(at time.Duration) float64 { // the rate doubles during the first trial
 		if at < 700*time.Millisecond {
 			return 25
 		}
@@ -317,15 +318,15 @@ func TestWhatIsNotMadeByArrivalsIsNotShed(t *testing.T) {
 			m := &model{procs: 1, cost: time.Millisecond, refusal: 40 * time.Microsecond, rate: at, hogs: hogs, patience: time.Second}
 			o := m.run(0, 60*time.Second, nil)[1]
 			t.Logf("%d goroutines that always compute, %v a second: of %.0f calls %.0f are refused, %.0f in time", hogs, rate, o.offered, o.refused, o.good)
-			if o.refused > .08*o.offered { // of the first minute; rests become longer
+			if o.refused > .08*o.offered { // in the first minute; later, pauses are longer
 				t.Errorf("%d goroutines that always compute, %v a second: of %.0f calls %.0f are refused", hogs, rate, o.offered, o.refused)
 			}
 		}
 	}
 }
 
-// Far more than the processors can even refuse passes, and then what they can just do. Shedding
-// was given up and rested for longer than it shed.
+// At first more calls arrive than the processors could even refuse, then twice the capacity. Shedding
+// once was given up, and then paused for longer than it had lasted.
 func TestSheddingSurvivesAPeak(t *testing.T) {
 	for _, c := range []struct{ cost, refusal time.Duration }{{500 * time.Microsecond, 40 * time.Microsecond}, {4 * time.Millisecond, 300 * time.Microsecond}} {
 		m := &model{procs: 1, cost: c.cost, refusal: c.refusal, patience: time.Second, rate: func(at time.Duration) float64 {
@@ -342,8 +343,8 @@ func TestSheddingSurvivesAPeak(t *testing.T) {
 	}
 }
 
-// Few long calls a second are shed as evenly as many short ones, and calls that are stopped after a
-// slice are the limiter's.
+// With a few long calls a second, shedding works as with many short calls. Admitted calls that are
+// stopped after a slice are left to the limiter.
 func TestLongComputingIsLeftToTheLimiter(t *testing.T) {
 	for _, load := range []float64{1.2, 1.5, 3} {
 		m := &model{procs: 1, cost: 200 * time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(load / .2), patience: time.Second, limit: 3}
@@ -354,7 +355,7 @@ func TestLongComputingIsLeftToTheLimiter(t *testing.T) {
 	}
 }
 
-// A process that was stopped for a while sheds nothing for that.
+// A pause of the whole process is no reason to shed.
 func TestAPauseOfTheProcessShedsNothing(t *testing.T) {
 	for _, load := range []float64{.6, .8} {
 		for _, length := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 10 * time.Second} {
@@ -368,9 +369,9 @@ func TestAPauseOfTheProcessShedsNothing(t *testing.T) {
 	}
 }
 
-// An overload begins with many calls at once, a refusal is not for nothing, and the host takes the
-// processor again and again. The wait grows at first although three of four calls are shed. The
-// shedding was given up for four seconds then.
+// An overload begins with many calls at once, a refusal takes processor time, and the host stalls the
+// processor again and again. The wait grows at first although three of four calls are shed. Shedding
+// once was given up then, for four seconds.
 func TestSheddingIsNotGivenUpWhileTheQueueGrows(t *testing.T) {
 	for _, load := range []float64{2, 2.5, 3} {
 		for _, burst := range []float64{0, 200, 400, 600} {
@@ -406,8 +407,8 @@ func TestSheddingIsNotGivenUpWhileTheQueueGrows(t *testing.T) {
 	}
 }
 
-// In a pause of shedding an overload begins. The pause ends once the wait has doubled, and what can be
-// done is done.
+// An overload begins during a pause of shedding. The pause ends once the wait has doubled, and goodput
+// is then close to the capacity.
 func TestAnOverloadEndsThePauseOfShedding(t *testing.T) {
 	m := &model{procs: 1, cost: 4 * time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(1.5 / .004), patience: time.Second}
 	m.control = Control{began: true, resting: time.Hour, rest: time.Minute, vain: .15}

@@ -16,8 +16,8 @@ import (
 // Look while requests arrive.
 type Monitor struct {
 	base time.Time
-	// fronted is set once some limiter is at a door of the process. Then the other limiters do not
-	// shed: inside the process, the work behind a request is half done.
+	// fronted is set once some limiter is at the front of the process. The other limiters then do not
+	// shed, because a request that reaches them is already half done.
 	fronted  atomic.Bool
 	shedding atomic.Bool
 	would    atomic.Uint64         // share of 2^32 that a dry run would admit
@@ -73,8 +73,8 @@ func New(base time.Time, source func() (Reading, bool)) *Monitor {
 
 var process = sync.OnceValue(func() *Monitor { return New(time.Now(), runtimeSource()) })
 
-// written is a time before which no clock of a machine stands. A test in virtual time has an earlier
-// clock, which has no relation to what the runtime measures.
+// written is a time when this code was written. Real clocks are later. The clock of a test in virtual
+// time is earlier, and has no relation to the figures of the runtime.
 var written = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Of returns the monitor of this process for a limiter that was made at the given time, or nil if
@@ -86,14 +86,14 @@ func Of(made time.Time) *Monitor {
 	return process()
 }
 
-// Front records that a limiter is at a door of the process. The record is permanent.
+// Front records that a limiter is at the front of the process. The record is permanent.
 func (m *Monitor) Front() { m.fronted.Store(true) }
 
-// Fronted reports whether some limiter is at a door of the process.
+// Fronted reports whether some limiter is at the front of the process.
 func (m *Monitor) Fronted() bool { return m.fronted.Load() }
 
-// Look enters the events at one limiter since its last call of Look, and its running work in by. Look
-// takes a reading if one is due.
+// Look enters the events at one limiter since its last call of Look, and stores its running work in
+// its report by. Look takes a reading if one is due.
 func (m *Monitor) Look(d Door, by *Report) {
 	if !m.base.Before(written) && time.Now().Before(written) {
 		return // the caller is in virtual time, and the monitor is not
@@ -107,7 +107,7 @@ func (m *Monitor) Look(d Door, by *Report) {
 	m.door.Service = max(m.door.Service, d.Service)
 	now := time.Since(m.base)
 	by.running, by.at = d.InFlight, now
-	if m.control.began && now < m.read+Every/2 { // limiters look in turns
+	if m.control.began && now < m.read+Every/2 { // another limiter took a reading just before
 		return
 	}
 	r, ok := m.source()
@@ -121,7 +121,7 @@ func (m *Monitor) Look(d Door, by *Report) {
 	m.publish()
 }
 
-// publish copies the results of the control to where callers read them without the lock.
+// publish copies the results of the control to fields that callers read without the lock.
 func (m *Monitor) publish() {
 	for i, share := range m.control.Shares(0) {
 		m.admits[i].Store(uint64(share * (1 << 32)))
@@ -154,8 +154,8 @@ func (m *Monitor) Admits(level int, least float64) bool {
 // WouldAdmit decides by chance about an arrival of a dry run.
 func (m *Monitor) WouldAdmit() bool { return uint64(rand.Uint32()) < m.would.Load() }
 
-// Delay is how long a request that arrives now has waited for a processor. A wait below the aim, as
-// of the collector, is reported as zero, and so is a wait that was not measured just now.
+// Delay is how long a request that arrives now has waited for a processor. It is zero if the wait is
+// below the aim, as a garbage collection causes, or if the last reading is old.
 func (m *Monitor) Delay() time.Duration {
 	if m == nil || m.delay.Load() == 0 || int64(time.Since(m.base))-m.readAt.Load() > int64(3*Every) {
 		return 0

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// queue is a source by which so many goroutines wait, a millisecond for each of those before them.
+// queue is a source of readings: waiting goroutines wait for one processor, and each takes a
+// millisecond.
 type queue struct{ waiting int }
 
 func (q *queue) read() (Reading, bool) {
@@ -59,7 +60,8 @@ func TestAMonitorShedsAtItsDoors(t *testing.T) {
 	})
 }
 
-// Limiters look every 40 ms, in turns. A reading is taken at most every 20 ms, and has the events at all limiters.
+// Limiters look every 40 ms, at different times. A reading is taken at most every 20 ms, and contains
+// the events at all limiters.
 func TestReadingsAreFewAndHaveAllThatHappened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		readings := 0
@@ -79,7 +81,7 @@ func TestReadingsAreFewAndHaveAllThatHappened(t *testing.T) {
 	})
 }
 
-// What the runtime measures is of real time, so that nothing in virtual time may look at it.
+// The runtime measures in real time, so a limiter in virtual time must not take readings.
 func TestVirtualTimeAndRealProcessorsDoNotMeet(t *testing.T) {
 	m := New(time.Now(), func() (Reading, bool) { t.Error("read"); return Reading{}, false })
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +115,7 @@ func TestTheRuntimeIsRead(t *testing.T) {
 	}
 }
 
-// A source that knows nothing sheds nothing.
+// A monitor sheds nothing if its source has no reading.
 func TestAMonitorWithoutAReadingShedsNothing(t *testing.T) {
 	m := New(time.Now(), func() (Reading, bool) { return Reading{Runnable: 1e6, Waited: 1e6, Squares: 1e9}, false })
 	for range 10 {
@@ -124,7 +126,7 @@ func TestAMonitorWithoutAReadingShedsNothing(t *testing.T) {
 	}
 }
 
-// The running work of each limiter counts once, by its last report, and not for ever.
+// The running work of each limiter counts once, by its last report, until the report is stale.
 func TestRunningWorkIsThatOfTheLastReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(time.Now(), func() (Reading, bool) { return Reading{}, true })
@@ -152,7 +154,8 @@ func TestRunningWorkIsThatOfTheLastReports(t *testing.T) {
 	})
 }
 
-// Limiters of many short-lived keys came and went while none looked, and the list of reports grew for ever.
+// If limiters of many short-lived keys came and went and none of them looked, the list of reports
+// once grew without bound.
 func TestReportsOfLimitersThatAreGoneAreForgotten(t *testing.T) {
 	m := New(time.Now(), func() (Reading, bool) { return Reading{}, true })
 	for range 20 {
