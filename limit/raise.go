@@ -19,7 +19,7 @@ const (
 	boldly       = 2.0              // multiple of the limit: a bold raise shows a gain that small steps hide
 	boldBy       = 6                // least slots added by a bold raise
 	boldSoon     = 8 * time.Second  // pause before a bold raise, after a kept one or a cut because latency rose
-	boldFirst    = 16 * time.Second // pause before the first bold raise; it doubles after each raise in vain
+	boldFirst    = 16 * time.Second // pause before the first bold raise; it doubles after each bold raise that is undone
 	boldLatest   = time.Minute      // longest doubled pause
 	boldShareOf  = 20               // bold raises may take one part in 20 of the time, so a pause may exceed boldLatest
 )
@@ -143,7 +143,7 @@ func (a *Adaptive) keepRaise(r reading, err float64, clearly bool) {
 	a.chooseTrial(r, a.held, a.heldAt)
 }
 
-// laterBold postpones the next bold raise after one in vain. The pause grows with the duration
+// laterBold postpones the next bold raise after one was undone. The pause grows with the duration
 // of the trial.
 func (a *Adaptive) laterBold(r reading) {
 	spent := r.took * time.Duration(a.trial.cohorts)

@@ -15,7 +15,7 @@ const (
 )
 
 // losing reports whether enough of the work is lost to try a lower limit. Shedding does not start
-// at a limit of 1, or soon after shedding in vain.
+// at a limit of 1, or soon after shedding that did not help.
 func (a *Adaptive) losing(r reading) bool {
 	return r.lost >= muchLost && (a.phase == shedding || a.limit > 1 && r.at >= a.sheds.next)
 }

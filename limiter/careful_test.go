@@ -14,8 +14,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// fragile is a user-defined law. Its limit changes with each end of work. It panics in the
-// method breaks, as often as times says.
+// fragile is a user-defined law. Its limit changes with each end of work. The next calls of the
+// method breaks panic, as many of them as times.
 type fragile struct {
 	n      int
 	breaks string

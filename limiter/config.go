@@ -50,7 +50,7 @@ type Config struct {
 	// MaxRefused is the share of the arrivals of the last ten seconds, below 1, that may
 	// be refused for lack of capacity. Beyond that share, work is admitted over the
 	// limit. Zero means no bound. Work that could not meet its deadline even if it
-	// started at once is refused all the same.
+	// started at once is refused even beyond that share.
 	MaxRefused float64
 
 	// Signals press the limit down for reasons that latency does not show. One

@@ -53,8 +53,8 @@ func TestDemandIsHonestInADryRunAndAfterIt(t *testing.T) {
 	}
 }
 
-// Regression: Demand of a service that did nothing was that of its earlier work, or zero without
-// earlier work. Values of 0.1 to 1.0 looked like free capacity.
+// Regression: if a service no longer finished any work, Demand followed from its earlier work, or was
+// zero without earlier work. Values of 0.1 to 1.0 looked like free capacity.
 func TestDemandIsFarAboveOneWhereNothingIsDone(t *testing.T) {
 	const died = 5 * time.Second
 	one, many := limiter.Config{Law: limit.NewFixed(1)}, limiter.Config{Law: limit.NewFixed(100)}

@@ -82,7 +82,7 @@ func TestAWatchSeesEveryLimiterOnce(t *testing.T) {
 	}
 }
 
-// A family whose watch nobody reads keeps only a few of the limiters that have left.
+// A family keeps only a few of the limiters that have left if its watch is never read.
 func TestAWatchThatNobodyReadsKeepsFewLimiters(t *testing.T) {
 	k := family(t, 2)
 	g := &graves{of: map[*Limiter]bool{}, t: t}

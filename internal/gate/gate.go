@@ -97,7 +97,7 @@ type Config struct {
 	MaxWait   time.Duration // longest wait
 	// MaxRefused is the share of arrivals that may be refused for lack of capacity. Beyond that
 	// share the gate admits work over the limit. Zero or one: any share. Work that would be late
-	// even if it ran at once is refused all the same.
+	// even if it ran at once is refused even beyond that share.
 	MaxRefused float64
 }
 

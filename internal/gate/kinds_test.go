@@ -38,7 +38,8 @@ func TestAFreeSlotIsGiven(t *testing.T) {
 	}
 }
 
-// For hours, lookups were once refused by the times of reports, whose deadlines are longer.
+// The times of reports once counted for lookups, although the deadlines of reports are longer: lookups
+// were refused for hours.
 func TestEvidenceIsAboutItsOwnKindAndRecent(t *testing.T) {
 	const took = time.Second
 	g, now, running := busyWith(took, 8*time.Second)

@@ -45,7 +45,7 @@ const (
 
 // Within returns the limit n of a law within the bounds, and what determines the result.
 func (b *Bounds) Within(n int) (int, Rule) {
-	rule, low := LawRules, max(b.Low, 1) // at least 1, whatever the law returns
+	rule, low := LawRules, max(b.Low, 1) // a law may return less than 1
 	if n < low {
 		n, rule = low, LowRules
 	}

@@ -3,7 +3,7 @@ package gate
 import "math"
 
 // stay is the evidence about how long callers of one kind without a deadline stay in the queue. A
-// longer wait serves nobody.
+// longer wait is useless.
 type stay struct {
 	after float64 // approximate median wait of the callers that left, in nanoseconds
 	left  average // share of callers that left, among recent callers that left or waited for after

@@ -10,7 +10,7 @@ import (
 )
 
 // Callers without a deadline that leave after a time are refused at once if they would leave before
-// their turn: a longer wait serves nobody. Callers that stay wait as before.
+// their turn, because a longer wait is useless. Callers that stay wait as before.
 func TestHowLongCallersStayIsLearnt(t *testing.T) {
 	for _, c := range []struct {
 		stay                        time.Duration
@@ -89,8 +89,8 @@ func (m *oneSlot) run(perSecond float64, end time.Duration) {
 	}
 }
 
-// Some callers leave soon whatever happens, such as a hedge that has lost. They are no reason to
-// refuse other callers.
+// Some callers always leave early, such as a hedge that has lost. Other callers are not refused
+// because of them.
 func TestCallersThatLeaveAmongOthersThatStayAreNoEvidence(t *testing.T) {
 	var s stay
 	const ms = 1e6

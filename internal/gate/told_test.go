@@ -60,7 +60,7 @@ func TestAToldKindNeedsTheTimeThatItTakes(t *testing.T) {
 	}
 }
 
-// The deadlines of one route may be anything.
+// Work of one route may have any mix of deadlines.
 func TestAToldKindHasTheTimeThatAllButFewOfItHave(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Hour})
 	now, i := time.Duration(0), 0
