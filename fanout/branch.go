@@ -90,7 +90,7 @@ func (b Branch[Req, Res]) Within(d time.Duration) Branch[Req, Res] {
 // Each second attempt costs a token of budget, which the branch's successes refill, and a token of
 // Config.Budget. A nil budget stands for a private one that earns three tokens per two hundred
 // successes. Do makes no second attempt without both tokens, for calls under WithoutHedging, and
-// while a limiter rejects (Config.Limiter, or one that a branch uses) and for a second afterwards.
+// while a limiter refuses (Config.Limiter, or one that a branch uses) and for a second afterwards.
 // A branch that runs in the caller for lack of a goroutine is hedged only if a goroutine is free
 // when the second attempt is due.
 func (b Branch[Req, Res]) Hedged(budget *retrybudget.Budget) Branch[Req, Res] {
@@ -117,7 +117,7 @@ func guard[Req, T any](ctx context.Context, req Req, run func(context.Context, R
 // ask calls their methods without the frame's lock.
 type ending struct {
 	err      error
-	rejected bool  // a limiter rejected the attempt
+	rejected bool  // a limiter refused the attempt
 	over     error // error of the attempt's context
 	heard    bool  // err matches over
 	alone    bool  // the attempt's own deadline ended its context, not the caller's context

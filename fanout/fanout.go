@@ -6,7 +6,7 @@
 //		fanout.Optional("cache", cache.Find, (*Answer).Merge).Within(20*time.Millisecond),
 //	)
 //	if err != nil {
-//		return err // a misconfiguration, in words
+//		return err // the configuration is wrong
 //	}
 //
 //	got, err := lookup.Do(ctx, query)
@@ -34,7 +34,7 @@ import (
 
 // Config configures a Fanout. The zero value works.
 type Config struct {
-	// Name labels this value in errors of New and in Stats.
+	// Name labels the Fanout in errors of New and in Stats.
 	Name string
 
 	// Mode selects where branches run. The zero value is Auto.
@@ -46,9 +46,8 @@ type Config struct {
 	Budget *Budget
 
 	// Limiter, if set, must also admit each goroutine that runs branches beside its caller. Do only
-	// uses TryAcquire, so no caller waits for this limiter while holding a slot of another. A
-	// goroutine is no latency sample for this limiter. While the limiter rejects, nothing is
-	// hedged.
+	// uses TryAcquire, so no caller waits for this limiter while holding a slot of another. The
+	// goroutines give this limiter no latency samples. While the limiter refuses, nothing is hedged.
 	Limiter *limiter.Limiter
 
 	// BorrowedContext declares that no branch keeps its context after it has returned, not even in
@@ -94,7 +93,7 @@ type Fanout[Req, Res any] struct {
 	cfg      Config
 	branches []branch[Req, Res] // the required ones first
 	required int
-	within   bool // some branch has a time limit of its own
+	within   bool // some branch has a deadline of its own
 	hedged   bool // some branch is hedged
 	budget   *Budget
 	base     time.Time
@@ -102,8 +101,8 @@ type Fanout[Req, Res any] struct {
 
 	calls  atomic.Uint64 // number of calls; selects which calls are measured
 	learn  learner
-	shed   atomic.Int64 // until when hedging is paused, since base
-	procs  atomic.Int32 // GOMAXPROCS, read every 64 calls: reading takes a lock
+	shed   atomic.Int64 // when a pause of hedging ends, in nanoseconds since base
+	procs  atomic.Int32 // GOMAXPROCS, read every 64 calls because reading takes a lock
 	counts counts
 }
 
@@ -150,7 +149,7 @@ func (e *BranchError) Error() string {
 func (e *BranchError) Unwrap() error { return e.Err }
 
 // New returns a Fanout over the given branches. Required branches start first, then optional ones,
-// each in the order given. Answers are merged in the same order. The error says what is wrong.
+// each in the order given. Answers are merged in the same order. The error names what is wrong.
 func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, Res], error) {
 	if cfg.Mode > Parallel {
 		return nil, fmt.Errorf("fanout %q: unknown mode %d: use Auto, Sequential or Parallel", cfg.Name, cfg.Mode)

@@ -39,7 +39,7 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Do of such a Fanout was a nil dereference, in the middle of a request.
+// Do of a zero or nil Fanout once dereferenced nil, in the middle of a request.
 func TestZeroValuesSayWhatToCall(t *testing.T) {
 	fine := func(context.Context, int) (uint64, error) { return 1, nil }
 	_, budgetOfNew := New(Config{Budget: new(Budget)}, Required("a", fine, add))

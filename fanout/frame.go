@@ -38,7 +38,7 @@ type frame[Req, Res any] struct {
 	open    int              // branches not settled yet
 	refs    int              // users of the frame: the caller, helpers that have begun, timers of hedges
 	fatal   int              // index of the required branch that failed first, or -1
-	failure error            // error of the branch fatal
+	failure error            // error of the required branch that failed first
 	cut     error            // error of the caller's context, once that context has ended the call
 	busy    bool             // the caller runs branches itself
 	goexit  bool
@@ -51,7 +51,7 @@ type state struct {
 	settled bool
 	late    bool // given up while running
 	err     error
-	failure error                      // error of the first of two attempts
+	failure error                      // error of the attempt that failed while the other was running
 	took    time.Duration              // duration, once settled
 	started time.Duration              // start, since the Fanout was made
 	left    time.Duration              // remaining time at the start; zero: not determined, or counted as late
@@ -117,8 +117,8 @@ func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measure
 	}()
 
 	// Start as many helpers as processors can run at once. Before each branch, a helper starts
-	// another helper if none is pending. So all branches start that wait, and branches that compute
-	// do not pay for goroutines that would find no branch left.
+	// another helper if none is pending. So branches that wait all start at once, and branches that
+	// compute do not pay for goroutines that would find no branch left.
 	want := min(len(f.branches), int(f.procs.Load()))
 	for fr.pending < want && fr.admitted() {
 		fr.pending++

@@ -136,8 +136,8 @@ func TestKeysDoNotShare(t *testing.T) {
 	})
 }
 
-// The group's map panicked under the group's lock: each later caller, of any key, hung beyond its
-// deadline.
+// The group's map once panicked under the group's lock. Each later caller, of any key, then hung
+// beyond its deadline.
 func TestAKeyThatCannotBeComparedHarmsNoOtherCaller(t *testing.T) {
 	type pair struct{ a, b any }
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestAKeyThatCannotBeComparedHarmsNoOtherCaller(t *testing.T) {
 	})
 }
 
-// A map does not find such a key again, so the work stayed in the map forever.
+// A map never finds a NaN key again, so its work once stayed in the map forever.
 func TestAKeyThatDoesNotEqualItselfIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Group[any, int]

@@ -9,7 +9,7 @@ import (
 // errLost is the cause with which the slower of two attempts is cancelled.
 var errLost = errors.New("fanout: the other attempt was faster")
 
-// shedPause is how long hedging pauses after a rejection by a limiter.
+// shedPause is how long hedging pauses after a refusal by a limiter.
 const shedPause = time.Second
 
 func (f *Fanout[Req, Res]) pauseHedging() {

@@ -160,7 +160,7 @@ func TestAHedgeThatFailsDisturbsNobody(t *testing.T) {
 	})
 }
 
-// No second attempts are made while a limiter sheds load: a limiter below a branch, or
+// No second attempts are made while a limiter refuses: a limiter that a branch uses, or
 // Config.Limiter.
 func TestNothingIsHedgedWhileSomethingSheds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

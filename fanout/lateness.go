@@ -28,10 +28,10 @@ type run struct {
 }
 
 const (
-	enoughLate    = 64              // late calls in a row: hardly one call in twenty is in time
-	evidenceLasts = 5 * time.Second // or evidenceTimes the remaining time of the late call, if longer
-	evidenceTimes = 20
-	probeEvery    = 16 // one in probeEvery calls ruled out by the evidence starts anyway
+	enoughLate    = 64              // late calls in a row; unlikely if one call in twenty is in time
+	evidenceLasts = 5 * time.Second // least time from a late call to the end of the evidence
+	evidenceTimes = 20              // least such time as a multiple of the late call's remaining time
+	probeEvery    = 16              // one in probeEvery calls ruled out by the evidence starts anyway
 
 	forever = time.Duration(math.MaxInt64)
 )
@@ -74,7 +74,7 @@ func (l *lateness) made(now, left time.Duration) {
 }
 
 // hopeless reports that a call with the remaining time left is not worth starting. One call in
-// sixteen starts anyway, at irregular intervals: calls may come in a pattern.
+// sixteen starts anyway, at irregular intervals, because calls may come in a pattern.
 func (l *lateness) hopeless(now, left time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,16 +10,18 @@ import (
 // learner determines whether calls are faster sequentially or in parallel. Its input is measured
 // calls, its output a mode. learner reads no clock.
 //
-// A trial of the slower mode can cost n times the call, so learner tries a mode only where the mode
-// can win. In parallel mode, the sum of the branches' times estimates the sequential time. While that
-// sum is far above the wall time, sequential is not tried. In sequential mode, parallel can gain at
-// most the sum without the longest branch. While this gain is below the last measured cost of
-// starting goroutines, parallel is not tried; otherwise a trial costs no more than the gain. In
-// between, about one call in fifty tries the other mode, because nothing else shows that a
-// processor has become free. If the trial call was faster, two more follow. Then the current mode
-// is measured again: the machine may have been busy for a moment, which makes this mode look slow. A
-// small share of each call's time pays off the losses of trials before the next trial: on a busy
-// machine, a goroutine can be late by a thousand times a short call.
+// With n branches, a trial of the slower mode can take n times as long as a call in the faster mode.
+// So learner tries a mode only where the mode can win. In parallel mode, the sum of the branches'
+// times estimates the sequential time. While this sum is far above the wall time, sequential is not
+// tried. In sequential mode, parallel can gain at most the sum without the longest branch. While
+// this gain is below the last measured cost of starting goroutines, parallel is not tried. In
+// between, about one call in fifty tries the other mode, because nothing else shows that a processor
+// has become free. If the trial call was faster, two more follow. Then the current mode is measured
+// again, because the machine may have been busy for a moment, which makes this mode look slow.
+//
+// On a busy machine, a goroutine can start late by a thousand times a short call. The loss of a trial
+// therefore becomes a debt. A small share of each later call's time pays it off, and no trial begins
+// before the debt is paid.
 //
 // In quick parallel calls the caller runs branches too: to put the caller to sleep and wake it
 // costs more than its freedom to return early is worth.
@@ -27,14 +29,14 @@ type learner struct {
 	// Callers read these fields without the lock.
 	now   atomic.Uint32 // the mode of the next call
 	every atomic.Uint32 // one in every calls is measured: a power of two
-	slow  time.Duration // every call is measured that takes slow or longer
+	slow  time.Duration // calls that take at least this long are all measured
 
 	mu        sync.Mutex
 	parallel  bool // parallel is the current mode
 	trying    bool // the other mode is on trial
 	checking  bool // the other mode won, and the current mode is measured again
 	seq, par  window
-	sum, gain window        // sum of the branches' times, in parallel mode; largest possible gain, in sequential mode
+	sum, gain window        // sum: of the branches' times, in parallel mode; gain: the largest possible, in sequential mode
 	since     int           // calls since the last trial
 	debt      time.Duration // loss of parallel trials that is not yet paid off
 	over      window        // wall time minus the sum, in parallel mode
@@ -53,7 +55,7 @@ const (
 
 const (
 	measureEvery = 16 // one in measureEvery calls is measured; every call when branches are slow
-	closeLook    = 4  // one in closeLook where the better mode is unclear
+	closeLook    = 4  // one in closeLook calls is measured where the better mode is unclear
 	tries        = 3  // calls to judge a mode by
 	pause        = 48 // calls between two trials
 
@@ -66,8 +68,8 @@ const (
 	payOff = 40
 	// leastStart is the least cost of starting goroutines.
 	leastStart = 300 * time.Nanosecond
-	// slowCall and slowBranch, for each branch, are the call times above which the cost of reading
-	// and processing the clock is negligible.
+	// Above slowCall, and above slowBranch for each branch, the cost of reading the clock and
+	// processing its times is a negligible share of a call.
 	slowCall   = 50 * time.Microsecond
 	slowBranch = 10 * time.Microsecond
 	// joinBelow is the call time below which the caller runs branches too: saving the caller's
@@ -122,7 +124,7 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 		l.watch(wall)
 		calls := l.each() // including calls not measured
 		l.since += calls
-		if l.debt > 0 { // by the median, so that one slow call does not pay all
+		if l.debt > 0 { // paid by the median, so that one slow call does not pay all
 			l.debt = max(0, l.debt-l.own().median()*time.Duration(calls)/payOff)
 		}
 		if l.since < pause || l.own().n < tries || l.debt > 0 {
@@ -134,7 +136,7 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 		}
 		if !l.parallel { // in parallel mode, sequential is tried as soon as worthTrying reports true
 			l.since = 0
-			l.start = max(leastStart, l.start/8*7) // the cost may have been measured in an odd call
+			l.start = max(leastStart, l.start/8*7) // lowered, because an unusual call may have raised it
 		}
 	}
 	// Otherwise the call began before the mode changed: one more sample.

@@ -215,7 +215,7 @@ func TestMapEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// The result was nil when ctx had ended before the call. A caller that indexes the result by
+// The result was once nil when ctx had ended before the call. A caller that indexes the result by
 // element then panics.
 func TestMapThatCollectsAllIsAsLongAsItsElementsWhateverEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -281,8 +281,8 @@ func TestMapSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Running in the caller for lack of a goroutine, Map went through all elements after ctx had ended.
-// Running on goroutines, an element that noticed the end first replaced ctx's error by its own.
+// Map in the caller, for lack of a goroutine, once ran all elements after ctx had ended. On
+// goroutines, an element that noticed the end first replaced ctx's error by its own.
 func TestMapOfACallerWhoLeavesIsTheSameWhereverItRuns(t *testing.T) {
 	spent, _ := NewBudget(1)
 	spent.take()
@@ -324,8 +324,8 @@ func TestMapOfACallerWhoLeavesIsTheSameWhereverItRuns(t *testing.T) {
 	}
 }
 
-// After Map has failed, the end of an element must have no effect: its Goexit raced with the
-// caller's read, under -race, and could end the caller's goroutine.
+// After Map has failed, the end of an element must have no effect. Its Goexit once raced with the
+// caller's read, and could end the caller's goroutine.
 func TestALateGoexitInMapIsNobodysEnd(t *testing.T) {
 	for range 2000 {
 		failed := make(chan struct{})

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Random trees of calls: budgets of any size, any mode, failures, a Fanout nested inside itself.
-// None deadlocks, and every token comes back. The count is of trees: a call from outside with all
-// its nested calls is one tree. A million trees take half a minute:
+// Random trees of calls have budgets of any size, any mode, failures, and a Fanout nested inside
+// itself. None deadlocks, and every token comes back. A call from outside with all its nested calls
+// is one tree. A million trees take half a minute:
 //
 //	SPILLWAY_FANOUT_NESTINGS=1000000 go test ./fanout -run RandomNestings -v
 func TestRandomNestingsEnd(t *testing.T) {
@@ -91,7 +91,7 @@ func TestRandomNestingsEnd(t *testing.T) {
 	})
 }
 
-// 16 branches that each call 16 that each call 16, with 64 goroutines in total.
+// 16 branches each call 16, which each call 16, with 64 goroutines in total.
 func TestNestedCallsStayWithinTheBudget(t *testing.T) {
 	budget, _ := NewBudget(64)
 	var mu sync.Mutex
@@ -125,9 +125,9 @@ func TestNestedCallsStayWithinTheBudget(t *testing.T) {
 	}
 }
 
-// The same with leaves that sleep for a millisecond. 64 goroutines and the caller need at least 64
-// ms. Waiting parents hold tokens meanwhile, and branches without a token run in their callers, so
-// that no goroutine is idle for long.
+// Leaves of nested calls sleep for a millisecond. 64 goroutines and the caller need at least 64 ms.
+// Waiting parents hold tokens meanwhile, and branches without a token run in their callers, so that
+// no goroutine is idle for long.
 func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget, _ := NewBudget(64)

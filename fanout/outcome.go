@@ -46,9 +46,9 @@ func (fr *frame[Req, Res]) alarm(d time.Duration) <-chan time.Time {
 	return fr.timer.C
 }
 
-// expire gives up the branches whose own time limit has passed. It returns a lower bound of the
-// time until the next limit passes: branches not yet started may start at any moment. The frame is
-// locked.
+// expire gives up the branches whose own deadline has passed. It returns a lower bound of the time
+// until the next such deadline, because branches not yet started may start at any moment. The frame
+// is locked.
 func (fr *frame[Req, Res]) expire() (next time.Duration) {
 	now := fr.f.now()
 	for i := range fr.states {
@@ -83,8 +83,8 @@ func (fr *frame[Req, Res]) giveUp(i int, why error) {
 	fr.disarmHedge(i)
 }
 
-// overdue records that branch i had not answered when end ended its context. Only a deadline is
-// lateness. The frame is locked.
+// overdue records that branch i had not answered when its context ended with the error end. A
+// cancelled branch is not late. The frame is locked.
 func (fr *frame[Req, Res]) overdue(i int, end error) {
 	if st := &fr.states[i]; end == context.DeadlineExceeded {
 		fr.f.branches[i].lateness.late(fr.f.now(), st.left)

@@ -97,10 +97,10 @@ func wraps(s source) source {
 	return s
 }
 
-// Every row is a result that a caller may see, with the exact time. Only the time depends on where
-// branches run: each row runs with its branches beside the caller, and in the caller, by mode or
-// for lack of a token. The one exception is a branch that has not started: such a branch is either
-// not reported or missing too.
+// Every row is a result that a caller may see, with the exact time. Each row runs with its branches
+// beside the caller, and in the caller, by mode or for lack of a token. Only the time depends on
+// where branches run, with one exception: a branch that has not started is either not reported or
+// missing.
 func TestSemantics(t *testing.T) {
 	long := 5 * time.Second
 	spent, _ := NewBudget(1)
@@ -367,8 +367,8 @@ type hostile struct{}
 func (hostile) Error() string { return "hostile" }
 func (hostile) Is(error) bool { panic("nil map") }
 
-// On another goroutine, such an error ended the process. In the caller, its panic met a mutex that
-// was not locked.
+// An error whose method panics once ended the process if its branch ran on another goroutine. In the
+// caller, the panic led to the unlock of a mutex that was not locked.
 func TestAnErrorWhoseMethodPanicsIsAPanicOfItsBranch(t *testing.T) {
 	everywhere(t, func(t *testing.T, cfg Config) {
 		if cfg.Mode == Sequential {

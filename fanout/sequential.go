@@ -114,8 +114,8 @@ func (f *Fanout[Req, Res]) start(ctx context.Context, b *branch[Req, Res]) (cont
 	return own, cancel, left, nil
 }
 
-// left returns how much time branch b has under ctx, the context of its call. own is the rest of
-// the branch's own limit.
+// left returns how much time branch b has under ctx, the context of its call. own is the time until
+// the branch's own deadline.
 func (b *branch[Req, Res]) left(ctx context.Context, own time.Duration) time.Duration {
 	left := forever
 	if deadline, ok := ctx.Deadline(); ok {
@@ -127,8 +127,8 @@ func (b *branch[Req, Res]) left(ctx context.Context, own time.Duration) time.Dur
 	return max(0, left)
 }
 
-// bounded returns the context of an attempt with the remaining time left. own is the rest of the
-// branch's own limit. The function may be nil.
+// bounded returns the context of an attempt with the remaining time left. own is the time until the
+// branch's own deadline. The function may be nil.
 func (b *branch[Req, Res]) bounded(ctx context.Context, left, own time.Duration) (context.Context, context.CancelFunc) {
 	if b.within == 0 || left < own {
 		return ctx, nil

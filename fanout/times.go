@@ -31,8 +31,8 @@ const (
 	remember  = 1024 // calls before the counts are halved
 	readAgain = 16   // samples between two readings of the quantiles
 
-	// fade is the interval at which the counts are halved while their sum exceeds enough. A few
-	// calls of a minute tell more about a high quantile than the calls of a few seconds would.
+	// fade is the interval at which the counts are halved while their sum exceeds enough. A high
+	// quantile needs more samples than a few seconds may yield, so fade is long.
 	fade = time.Minute
 )
 

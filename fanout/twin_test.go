@@ -22,7 +22,7 @@ type play struct {
 	spent    bool // the call is parallel, but there is no token
 	branches []script
 	end      time.Duration // end of the caller's context; zero: never
-	cancel   bool          // end is a cancellation; else a deadline
+	cancel   bool          // the context is cancelled at end; otherwise its deadline passes
 }
 
 type answer struct {
