@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// One answer lists 32 faults; further faults must not be formatted either. A megabyte of wrong
-// elements has half a million faults.
+// One answer lists at most 32 faults, and further faults must not even be formatted. A megabyte of
+// wrong elements has half a million faults.
 func TestFaultsThatAreNotListedCostNothingAlloc(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

@@ -36,7 +36,7 @@ type further struct {
 	status int
 }
 
-// body describes how Body is answered; it is nil if Body is.
+// body describes how Body is answered. It is nil if Body is nil.
 func (a *further) body() (*answer, error) {
 	if a.Body == nil {
 		return nil, nil

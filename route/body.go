@@ -164,7 +164,7 @@ func unsupported(p *plan, json []string, codecs []Codec) *Problem {
 
 // hurry limits the time for the rest of the body, by a read deadline on the connection. Even if the
 // route does not read the body, net/http reads the rest, and sends no answer until then. The result
-// is nil if the connection has no read deadlines.
+// is nil if there is no body, or if the connection has no read deadlines.
 func (l Limits) hurry(w http.ResponseWriter, r *http.Request) deadliner {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
@@ -238,7 +238,7 @@ func readError(r *http.Request, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errCut // the server has cancelled the context because of err
 	case errors.Is(err, os.ErrDeadlineExceeded) && ended != context.DeadlineExceeded:
-		return errTooSlow // likewise
+		return errTooSlow // here, too, the server has cancelled the context because of err
 	case ended != nil:
 		return ended
 	}

@@ -46,7 +46,7 @@ func TestATranscodedBodyIsBoundAsJSONIs(t *testing.T) {
 	}
 }
 
-// A body must not stay in the pool, whether it is longer or shorter than its JSON.
+// A body must not stay in the pool, whether the body is longer or shorter than its JSON.
 func TestNothingOfATranscodedBodyIsLeftInThePool(t *testing.T) {
 	for _, doc := range []string{"1", strings.Repeat(" ", 99) + "1"} {
 		var s scratch

@@ -64,7 +64,7 @@ type Config struct {
 	Operation func(op map[string]any)
 
 	// Discreet leaves the names of unknown members and parameters out of faults, because clients
-	// may have put any text there.
+	// choose these names.
 	Discreet bool
 
 	// Untimed leaves out Server-Timing on every route.

@@ -42,7 +42,7 @@ func overTCP(t *testing.T, h http.Handler, raw string) (status int, body string)
 }
 
 // net/http cancels the request when its body is cut, and answers 200 when a handler writes nothing.
-// Together they reported success to such a client.
+// A client whose body was cut was therefore once told of success.
 func TestABodyThatEndsEarlyIsAnswered400(t *testing.T) {
 	type in struct {
 		A int `json:"a"`
@@ -112,7 +112,8 @@ func TestABodyNoOperationReadsIsLimitedToo(t *testing.T) {
 	}
 }
 
-// Of two headers the intended one is unknown, and a proxy in front may choose the other.
+// If a header is sent twice, the intended value is unknown, and a proxy in front may choose the
+// other one.
 func TestAHeaderThatSaysHowToReadTheBodyIsGivenOnce(t *testing.T) {
 	type in struct {
 		A int `json:"a" form:"a"`

@@ -7,8 +7,7 @@ import (
 )
 
 // discreet removes text that a client chose from faults: names of unknown parameters and fields,
-// and the part of a pointer after the last known member. A known name does not come from the
-// client.
+// and the part of a pointer after the last known member. Known names are those of the request type.
 func (p *plan) discreet(faults []Fault) []Fault {
 	faults = slices.Clone(faults) // faults may belong to a variable of the user
 	for i := range faults {

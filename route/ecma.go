@@ -11,8 +11,8 @@ import (
 )
 
 // ecma translates a pattern that package regexp has compiled to ECMA-262 with the flag u, the
-// language of patterns in JSON Schema. ok is false if the ECMA-262 pattern would be long or
-// different: for flags, and for the negation of a POSIX class.
+// language of patterns in JSON Schema. ok is false if ECMA-262 cannot express the pattern, or only
+// at length. Examples are flags and the negation of a POSIX class.
 func ecma(pattern string) (translated string, ok bool) {
 	t := translator{rest: pattern}
 	for t.rest != "" && !t.fails {
@@ -24,7 +24,7 @@ func ecma(pattern string) (translated string, ok bool) {
 type translator struct {
 	rest      string
 	out       strings.Builder
-	assertion bool // the last token was an assertion, which ECMA-262 does not repeat
+	assertion bool // the last token was an assertion, after which ECMA-262 allows no repetition
 	fails     bool
 }
 
@@ -75,7 +75,7 @@ func (t *translator) take(prefix string) (found bool) {
 }
 
 // group translates the text after the opening parenthesis of a group. It drops the group's name,
-// which may be invalid in ECMA-262, and which nothing uses.
+// which is unused and may be invalid in ECMA-262.
 func (t *translator) group() {
 	switch {
 	case t.take("?:"):

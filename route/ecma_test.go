@@ -51,7 +51,7 @@ func TestAPatternThatTheDocumentCannotSayIsLeftOut(t *testing.T) {
 	}
 }
 
-// A translation is still a pattern for the same texts. Package regexp supports all constructs that
+// A translation matches the same texts as its original. Package regexp supports all constructs that
 // translations use, some of them in another spelling.
 func FuzzECMA(f *testing.F) {
 	for pattern := range translations {

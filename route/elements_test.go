@@ -63,7 +63,7 @@ func TestWhatIsPastTheMostElementsCostsNoMemoryAlloc(t *testing.T) {
 	}
 }
 
-// Without a max, too, the memory of values with a few bytes each must be limited.
+// The memory of values that take a few bytes each in the body must be limited without a max, too.
 func TestDecodingTakesALimitedMultipleOfTheBodyAlloc(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -110,7 +110,7 @@ func TestDecodingTakesALimitedMultipleOfTheBodyAlloc(t *testing.T) {
 	}
 }
 
-// An element that is not a string once had a second fault, for the enum. The fault of a wrong
+// An element that was not a string once had a second fault, for the enum, and the fault of a wrong
 // element did not name the element.
 func TestEachBadElementIsToldOnceWhereItIs(t *testing.T) {
 	type in struct {
@@ -137,7 +137,7 @@ func TestEachBadElementIsToldOnceWhereItIs(t *testing.T) {
 	}
 }
 
-// In JSON Schema 1.0 is an integer, and so it is for every client of the document.
+// In JSON Schema 1.0 is an integer, so clients that read the OpenAPI document may send it.
 func TestAnIntegerIsOneHoweverItIsWritten(t *testing.T) {
 	type in struct {
 		N int64  `json:"n"`

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Clients iterate without a check for null, so null must be opt-in, at every place of every answer.
-// The document once had to say that each slice may be null.
+// Clients iterate over lists without a check for null, so a list or map is null only behind a nil
+// pointer. The OpenAPI document once described each slice as one that may be null.
 func TestASliceOrMapOfAnAnswerIsNeverNull(t *testing.T) {
 	type part struct {
 		Lists [][]int `json:"lists"`

@@ -111,7 +111,7 @@ func (c *Config) tell(w http.ResponseWriter, r *http.Request, pattern string, p 
 	return p.Status, p.write(w, contentType, body)
 }
 
-// stops reports whether err rejects a request because this instance stops. The client should then
+// stops reports whether err refuses a request because this instance stops. The client should then
 // close the connection, so that its next request reaches another instance.
 func stops(err error) bool {
 	rej, ok := errors.AsType[*spillway.Rejection](err)

@@ -197,7 +197,7 @@ type targetKey struct{ *Mux }
 
 // itself lets the Mux answer r, inside the middleware of the group that the path belongs to.
 func (m *Mux) itself(w http.ResponseWriter, r *http.Request, answer func(*Group, http.ResponseWriter, *http.Request)) {
-	r.Pattern = "" // no route's pattern, as ServeMux leaves it
+	r.Pattern = "" // empty, as for all requests without a route
 	g := m.groupOf(r)
 	t := &target{group: g, handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(g, w, r) })}
 	if len(g.stages) > 0 {

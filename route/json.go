@@ -13,8 +13,8 @@ const shared = 4 << 10
 
 // bindJSON binds a JSON body by a decoder of this package. The decoders of the standard library
 // stop at the first fault, do not tell absent from zero, accept the Go name of any field as a
-// member, and are slower. Version 1 is also less strict. They decode only the types that this
-// package cannot: interfaces, and types with decoding methods.
+// member, and are slower. Version 1 of encoding/json is also less strict. The standard library
+// decodes only the types that this package cannot: interfaces, and types with decoding methods.
 func (c *core) bindJSON(s *scratch, v reflect.Value) {
 	s.memory = c.limits.Memory
 	text := string(s.body)
@@ -44,7 +44,7 @@ type decoder struct {
 	depth  int
 	most   int
 	lax    bool
-	copies bool // strings are copied, not parts of data
+	copies bool // strings are copies, not parts of data
 	told   bool // the reason to stop is already a fault
 }
 

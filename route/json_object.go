@@ -98,7 +98,7 @@ func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 	return true
 }
 
-// names is a set of names in one object. A few names cost no memory.
+// names is a set of names in one object. Up to eight names need no allocation.
 type names struct {
 	few  [8]string
 	n    int

@@ -79,7 +79,7 @@ func TestATimeIsADateTimeOfRFC3339WhereverItComesFrom(t *testing.T) {
 func TestATimeThatUTCCannotWriteIsRefused(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"0000-01-01T00:00:00+00:01": false, "0000-01-01T00:01:00+00:01": true, "9999-12-31T23:59:00-00:01": false, "9999-12-31T23:58:59-00:01": true,
-		"1998-12-31T23:59:60Z": false, // a time.Time holds no such second
+		"1998-12-31T23:59:60Z": false, // a time.Time cannot hold a leap second
 	} {
 		at, got := parseTime(text)
 		if got != ok {

@@ -97,7 +97,7 @@ func (m *Mux) mayRedirect(path string) bool {
 }
 
 // redirecting is the writer that ServeMux gets for a possible redirect. It drops the HTML page that
-// ServeMux would write. Handlers get the writer inside.
+// ServeMux would write. Handlers get the ResponseWriter without redirecting around it.
 type redirecting struct {
 	http.ResponseWriter
 	request *http.Request

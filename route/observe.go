@@ -11,7 +11,7 @@ type Outcome struct {
 	// by itself.
 	Pattern string
 
-	// Request is a copy of the handler's request, of the request type. It is nil if the request was
+	// Request is a copy of the handler's request, in the request type. It is nil if the request was
 	// refused, or could not be bound.
 	Request any
 

@@ -119,7 +119,7 @@ func TestObservedRequestsStay(t *testing.T) {
 	}
 }
 
-// Connections over HTTP/1 and HTTP/2.
+// Answers and their observed outcomes are the same over connections of HTTP/1 and HTTP/2.
 func TestSeamsOverConnections(t *testing.T) {
 	for _, two := range []bool{false, true} {
 		outcomes := make(chan Outcome, 10)

@@ -6,7 +6,7 @@ import "sync"
 // of the function is incomplete and must not be used.
 type once struct {
 	once sync.Once
-	left bool // half done
+	left bool // the function has begun and not returned
 }
 
 func (o *once) Do(f func()) {

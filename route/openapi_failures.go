@@ -17,8 +17,8 @@ import (
 type failures struct {
 	types    []string // as in the answers; "" means about:blank
 	details  []string
-	retry    bool // all have Retry-After
-	anything bool // there are undescribed problems, too
+	retry    bool // all problems have Retry-After
+	anything bool // there may be further problems, of any type
 }
 
 // failures lists problems by status: those that the route itself answers, as mapped by the rules of

@@ -69,7 +69,7 @@ func TestDocumentIsTheSameEveryTimeAndAsReviewed(t *testing.T) {
 	}
 }
 
-// A dangling reference is the usual error in generated documents.
+// A reference to a missing component is the usual error in generated documents.
 func TestEveryReferenceOfTheDocumentLeadsSomewhere(t *testing.T) {
 	doc, err := documented(t).OpenAPI(Info{Title: "Test", Version: "1"})
 	if err != nil {
@@ -210,8 +210,8 @@ func TestSchemasAreOpenWhereUnknownMembersAreAllowed(t *testing.T) {
 	}
 }
 
-// If two routes had one place in the document, the later once replaced the earlier silently, or
-// made the document invalid.
+// If two routes had one place in the document, the later route once replaced the earlier silently,
+// or made the document invalid.
 func TestRoutesWithOnePlaceInTheDocumentAreAnError(t *testing.T) {
 	type x struct {
 		X string `path:"x"`

@@ -39,7 +39,7 @@ func (r *Route) Use(middleware ...func(http.Handler) http.Handler) *Route {
 func (r *Route) Limits(l Limits) *Route { r.limits = l.or(r.limits); return r }
 
 // Limiter makes the route acquire a permit of l before the body is read. Server-Timing reports the
-// time in Acquire as the wait. A rejection is answered with Retry-After. Invalid requests and
+// time in Acquire as the wait. A refusal is answered with Retry-After. Invalid requests and
 // responses that are a File or Stream give no latency sample.
 func (r *Route) Limiter(l *limiter.Limiter) *Route { r.limiter = l; return r }
 
@@ -57,14 +57,14 @@ func (r *Route) Produces(contentType string) *Route { r.produces = contentType; 
 
 // Priority sets the priority of the route's requests. It replaces the priority in their context
 // before any middleware of the Mux, its groups and the route runs, so that spillway.PriorityFrom
-// finds it there. Priority costs two allocations per request.
+// finds the new priority. Priority costs two allocations per request.
 func (r *Route) Priority(p spillway.Priority) *Route {
 	r.mark.priority, r.mark.prioritized = p, true
 	return r
 }
 
-// Cost sets how many slots of a limiter a request takes. Like Priority it is put into the context,
-// for spillway.CostFrom. Cost and Priority together cost no more than one of them.
+// Cost sets how many slots of a limiter a request takes. Like the priority, the cost is put into the
+// context, for spillway.CostFrom. Cost and Priority together allocate no more than one of them.
 func (r *Route) Cost(n int) *Route { r.mark.cost, r.mark.costs = n, true; return r }
 
 // AllowUnknown ignores body members and query parameters that the request type does not have.

@@ -31,7 +31,8 @@ type run struct {
 }
 
 // match consumes as many characters as possible for each run. It needs no backtracking: a run of
-// variable length has no character in common with the first character of what may follow.
+// variable length has no character in common with the first character of what may follow. sure is
+// false if s is not ASCII, and ok then has no meaning.
 func (r row) match(s string) (ok, sure bool) {
 	at := 0
 	for i := range r {

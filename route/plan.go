@@ -38,8 +38,8 @@ type plan struct {
 
 	foreign  []*field // not JSON members, but a Codec may set them by Go name
 	checks   []*field // fields with values to validate
-	asked    []*field // parameters with rules
-	method   bool     // *Req has Validate
+	asked    []*field // parameters that are required or have rules
+	method   bool     // the request type has a method Validate
 	holds    bool     // user code gets a pointer into the request
 	optional bool     // no body field is required
 	shapes   *shapes

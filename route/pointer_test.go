@@ -21,7 +21,8 @@ func (l *loaned) Status() int             { l.seen(l); return 202 }
 func (l *loaned) SetHeader(h http.Header) { h.Set("X-Name", l.Name) }
 func (l *loaned) Release()                { l.seen(l) }
 
-// These methods were once not called, because a value type does not have them: Release was lost.
+// The methods of a pointer to the response were once not called, because the response's type does
+// not have them. Release was then never called.
 func TestMethodsOfThePointerToAResponseAreCalled(t *testing.T) {
 	var seen []*loaned
 	m := NewMux(Config{})

@@ -67,8 +67,8 @@ type answer struct {
 	holds   bool // user code gets a pointer to the response
 	streams bool
 	chooses bool // the response chooses its status or headers
-	wraps   bool
-	special bool // File, Stream or Empty
+	wraps   bool // the response is a Response
+	special bool // the response is a File, Stream or Empty
 	behind  bool // the response type is a pointer or an interface
 	boxed   bool // the encoded value is an interface
 
@@ -130,7 +130,7 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *pr
 	if c.answer.behind {
 		value = reflect.ValueOf(v).Elem().Interface()
 	}
-	var headers HeaderSetter // called when nothing can fail any more: a problem must not have them
+	var headers HeaderSetter // called last, because a problem must not have these headers
 	if c.answer.chooses && !isNil(value) {
 		if chooser, ok := value.(Statuser); ok {
 			if code := chooser.Status(); code != 0 {

@@ -40,16 +40,16 @@
 //
 // The validate tag is a list, separated by commas, of
 //
-//	required        must be sent; null does not count, nor does zero from a Codec
-//	min=N, max=N    of a number its value, of a string its length in characters,
-//	                of a slice or map its number of elements; of a time.Duration
-//	                its value, written with a unit: min=1.5s
-//	len=N           exactly that length
-//	enum=a|b|c      one of these
+//	required        must be sent; null, and a zero value from a Codec, count as not sent
+//	min=N, max=N    bounds the value of a number, the length of a string in characters,
+//	                or the number of elements of a slice or map; the bound of a
+//	                time.Duration has a unit: min=1.5s
+//	len=N           has exactly this length
+//	enum=a|b|c      is one of these values
 //	format=F        email (ASCII, without quotes), uuid, date, date-time (RFC 3339)
 //	                or uri (RFC 3986, with a scheme)
-//	pattern=RE      matches the regular expression RE, anchor it yourself; last,
-//	                because it may contain commas
+//	pattern=RE      matches the regular expression RE, which is not anchored; the
+//	                last rule of the tag, because RE may contain commas
 //
 // A must tag describes the pattern in words: must:"be P and six digits". RE has the syntax of
 // package regexp. The OpenAPI document gives RE as an ECMA-262 pattern with the flag u. The
@@ -69,14 +69,14 @@
 // # Responses
 //
 // A response is encoded as JSON with the route's status. The JSON is that of encoding/json, except
-// that a nil slice or map is written as an empty one. Both may be null where encoding/json itself
-// encodes the value: in interfaces, arrays, structs with rare tags, maps with other keys than
-// strings, and types with marshaling methods. A response may choose its own status ([Statuser]) and
-// headers ([HeaderSetter], or a [Response]). [File], [Stream] and [Empty] are not encoded. A
-// response that holds pooled memory returns it after the write ([Releaser]). [Errors] maps errors
-// to problems in one place, and Config.OnProblem sees each problem before it is written.
-// Server-Timing tells clients how long decoding, waiting for the route's Limiter and handling took,
-// unless the route is Untimed.
+// that a nil slice or map is written as an empty one. A nil slice or map may be null where
+// encoding/json itself encodes the value: in interfaces, arrays, structs with rare tags, maps with
+// other keys than strings, and types with marshaling methods. A response may choose its own status
+// ([Statuser]) and headers ([HeaderSetter], or a [Response]). [File], [Stream] and [Empty] are not
+// encoded. A response that holds pooled memory returns it after the write ([Releaser]). [Errors]
+// maps errors to problems in one place, and Config.OnProblem sees each problem before it is
+// written. Server-Timing tells clients how long decoding, waiting for the route's Limiter and
+// handling took, unless the route is Untimed.
 //
 // # Around the routes
 //
@@ -132,14 +132,14 @@ type Route struct {
 
 	plan    *plan
 	answer  *answer
-	compile func(pattern string) (*plan, error) // knows Req
-	handler func(*core) http.Handler            // knows Req and Res
+	compile func(pattern string) (*plan, error) // made for Req
+	handler func(*core) http.Handler            // made for Req and Res
 	cfg     *Config                             // of the group that the route was added to
-	wrong   []error                             // faults that do not depend on the pattern
-	err     error                               // all faults, with those for this pattern
+	wrong   []error                             // errors that do not depend on the pattern
+	err     error                               // all errors, including those for this pattern
 }
 
-// New compiles a route. Method may be empty for all methods; pattern is the path (and host) of an
+// New compiles a route. An empty method means all methods. pattern is the path (and host) of an
 // http.ServeMux pattern. Handler and Mux.Add report errors in the types, so that routes can be
 // listed without a check after each.
 func New[Req, Res any](method, pattern string, handle func(ctx context.Context, req Req) (Res, error)) *Route {
@@ -191,8 +191,8 @@ type ContextHandler interface {
 
 // Handler returns the route with its current settings and its middleware. It works with any mux
 // that sets the request's path values, such as a plain http.ServeMux. For another mux,
-// Config.PathValue looks up the path values. A router with a context of its own may do better with
-// a ContextHandler.
+// Config.PathValue looks up the path values. A router with a context of its own saves a copy of the
+// request if the handler is a ContextHandler.
 func (r *Route) Handler(cfg Config) (http.Handler, error) {
 	h, err := r.build(cfg)
 	if err = errors.Join(cfg.check(), err); err != nil {

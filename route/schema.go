@@ -12,7 +12,7 @@ type schemas struct {
 	named object
 	names map[schemaKey]string
 	lax   bool // the current request may have unknown members
-	nulls bool // a slice or map in the current answer may be null
+	nulls bool // a slice or map in the current response may be null
 }
 
 // schemaKey identifies a component. The request and the response schema of a type differ in which

@@ -14,8 +14,8 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// A client that stops in the middle of its body is answered nevertheless, and soon. net/http reads
-// the unread rest of the body before it answers.
+// A client that stops in the middle of its body is answered soon, although net/http reads the rest
+// of the body before it answers.
 func TestAClientThatStopsSendingIsAnswered(t *testing.T) {
 	const most = 3 * time.Second
 	type in struct {

@@ -16,7 +16,7 @@ func atStart[Req any](t *testing.T, pattern, want string) {
 	}
 }
 
-// A setting that would fail, or do nothing, in every request is an error at start-up.
+// A setting that would fail in every request, or have no effect, is an error at start-up.
 func TestWhatCannotWorkIsAnErrorAtStart(t *testing.T) {
 	atStart[struct {
 		N int `query:"n" default:"0" validate:"min=1"`

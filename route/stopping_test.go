@@ -11,8 +11,8 @@ import (
 	"github.com/spillway-go/spillway/route"
 )
 
-// If this instance stops, a rejected client must close its connection. Without Connection: close it
-// once sent its next request to the same instance.
+// If this instance stops, a refused client must close its connection. Without Connection: close, the
+// client once sent its next request to the same instance.
 func TestARouteOfAnInstanceThatStopsSendsItsClientsAway(t *testing.T) {
 	lim, err := limiter.New(limiter.Config{})
 	if err != nil {

@@ -34,7 +34,8 @@ func TestAStreamIsNotRunForAnAnswerWithoutContent(t *testing.T) {
 	}
 }
 
-// It is too late to send the client a problem, so only Report receives the error.
+// After the first write it is too late to send the client a problem, so only Report receives the
+// error.
 func TestAnErrorOfAStreamThatHasBegunIsReported(t *testing.T) {
 	broken := errors.New("broken")
 	for _, c := range []struct {

@@ -18,16 +18,16 @@ type timing struct {
 
 // timings holds the Server-Timing data that all requests of one route share.
 //
-// A request of a few microseconds would spend one more on formatting the header. The values of
-// short requests are few, so they are formatted once and shared. As with jsonContent, appending to
-// a shared value copies it, and setting replaces it.
+// Formatting the header takes a microsecond, which is long beside a request of a few microseconds.
+// Short requests have few different values, so these are formatted once and shared. As with
+// jsonContent, appending to a shared value copies it, and setting replaces it.
 type timings struct {
 	start time.Time // time.Since costs half as much as time.Now
 	waits bool
 	known [few * few]atomic.Pointer[[]string]
 }
 
-const few = 16 // microseconds
+const few = 16 // times of fewer microseconds are short
 
 func (t *timings) begin() timing {
 	if t == nil {

@@ -15,7 +15,7 @@ type tree struct {
 	Nodes   []tree     `xml:",any"`
 }
 
-// twinXML decodes a tree, and then treats it as a form with a nested part.
+// twinXML decodes a tree, and then treats the tree as a form with a nested part.
 func twinXML(body string) *fuzzed {
 	d := xml.NewDecoder(strings.NewReader(body))
 	var root *tree

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Lenient and strict requests share a route. The leniency of a request does not affect the next
-// one.
+// Lenient and strict requests share a route. The leniency of one request does not affect the next.
 func TestUnknownIsAllowedInTheRequestsThatAskForIt(t *testing.T) {
 	type in struct {
 		Page string `query:"page"`

@@ -172,7 +172,7 @@ func (c checker) inside(s *shape, v reflect.Value) {
 	}
 }
 
-// looks reports whether a value of shape s needs a check.
+// looks reports whether a value of shape s needs a check. JSON may not express a value from a codec.
 func (c checker) looks(s *shape) bool { return s.checked || s.fragile && c.kind == bodyCodec }
 
 // encodable reports whether JSON can express v, a float or a custom value.

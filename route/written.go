@@ -7,9 +7,9 @@ import (
 )
 
 // written describes how the values of one type are written as JSON. The output is byte for byte
-// that of encoding/json, except that a slice or map is never null. Types for which that is not
-// certain are left to encoding/json. A written is made once for a response type; a recursive type
-// has a recursive one.
+// that of encoding/json, except that a slice or map is never null. encoding/json itself writes the
+// types whose output might differ. A written is made once for a response type, and is recursive for
+// a recursive type.
 type written struct {
 	how    how
 	bits   int // size of a float
@@ -96,8 +96,8 @@ func (m writers) of(t reflect.Type) *written {
 	return w
 }
 
-// nulls reports whether encoding/json, which writes null for a nil slice, writes a value whose
-// parts are in the OpenAPI document.
+// nulls reports whether encoding/json writes a value whose parts the OpenAPI document describes.
+// A nil slice in such a value is null.
 func (m writers) nulls(shapes *shapes) bool {
 	for t, w := range m {
 		if s := shapes.seen[t]; w.how == byLibrary && s != nil && (s.elem != nil || s.fields != nil || s.bytes) {
@@ -113,8 +113,8 @@ func marshals(pointer reflect.Type) bool {
 	return pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || streamsOut(pointer)
 }
 
-// fields lists the members of t, which is embedded at index. ok is false if these may not be all
-// members or may be written in another form.
+// fields lists the members of t, which is embedded at index. ok is false if encoding/json might
+// write other members, or write them in another form.
 func (m writers) fields(t reflect.Type, index []int, taken map[string]bool) (fields []writtenField, ok bool) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -161,7 +161,7 @@ func (m writers) fields(t reflect.Type, index []int, taken map[string]bool) (fie
 	return fields, true
 }
 
-// knowsZero reports whether a method may decide if a value of type t is zero.
+// knowsZero reports whether an IsZero method may decide if a value of type t is zero.
 func knowsZero(t reflect.Type) bool {
 	zeroer := reflect.TypeFor[interface{ IsZero() bool }]()
 	return t.Kind() == reflect.Interface || t.Implements(zeroer) || reflect.PointerTo(t).Implements(zeroer)
