@@ -15,10 +15,10 @@ import (
 	"github.com/spillway-go/spillway/routegin"
 )
 
-// The work of all rows: a patient is created from a body of some 200 bytes with every field
-// checked, or looked up by id. Rows "hand" use gin's own binding and rules; rows "typed" use
-// package routegin. Request and response writer are reused. The row "harness" is the cost of both
-// and of gin's router: subtract it.
+// In every row a patient is created from a body of some 200 bytes with every field checked, or looked
+// up by id. Rows "hand" use gin's own binding and rules; rows "typed" use package routegin. Request
+// and response writer are reused. The row "harness" is the cost of the request, the response writer
+// and gin's router: subtract it.
 
 type handCreate struct {
 	Name   string   `json:"name" form:"name" binding:"required,min=2,max=80"`
@@ -165,7 +165,7 @@ func BenchmarkGin(b *testing.B) {
 }
 
 // Compared to the same route of package route, whose request already has its path values, gin adds
-// one allocation: the Context, which handlers may keep. The request is gin's.
+// one allocation: the Context, which handlers may keep. The request is not copied.
 func TestAllocationsPerRequest(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, and makes pools drop objects")

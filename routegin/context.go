@@ -136,8 +136,8 @@ func (c *call) PathValue(name string) string {
 }
 
 // end makes Gin stop working. end is deferred. A panic continues with its value and its stack. For
-// http.ErrAbortHandler end first breaks the connection. Otherwise gin's Recovery, which swallows
-// that panic, would end a partial answer as if it were complete.
+// http.ErrAbortHandler, end first breaks the connection. Otherwise gin's Recovery, which swallows
+// http.ErrAbortHandler, would end a partial answer as if it were complete.
 func (c *call) end() {
 	v := recover()
 	c.mu.Lock()

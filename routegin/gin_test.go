@@ -79,7 +79,7 @@ func TestMiddlewareThatAbortsIsTheAnswer(t *testing.T) {
 	}
 }
 
-// A status can be set before the handler runs in two chains of gin. This test covers both.
+// A status that gin middleware sets before the handler runs does not become the answer's status.
 func TestAStatusThatWasSetBeforeIsNotTheAnswers(t *testing.T) {
 	engine := serve(t, routegin.New("GET", "/", func(*routegin.Context, route.Empty) (string, error) { return "fine", nil }).
 		AddMiddlewares(func(g *gin.Context) { g.Status(http.StatusAccepted) }))

@@ -167,7 +167,7 @@ func TestARouteWithoutAMethodAnswersAll(t *testing.T) {
 	}
 }
 
-// The document equals the document of the same routes in a route.Mux.
+// The OpenAPI document equals the document of the same routes in a route.Mux.
 func TestTheDocumentIsThatOfTheSameRoutesInAMux(t *testing.T) {
 	info := route.Info{Title: "Files", Version: "1"}
 	mux := route.NewMux(route.Config{})

@@ -17,8 +17,8 @@ import (
 )
 
 // Some route layers over gin pass on gin's pooled context, or pool their own. A goroutine that uses
-// the context after the handler has returned then reads another request's values. With routegin it
-// reads its own values, by every access path.
+// the context after the handler has returned then reads another request's values. With routegin the
+// goroutine reads the values of its own request, by every access path.
 func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
 	const requests, lag, clients = 2_000, 64, 4
 	type key struct{}
@@ -43,7 +43,7 @@ func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
 				c.Param("id") != want || c.Param("rest") != "/"+want || c.Request.Header.Get("X-Id") != want || c.FullPath() != "/:id/*rest" {
 				wrong.Add(1)
 			}
-			c.Gin(func(g *gin.Context) { // a handler that has not quite returned
+			c.Gin(func(g *gin.Context) { // called only if the handler has not quite returned
 				if g.Param("id") != want {
 					wrong.Add(1)
 				}
@@ -83,8 +83,8 @@ func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
 	}
 }
 
-// A handler may still be in Gin after its chain was abandoned, as http.TimeoutHandler does. gin's
-// context is not reused before Gin returns, and Gin calls no function afterwards.
+// A goroutine may still be in Gin when its handler returns. The end of the request waits for the
+// goroutine, so gin does not reuse its context before. Afterwards Gin calls no function.
 func TestGinsOwnContextStaysWhileItIsLookedAt(t *testing.T) {
 	inside, leave := make(chan struct{}), make(chan struct{})
 	var kept *routegin.Context

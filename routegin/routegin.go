@@ -21,8 +21,8 @@
 //
 // A typed route is the last handler of gin's chain, inside the middleware of the engine, of the
 // group and of the route. This middleware sees the status, size and headers of the answer. A typed
-// route aborts the chain when it answers with 400 or more, as gin's own handlers do. To gin's
-// Errors it adds an error that its function returned. It does not recover panics.
+// route aborts the chain when it answers with 400 or more, as gin's own handlers do. It adds the
+// error that its function returned to gin's Errors. It does not recover panics.
 package routegin
 
 import (
@@ -41,7 +41,7 @@ type Route struct {
 	name         string
 	settings     []func(*route.Route)
 	middleware   []gin.HandlerFunc
-	compile      func(method, pattern string) *route.Route // knows Req and Res
+	compile      func(method, pattern string) *route.Route // made for Req and Res
 }
 
 // New makes a route. An empty method means all methods of gin's Any. API.Register reports errors in
@@ -90,9 +90,9 @@ func (r *Route) AddMiddlewares(middleware ...gin.HandlerFunc) *Route {
 //
 //	r.With(func(r *route.Route) { r.Limiter(lim).Fails(http.StatusNotFound) })
 //
-// Middleware that set adds by Use runs inside gin's middleware, and finds path values only by gin's
-// means. Priority and Cost enter the context after gin's middleware, which does not see them. set
-// is called once for each registration.
+// Middleware that set adds by Use runs inside gin's middleware, and finds no path values by
+// r.PathValue. Priority and Cost enter the context after gin's middleware, which does not see them.
+// set is called once for each registration.
 func (r *Route) With(set func(*route.Route)) *Route {
 	r.settings = append(r.settings, set)
 	return r

@@ -14,7 +14,7 @@ import (
 	"github.com/spillway-go/spillway/routegin"
 )
 
-// A route on gin has the same features around it as in package route: formats, media types,
+// A route on gin has the same features around it as a route of package route: formats, media types,
 // priorities, observers and text for the document.
 func TestSeamsOfRouteOnGin(t *testing.T) {
 	const fhir = "application/fhir+json"
