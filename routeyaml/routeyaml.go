@@ -6,8 +6,8 @@
 // faults. json tags name the members. Unknown or duplicate members, excessive depth and wrong
 // values are refused, with a pointer to each fault.
 //
-// YAML takes far longer to read than JSON, in proportion to its length: give routes that accept
-// YAML a smaller Limits.Body.
+// Reading YAML takes time in proportion to its length, but far more than reading JSON: give routes
+// that accept YAML a smaller Limits.Body.
 package routeyaml
 
 import (
@@ -31,15 +31,15 @@ const MediaType = "application/yaml"
 func Codec() route.Codec { return route.Transcoded(MediaType, JSON) }
 
 const (
-	maxDepth  = 1000 // depth of the YAML; the limit of package route comes with a pointer
+	maxDepth  = 1000 // depth of the YAML; far above the usual Limits.Depth, whose fault has a pointer
 	maxGrowth = 8    // bytes of JSON for each byte of YAML; the maximum without aliases is 7
 )
 
 // JSON rewrites one YAML document as JSON. The document may have the constructs that JSON has too:
-// mappings with scalar keys, sequences, strings, numbers, booleans and null. A date is a string.
-// Aliases are followed until the JSON is eight times as long as body. Other tags, merge keys,
-// infinity, further documents and numbers with a leading zero are errors. Versions of YAML read a
-// leading zero differently.
+// mappings with scalar keys, sequences, strings, numbers, booleans and null. A date becomes a
+// string, and so does a !!binary value, in its base64 form. Aliases are followed until the JSON is
+// eight times as long as body. Other tags, merge keys, infinity, NaN and further documents are
+// errors. So are numbers with a leading zero, which versions of YAML read differently.
 func JSON(body []byte) ([]byte, error) {
 	in := yaml.NewDecoder(bytes.NewReader(body))
 	var doc yaml.Node
@@ -73,7 +73,7 @@ func (w *writer) node(n *yaml.Node, depth int) error {
 	case yaml.DocumentNode:
 		return w.node(n.Content[0], depth)
 	case yaml.AliasNode:
-		return w.node(n.Alias, depth+1) // one deeper, to bound an alias to its own parent
+		return w.node(n.Alias, depth+1) // one deeper, so that an alias to its own parent reaches maxDepth
 	case yaml.ScalarNode:
 		return w.scalar(n)
 	case yaml.SequenceNode:

@@ -145,7 +145,7 @@ func TestARouteBindsYAMLAsItBindsJSON(t *testing.T) {
 	}
 }
 
-// The twin is the library's own decoder into Go values. It may fail, on aliases or duplicates,
+// The twin is the YAML library's own decoder into Go values. It may fail, on aliases or duplicates,
 // where JSON does not. Where both succeed, they agree.
 func FuzzYAMLBody(f *testing.F) {
 	for _, seed := range []string{"a: 1\nb: [x, y]\n", "- {a: ~}\n- 'x'\n", "a: &x [1]\nb: *x\n", "&a [*a]", "? x\n: |\n  y\n", "!!int '7'", "0o17", "1e3", "<<: 1", "{<,&}", string(bomb(3))} {
@@ -174,8 +174,8 @@ func FuzzYAMLBody(f *testing.F) {
 	})
 }
 
-// comparable reports whether the library has kept the text of all values in v. It does not for
-// times, and for keys that are not strings.
+// comparable reports whether the YAML library has kept the text of all values in v. The library
+// loses the text of times, and of keys that are not strings.
 func comparable(v any) bool {
 	switch v := v.(type) {
 	case time.Time, map[any]any:
