@@ -15,8 +15,8 @@ const (
 
 // BuffersConfig bounds the memory that a Buffers may keep.
 type BuffersConfig struct {
-	Budget  int // as Config.Budget, for all sizes together
-	MaxSize int // a larger buffer is never kept. Zero means 1 MiB
+	Budget  int // like Config.Budget, for the buffers of all sizes together
+	MaxSize int // bytes above which a buffer is never kept; zero means 1 MiB
 }
 
 const useNewBuffers = "objectpool: these Buffers were not made: use NewBuffers"
@@ -69,9 +69,9 @@ func (b *Buffers) Get(n int) *Buffer {
 	return &Buffer{b: make([]byte, 0, n)}
 }
 
-// Put clears the written bytes of a buffer, and gives it, in the size it has grown to, to a later
-// Get. After Put, the caller must not use the buffer, nor what Bytes or Extend returned. Put drops
-// a buffer that is too large. Put of nil does nothing.
+// Put clears the written bytes of a buffer and gives the buffer to a later Get, for the size to which
+// it has grown. After Put, the caller must not use the buffer, nor slices that Bytes or Extend
+// returned. Put drops a buffer that is too large. Put of nil does nothing.
 func (b *Buffers) Put(x *Buffer) {
 	if x == nil || cap(x.b) < smallestBuffer {
 		return
@@ -111,7 +111,7 @@ func (b *Buffers) Stats() Stats {
 // ready to use. A Buffer is not safe for concurrent use.
 type Buffer struct {
 	b     []byte
-	dirty int // leading bytes that may be non-zero; the bytes of b always may be
+	dirty int // leading bytes of the memory that may be non-zero; the contents may always be
 }
 
 func (x *Buffer) clear() {
@@ -135,8 +135,8 @@ func (x *Buffer) Reset() {
 	x.b = x.b[:0]
 }
 
-// Extend appends n bytes and returns them, for the caller to write. The bytes are zero, or left
-// over from before a Reset or from the reader of a ReadFrom.
+// Extend appends n bytes and returns them, for the caller to write. The bytes are zero, or have the
+// values that they had before a Reset, or that the reader of a ReadFrom left in them.
 func (x *Buffer) Extend(n int) []byte {
 	at := len(x.b)
 	x.grow(n)
@@ -176,8 +176,8 @@ func (x *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	for {
 		at := len(x.b)
 		x.grow(1)
-		// A reader may write to the whole offer, whatever count it returns. So the offer is not
-		// much longer than the contents.
+		// A reader may write to the whole offer, even if it returns a smaller count. All of the offer
+		// must then be cleared, so the offer is not much longer than the contents.
 		offer := x.b[at:min(cap(x.b), at+max(at, leastRead))]
 		x.dirty = max(x.dirty, at+len(offer))
 		n, err := r.Read(offer)

@@ -10,7 +10,7 @@ import (
 const checked = raceEnabled || asanEnabled
 
 // samples are two new objects. Memory that an object shares with a sample is not the object's own.
-// A field in which the samples differ cannot tell an object from a new one.
+// A field in which the samples differ is not compared with the field of a cleared object.
 type samples[T any] struct {
 	once sync.Once
 	a, b *T
@@ -21,8 +21,8 @@ func (p *Pool[T]) newSamples() (a, b *T) {
 	return p.samples.a, p.samples.b
 }
 
-// owned calls f with all the memory that t alone owns: t itself, and the memory behind its slices
-// up to their capacity.
+// owned calls f with all the memory that t alone owns: the memory behind its slices up to their
+// capacity, and t itself.
 func (p *Pool[T]) owned(t *T, f func(at unsafe.Pointer, elem reflect.Type, n int)) {
 	a, b := p.newSamples()
 	for _, s := range p.memory.slices {
@@ -46,7 +46,7 @@ func overwrite(at unsafe.Pointer, elem reflect.Type, n int) {
 func bury(at unsafe.Pointer, elem reflect.Type, n int)   { poison(at, uintptr(n)*elem.Size()) }
 func unbury(at unsafe.Pointer, elem reflect.Type, n int) { unpoison(at, uintptr(n)*elem.Size()) }
 
-// mustBeCleared panics if the cleared t can be told from a new object.
+// mustBeCleared panics if the cleared t differs from a new object.
 func (p *Pool[T]) mustBeCleared(t *T) {
 	a, b := p.newSamples()
 	at := func(t *T) reflect.Value { return reflect.ValueOf(t).Elem() }

@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// lookBack is how many of the latest Puts every Get that makes an object checks again.
+// lookBack is how many of the latest Puts each Get checks for later changes.
 const lookBack = 64
 
 // ledger records every object of a pool in debug mode.
 type ledger[T any] struct {
 	mu    sync.Mutex
-	out   map[*T][]byte // the stack of the Get
+	out   map[*T][]byte // objects in use, with the stack of their Get
 	freed []freed[T]
 	index map[*T]int // position of an object in freed
 }
 
 // freed is an object that was put, with a copy of its cleared state and the stack of its Put. The
-// copy shares the memory behind slices, maps and pointers with the object, so a change there goes
-// unseen.
+// copy shares the memory behind slices, maps and pointers with the object, so a change of this
+// memory is not detected.
 type freed[T any] struct {
 	object *T
 	was    T

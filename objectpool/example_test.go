@@ -8,7 +8,7 @@ import (
 
 type response struct{ body []byte }
 
-// Clear what lies behind the slice as well, and keep its capacity.
+// Clear must clear the memory behind the slice as well. It may keep the slice's capacity.
 func ExampleNew() {
 	pool := objectpool.New(objectpool.Config[response]{
 		New: func() *response { return &response{body: make([]byte, 0, 64<<10)} },
@@ -20,7 +20,7 @@ func ExampleNew() {
 	r := pool.Get()
 	r.body = append(r.body, "for one reader only"...)
 	fmt.Println(len(r.body))
-	pool.Put(r) // only when nothing uses r any more
+	pool.Put(r) // only when no code uses r any more
 	fmt.Println(len(pool.Get().body))
 	// Output:
 	// 19

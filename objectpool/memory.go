@@ -19,7 +19,7 @@ type part struct {
 	size uintptr      // size of an element
 }
 
-// longArray is the length from which an array of slices is not searched.
+// longArray is the length from which an array is not searched for slices.
 const longArray = 64
 
 func memoryOf[T any]() memory[T] {
@@ -54,7 +54,7 @@ func (s part) header(t unsafe.Pointer) []struct{} {
 	return *(*[]struct{})(unsafe.Add(t, s.at))
 }
 
-// sizer returns a function that counts the bytes of a T; nil if all have the same size.
+// sizer returns a function that counts the bytes of a T. It returns nil if every T has the same size.
 func (m *memory[T]) sizer() func(*T) int {
 	switch len(m.slices) {
 	case 0:

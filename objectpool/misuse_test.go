@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// patient has memory of its own of every kind: itself, a slice, a map, a child.
+// patient has memory of every kind: in itself, behind a slice, in a map, and behind a pointer.
 type patient struct {
 	id    int
 	ctx   context.Context
@@ -221,7 +221,7 @@ func TestEverySeededMisuseIsCaughtEveryTime(t *testing.T) {
 				bug.run(New(Config[patient]{New: newPatient, Clear: (*patient).reset}))
 			}
 		}
-		for runtime.NumGoroutine() > 2 { // all that Put started has ended
+		for runtime.NumGoroutine() > 2 { // until every goroutine that Put started has ended
 			runtime.Gosched()
 		}
 		return

@@ -1,9 +1,9 @@
 // Package objectpool reuses objects and never hands one out uncleared.
 //
 // Do not pool by habit. Reuse pays from about 64 KB up, where an allocation means clearing fresh
-// memory and collecting it. Below 64 KB, reuse is noise unless your profile shows otherwise. A
-// string cannot be cleared, only dropped: data that must not outlive its request belongs in a byte
-// slice, or in a [Buffer].
+// memory and collecting it. Below 64 KB, the gain is too small to matter unless your profile shows
+// otherwise. A string cannot be cleared, only dropped: data that must not outlive its request
+// belongs in a byte slice, or in a [Buffer].
 //
 // Never pool an object that other code may still hold: a context, an object that a goroutine
 // started by its user can see, an object meant for a caller that has already left.
@@ -18,12 +18,12 @@
 //
 // # Finding misuse
 //
-// A pool is the one place in Go where memory is used after it was freed. Build tests with -race, or
-// with -asan if cgo is available. Under -race, Put hands every object to another goroutine, which
+// With a pool, Go code can use an object after it has given the object up. Build tests with -race,
+// or with -asan if cgo is available. Under -race, Put hands every object to another goroutine, which
 // overwrites the object; under -asan, Put poisons its memory. Either way, code that still uses the
 // object is reported, and Put panics if Clear forgot a field. Neither check costs a normal build
 // anything. Config.Debug finds misuse that only bookkeeping can find: objects of another origin,
-// and objects that never came back.
+// and objects that were never put.
 package objectpool
 
 import (
@@ -87,10 +87,10 @@ type Pool[T any] struct {
 	compare bool
 
 	tier tier[T]
-	free sync.Pool // *T, behind the tier
+	free sync.Pool // of *T; holds objects that the tier does not keep
 
 	made, dropped counter
-	samples       samples[T] // in checked builds
+	samples       samples[T] // used in checked builds only
 }
 
 // New returns an empty pool. It starts no goroutine and no timer.
@@ -129,7 +129,7 @@ func newPool[T any](cfg Config[T], budget int, left *atomic.Int64) *Pool[T] {
 	return p
 }
 
-// zero returns a function that zeroes a T, in a faster way if a large T has no pointers.
+// zero returns a function that zeroes a T. It uses a faster way if a T is large and has no pointers.
 func zero[T any]() func(*T) {
 	if size := unsafe.Sizeof(*new(T)); size > 256 && flat(reflect.TypeFor[T]()) {
 		return func(t *T) { clear(unsafe.Slice((*byte)(unsafe.Pointer(t)), size)) }
@@ -221,7 +221,7 @@ func (p *Pool[T]) Put(t *T) {
 	}
 	if raceEnabled {
 		p.tier.puts.add()
-		go p.handOver(t) // deliberately not ordered with the caller
+		go p.handOver(t) // what the caller does from now on races with handOver
 		return
 	}
 	i := p.tier.enter()
@@ -258,9 +258,9 @@ func (p *Pool[T]) drop(t *T) {
 	}
 }
 
-// handOver is the part of Put that runs on another goroutine under -race. From here on, only t
-// itself may order its last user before its next one. sync.Pool keeps to this order, so the tier
-// stays empty.
+// handOver is the part of Put that runs on another goroutine under -race. The last user of t may be
+// ordered before its next user only by the hand-over of t itself, because any other order could hide
+// a race. sync.Pool adds no other order, but the tier's lock would, so the tier stays empty.
 func (p *Pool[T]) handOver(t *T) {
 	p.scribble(t)
 	p.free.Put(t)
@@ -279,11 +279,11 @@ type Stats struct {
 	Reused  uint64 // Gets answered with an object that was Put before
 	Puts    uint64
 	Dropped uint64 // Puts of objects that were too large
-	InUse   int    // objects that Get returned and that were not put: at rest, the leaked ones
+	InUse   int    // objects that Get returned and that were not put; in an unused pool, the leaked ones
 	Held    int    // idle objects held strongly
 }
 
-// ReuseRate returns the true share of Gets that allocated nothing, 0 to 1; 0 before the first Get.
+// ReuseRate returns the share of Gets that allocated nothing, 0 to 1; 0 before the first Get.
 func (s Stats) ReuseRate() float64 {
 	if s.Gets == 0 {
 		return 0
@@ -291,9 +291,8 @@ func (s Stats) ReuseRate() float64 {
 	return float64(s.Reused) / float64(s.Gets)
 }
 
-// Stats returns the counts so far, exact when no call is under way. Under -race
-// the rate of reuse means little: the race detector drops returned objects on
-// purpose.
+// Stats returns the counts so far. They are exact when no call is under way. Under -race the rate of
+// reuse means little, because sync.Pool then drops some objects on purpose.
 func (p *Pool[T]) Stats() Stats {
 	// Read made first: in the other order, a Get in between could make more objects than there were
 	// Gets.

@@ -14,8 +14,8 @@ const (
 	window = 10 * time.Second
 
 	// A processor keeps one object, and further objects of at most localSize bytes, up to
-	// localCount in all. No other processor finds these objects. The first objects of all
-	// processors together hold at most 1/localShare of the budget, the further objects less.
+	// localCount objects in all. No other processor finds these objects. The first objects of all
+	// processors together hold at most 1/localShare of the budget. The further objects hold less.
 	localCount = 8
 	localSize  = 4 << 10
 	localShare = 8
@@ -23,15 +23,16 @@ const (
 
 // tier holds idle objects strongly: no garbage collection takes them. An object is made only when
 // none is idle. So idle objects and objects in use together are as many as were once in use at the
-// same time, plus a few for each processor. A window gives up half of the objects that it left
-// untouched, because the recent peak did not need them; after six idle windows 1/32 is left.
+// same time, plus a few for each processor. At the end of a window, the tier gives up half of the
+// objects that were not used in the window, because the recent peak did not need them. After six
+// idle windows 1/32 is left.
 //
-// A tier has no goroutine. While a tier holds objects, a timer is set, one per window. The timer
-// knows the tier by a weak pointer only.
+// A tier has no goroutine. While a tier holds objects, it sets one timer per window. The timer has
+// only a weak pointer to the tier.
 type tier[T any] struct {
 	locals []local[T]
-	small  int         // most bytes of a further object in a local
-	large  int         // most bytes of the first object in a local
+	small  int         // maximum bytes of a further object in a local
+	large  int         // maximum bytes of the first object in a local
 	timed  atomic.Bool // a timer is set
 
 	gets, puts counter // calls on processors without a local
@@ -39,7 +40,7 @@ type tier[T any] struct {
 	mu     sync.Mutex
 	shared []idle[T]     // the longest idle first
 	left   *atomic.Int64 // bytes that the shared objects of all tiers of a budget may still take
-	low    int           // least len(shared) in this window
+	low    int           // smallest len(shared) in this window
 	seen   tally         // the tally when the window began
 }
 
@@ -49,7 +50,7 @@ type local[T any] struct {
 	tally
 	stack atomic.Pointer[stack[T]] // replaced to drop its objects
 
-	_ [128 - 32]byte // at least a cache line apart
+	_ [128 - 32]byte // keeps locals at least a cache line apart
 }
 
 type stack[T any] struct {
@@ -108,7 +109,8 @@ func (t *tier[T]) empty() {
 	}
 }
 
-// take takes an object that local i keeps; nil if it keeps none. The caller has called enter.
+// take takes an object that local i keeps, and returns nil if the local keeps none. The caller has
+// called enter.
 func (t *tier[T]) take(i int) *T {
 	if uint(i) >= uint(len(t.locals)) {
 		return nil
@@ -181,7 +183,7 @@ func (t *tier[T]) watch() {
 		}
 		t.trim()
 		t.timed.Store(false)
-		if t.held() > 0 { // a goroutine that put an object and saw true did so before this check
+		if t.held() > 0 { // finds each object that was put while timed was true
 			t.watch()
 		}
 	})
