@@ -4,7 +4,7 @@
 // dependency is down, nothing is earned, and the extra load ends by itself.
 //
 // In any period with s successes, at most Burst + Ratio*s extra attempts are
-// granted. No clock is involved, so that a budget means the same at one request a
+// granted. No clock is involved, so a budget has the same effect at one request a
 // minute and at a million a second.
 package retrybudget
 
@@ -27,8 +27,8 @@ type Config struct {
 	Burst int
 }
 
-// one is a token in millionths, the unit of all counts. Counts are integers, so that
-// no rounding errors add up over a long run.
+// one is a token in millionths of a token, the unit of all counts. Counts are
+// integers, so that no rounding errors add up over a long run.
 const one = 1_000_000
 
 const (
@@ -45,7 +45,7 @@ type Budget struct {
 	tokens     atomic.Int64
 }
 
-// New returns a full budget. The error says which field is wrong.
+// New returns a full budget. The error names the field that is wrong.
 func New(cfg Config) (*Budget, error) {
 	ratio, burst := cmp.Or(cfg.Ratio, defaultRatio), cmp.Or(cfg.Burst, defaultBurst)
 	switch {

@@ -69,8 +69,8 @@ func TestManyAtOnceGetExactlyWhatWasEarned(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// The burst covers every attempt. The rest is all earned tokens, to the last
-	// millionth, unless the budget was full.
+	// The burst covers every attempt, so each is granted. The earned tokens are left,
+	// except for tokens that were earned while the budget was full.
 	if granted.Load() != callers*each {
 		t.Fatalf("granted %d of %d", granted.Load(), callers*each)
 	}
@@ -79,7 +79,7 @@ func TestManyAtOnceGetExactlyWhatWasEarned(t *testing.T) {
 	}
 }
 
-// The reference model counts in exact fractions.
+// A reference model counts in exact fractions. A Budget must grant and hold the same.
 func FuzzBudget(f *testing.F) {
 	f.Add(uint32(100_000), uint8(10), []byte{0, 1, 1, 1, 0})
 	f.Add(uint32(1), uint8(1), []byte{1, 0, 0})
