@@ -1,8 +1,8 @@
 // Package histogram counts values in log-linear buckets: every power of two is
 // divided into 128 equal steps, so a quantile is off by at most 0.4 % of its
-// value whatever the range, and histograms of different processes merge bucket
-// for bucket without loss. The layout is that of HdrHistogram (Gil Tene), with
-// one fixed precision, so that any two histograms can be merged.
+// value in any range. Histograms of different processes merge bucket for bucket
+// without loss. The layout is that of HdrHistogram (Gil Tene), with one fixed
+// precision, so that any two histograms can be merged.
 //
 // Values are non-negative integers, by convention nanoseconds.
 package histogram
@@ -20,13 +20,13 @@ import (
 const (
 	stepBits = 7 // 128 steps to a power of two
 	steps    = 1 << stepBits
-	// buckets is the number of buckets up to the largest int64: values below 2*steps are exact,
-	// each further power of two adds steps.
+	// buckets is the number of buckets up to the largest int64. Each value below 2*steps has its own
+	// bucket. Each further power of two adds steps buckets.
 	buckets = (63 - stepBits + 1) * steps
 )
 
-// piece holds the counts of a quarter of a power of two: small enough that a few
-// stray values cost little.
+// piece holds the counts of a quarter of a power of two. A piece is small, so that
+// a few values far from the others cost little memory.
 type piece [pieceSize]uint32
 
 const pieceSize = 32
@@ -55,7 +55,7 @@ func bounds(i int) (low, high int64) {
 // for concurrent use: give each writer its own and Merge them, or hold a lock.
 type Histogram struct {
 	pieces   []*piece       // counts by bucket, modulo 2³²; nil where no value fell
-	over     map[int]uint64 // the high bits, for the rare bucket whose count exceeds 32 bits
+	over     map[int]uint64 // high bits of counts that exceed 32 bits, which are rare
 	count    uint64
 	sum      float64
 	min, max int64
@@ -185,9 +185,9 @@ func (h *Histogram) Mean() float64 {
 	return h.sum / float64(h.count)
 }
 
-// Quantile returns the value below or at which a share q of the values lies
-// (nearest rank), off by at most 0.4 %; 0 when empty. Quantile(0) and
-// Quantile(1) are exact.
+// Quantile returns the value at or below which a share q of the values lies
+// (nearest rank). The result is off by at most 0.4 %, and 0 when empty.
+// Quantile(0) and Quantile(1) are exact.
 func (h *Histogram) Quantile(q float64) int64 {
 	if h.count == 0 {
 		return 0
@@ -210,7 +210,7 @@ func (h *Histogram) Quantile(q float64) int64 {
 }
 
 // CountAtMost returns how many values lie in buckets that end at or below v: the cumulative count
-// that metric systems expect. Values within 0.8 % of v may be counted on the wrong side.
+// that metric systems expect. It may leave out values that equal v or are up to 0.8 % smaller.
 func (h *Histogram) CountAtMost(v int64) uint64 {
 	if v < 0 {
 		return 0
@@ -246,7 +246,8 @@ func (h *Histogram) Buckets() iter.Seq[Bucket] {
 	}
 }
 
-// wire is the JSON form: pairs of bucket number and count, exact extremes.
+// wire is the JSON form. Buckets holds pairs of a bucket's number and its count. Min and Max are
+// exact.
 type wire struct {
 	Count   uint64      `json:"count"`
 	Sum     float64     `json:"sum"`

@@ -20,7 +20,7 @@ func TestEveryValueLiesInItsBucketAndBucketsAdjoin(t *testing.T) {
 		}
 		next = high + 1
 	}
-	if next != math.MinInt64 { // one past the largest int64
+	if next != math.MinInt64 { // the largest int64 plus one
 		t.Fatalf("the last bucket ends at %d", next-1)
 	}
 }
