@@ -24,8 +24,8 @@ func labelsHere(t testing.TB) string {
 	return "no such goroutine"
 }
 
-// A helper may be started by one call and begin during the next. It once ran the branches of the
-// next call under the profile labels of the earlier caller.
+// A helper started by one call may begin during the next call. Such a helper once ran the branches of
+// the next call under the profile labels of the earlier caller.
 func TestALateHelperHasTheLabelsOfTheCallThatItHelps(t *testing.T) {
 	for _, c := range []struct {
 		ctx  context.Context

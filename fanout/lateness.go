@@ -29,8 +29,8 @@ type run struct {
 
 const (
 	enoughLate    = 64              // late calls in a row; unlikely if one call in twenty is in time
-	evidenceLasts = 5 * time.Second // least time from a late call to the end of the evidence
-	evidenceTimes = 20              // least such time as a multiple of the late call's remaining time
+	evidenceLasts = 5 * time.Second // least life of the evidence after a late call
+	evidenceTimes = 20              // least life of the evidence, in remaining times of the late call
 	probeEvery    = 16              // one in probeEvery calls ruled out by the evidence starts anyway
 
 	forever = time.Duration(math.MaxInt64)

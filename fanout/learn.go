@@ -20,8 +20,8 @@ import (
 // again, because the machine may have been busy for a moment, which makes this mode look slow.
 //
 // On a busy machine, a goroutine can start late by a thousand times a short call. The loss of a trial
-// therefore becomes a debt. A small share of each later call's time pays it off, and no trial begins
-// before the debt is paid.
+// therefore becomes a debt. A small share of each later call's time pays the debt off, and no trial
+// begins before the debt is paid.
 //
 // In quick parallel calls the caller runs branches too: to put the caller to sleep and wake it
 // costs more than its freedom to return early is worth.

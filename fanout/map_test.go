@@ -281,8 +281,8 @@ func TestMapSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Map in the caller, for lack of a goroutine, once ran all elements after ctx had ended. On
-// goroutines, an element that noticed the end first replaced ctx's error by its own.
+// In the caller, for lack of a goroutine, Map once ran all elements even after ctx had ended. On
+// goroutines, an element that noticed the end first once replaced ctx's error by its own.
 func TestMapOfACallerWhoLeavesIsTheSameWhereverItRuns(t *testing.T) {
 	spent, _ := NewBudget(1)
 	spent.take()

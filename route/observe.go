@@ -11,8 +11,8 @@ type Outcome struct {
 	// by itself.
 	Pattern string
 
-	// Request is a copy of the handler's request, in the request type. It is nil if the request was
-	// refused, or could not be bound.
+	// Request is a copy of the handler's request, a value of the request type. It is nil if the
+	// request was refused, or could not be bound.
 	Request any
 
 	// Status is the status that was sent. It is 0 after a panic before an answer.
