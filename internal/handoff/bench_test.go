@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// job is as large as a pool's entry.
+// job has six words. An entry of package workerpool has four.
 type job struct {
 	f func()
 	_ [5]uintptr

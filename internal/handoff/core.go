@@ -22,8 +22,9 @@ type Counts struct {
 	Void     uint64 // taken, but no longer wanted
 	Removed  uint64 // removed from the queue by its caller or by Purge
 	Dropped  uint64 // removed from the queue by Drop
-	// Submitters that waited for room and were not accepted: left by themselves, left after they
-	// had waited for long enough, refused by Close.
+	// Left, Expired and Refused count submitters that waited for room in vain. A submitter in Left
+	// gave up. A submitter in Expired had waited for as long as it may. A submitter in Refused was
+	// waiting at Close.
 	Left, Expired, Refused uint64
 }
 
@@ -34,20 +35,20 @@ type Counts struct {
 type core[T any] struct {
 	queued  int    // jobs
 	active  int    // workers that are busy
-	limit   int    // most busy workers
-	size    int    // most jobs that may be queued
+	limit   int    // how many workers may be busy
+	size    int    // how many jobs may be queued while no worker is free
 	turns   uint64 // jobs taken
 	used    uint8  // a bit for each level that has had a job
 	narrow  uint8  // a bit for each level with less room than the size
 	calling bool   // a worker is called
-	calm    bool   // settle has nothing to do but to call workers and late submitters
-	mark    int    // a late submitter is to be called with at most this many jobs queued; -1: none
+	calm    bool   // settle need only call workers and late submitters
+	mark    int    // a late submitter is called once at most mark jobs are queued; -1: call none
 	queue   [Levels]ring[T]
 
 	full    uint32      // a bit for each level that was found full and still is
-	rooms   [Levels]int // most jobs ahead of a new job, by level; never more than for the level above
+	rooms   [Levels]int // most jobs ahead of a new job, by level; never more than a more important level has
 	out     int         // jobs that left the queue without a worker, and are not finished
-	parked  []*Worker   // the latest last
+	parked  []*Worker   // in order of parking
 	workers int         // parked, called or busy
 	closed  bool
 
@@ -60,7 +61,7 @@ type core[T any] struct {
 	counts   Counts // counts that do not follow from queue and turns
 }
 
-// steady reports whether the rules hold without settle, which is nearly always.
+// steady reports whether the rules hold without settle. They nearly always do.
 func (c *core[T]) steady() bool {
 	return c.calm && c.queued > c.mark && (c.queued == 0 || c.calling || c.active >= c.limit)
 }
@@ -179,7 +180,7 @@ func (c *core[T]) next() int {
 	}
 }
 
-// wait is offer for a submitter that waits for room if there is none.
+// wait is like offer, but the submitter waits if there is no room.
 func (c *core[T]) wait(w *Waiter[T], v T, lv int) Verdict {
 	w.value, w.level = v, lv
 	switch {

@@ -27,8 +27,8 @@
 // # Rules
 //
 // A job may be accepted while there is room. Let free be the number of workers that may still
-// become busy. The queued jobs must be fewer than the size of the queue plus free, and the jobs
-// ahead fewer than the room of the level plus free.
+// become busy. The queued jobs must be fewer than the size of the queue plus free. The jobs ahead
+// must be fewer than the room of the level plus free.
 //
 // One lock guards all state. Every operation changes the state and then settles it (or finds it
 // steady: nothing to settle). These rules hold whenever the lock is free:
@@ -42,11 +42,11 @@
 //  5. Once closed, no submitter waits or is late, and no worker is parked.
 //
 // A signal is sent after the lock is released. Its channel always has room: the worker or submitter
-// has been removed from every list before.
+// was removed from every list before the signal is sent.
 //
 // Only the marks of full levels are read without the lock. An offer that finds no room sets the
-// marks, and any operation that makes room clears them, both under the lock. So a refusal costs a
-// load, and is as exact as a refusal under the lock.
+// marks, and any operation that makes room clears them, both under the lock. So a refusal costs one
+// atomic load, and is as exact as a refusal under the lock.
 //
 // model_test.go runs this code through all schedules of a few submitters and workers, a caller that
 // leaves, a change of size and a drain. It checks the rules after each step.

@@ -5,14 +5,13 @@ import (
 	"testing"
 )
 
-// The model runs the code of this package, not a description of the code: actors take
-// turns at its operations. An operation under the lock is one step, and each
-// signal after it is another step. There is one goroutine; an actor whose channel is empty
-// is not enabled.
+// The model runs the code of this package, not a description of the code: actors take turns at its
+// operations. An operation under the lock is one step, and each signal after it is another step.
+// There is one goroutine; an actor whose channel is empty is not enabled.
 //
-// Every schedule is explored. A state is the positions of the actors and the state of the
-// core. From each new state, each enabled actor
-// takes a step. A state is reached again by running its schedule from the start.
+// Every schedule is explored. A state is the positions of the actors and the state of the core.
+// From each new state, each enabled actor takes a step. A state is reached again by running its
+// schedule from the start.
 
 // actor is a submitter, a worker, or something else with a few steps.
 type actor interface {
@@ -99,7 +98,7 @@ func (s *submitter) enabled() bool {
 func (s *submitter) step(w *world) {
 	j := s.jobs[0]
 	switch s.pc {
-	case "looks": // as a refusal does, without the lock
+	case "looks": // without the lock, as a refusal does
 		s.pc = "offers"
 		if !s.waits && w.q.Full(s.level) {
 			if w.q.core.room(s.level) && !w.q.core.closed {
@@ -313,8 +312,8 @@ func (w *world) key() string {
 	return string(b)
 }
 
-// check holds the rules of the protocol against the state. The lock is free after
-// each step.
+// check fails unless the state obeys the rules of the protocol. They must hold after each step,
+// because the lock is then free.
 func (w *world) check() {
 	c := &w.q.core
 	for lv := range Levels {

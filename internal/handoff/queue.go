@@ -12,7 +12,7 @@ type Verdict uint8
 
 const (
 	Accepted Verdict = iota // queued
-	Waiting                 // for room, until the submitter gets its signal
+	Waiting                 // the submitter waits for room until it gets its signal
 	Full
 	Closed
 	Left // the submitter left; its job is not queued
@@ -26,7 +26,7 @@ const (
 	Void     // the job was no longer wanted
 )
 
-// Ticket names a job that was accepted. The zero Ticket names none.
+// Ticket names a job that was accepted. The zero Ticket names no job.
 type Ticket struct {
 	level int
 	seq   uint64
@@ -165,9 +165,9 @@ func (q *Queue[T]) Offer(v *T, lv int) (Verdict, Ticket) {
 	return verdict, Ticket{lv, seq}
 }
 
-// Wait is Offer for a submitter that waits for room if there is none. Wait does not block. If the
-// verdict is Waiting, the submitter listens to Told. After the signal, or after it has waited for
-// long enough, it calls EndWait. A patient submitter may get its signal late.
+// Wait is like Offer, but the submitter waits if there is no room. Wait does not block. If the
+// verdict is Waiting, the submitter listens to Told. After the signal, or to give up, it calls
+// EndWait. A patient submitter may get its signal late.
 func (q *Queue[T]) Wait(w *Waiter[T], v T, lv int, patient bool) Verdict {
 	q.mu.Lock()
 	w.patient = patient
@@ -181,7 +181,7 @@ func (q *Queue[T]) Wait(w *Waiter[T], v T, lv int, patient bool) Verdict {
 
 // EndWait ends a wait and returns Accepted, Closed, or Left. Left means that the submitter got no
 // signal and its job was not accepted. told means that the submitter got the signal. expired means
-// that it leaves because it has waited for long enough.
+// that it leaves because it has waited for as long as it may.
 func (q *Queue[T]) EndWait(w *Waiter[T], told, expired bool) Verdict {
 	if !told && !q.leave(w, expired) {
 		<-w.ready // the signal is on its way
@@ -284,8 +284,8 @@ func (q *Queue[T]) Resize(limit int) {
 	q.settle()
 }
 
-// SetRooms sets how many jobs may be ahead of a new job at each level, beside the size of the
-// queue. A level never gets more room than a more important level.
+// SetRooms sets how many jobs may be ahead of a new job at each level. The size of the queue
+// remains a bound on all jobs. A level never gets more room than a more important level.
 func (q *Queue[T]) SetRooms(rooms [Levels]int) {
 	q.mu.Lock()
 	q.core.setRooms(rooms)
