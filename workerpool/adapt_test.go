@@ -17,10 +17,10 @@ type shape struct {
 	computes, waits time.Duration
 }
 
-// machine is processors that the test plays; jobs take turns at them.
+// machine simulates processors, on which jobs take turns.
 type machine struct {
 	processors chan struct{}
-	spread     float64 // of how long a job computes, as a logarithm
+	spread     float64 // standard deviation of the logarithm of a job's computing time
 }
 
 // jobOf returns a job. Its slices differ from those of other jobs. Events at the same instant of
@@ -47,7 +47,8 @@ func (m machine) jobOf(s shape, r *rand.Rand) Job {
 	}
 }
 
-// steal takes a share of the machine away, in spells, as other programs on the machine do.
+// steal keeps processors busy for a share of the time, in random spells, as other programs on the
+// machine would.
 func (m machine) steal(share float64, r *rand.Rand, stop <-chan struct{}) {
 	for {
 		d := time.Duration(r.ExpFloat64() * float64(time.Millisecond))
@@ -96,14 +97,14 @@ type adaptation struct {
 	noise     float64
 	phases    []shape
 	sizes     []int
-	share     float64   // least throughput, as a share of the best size's
+	share     float64   // least throughput, as a share of the best fixed size's
 	atTheMost []float64 // most jobs at once
 }
 
-// adaptations are cases with much the same work from run to run: the same to the last job where
-// jobs only compute or only wait. Where jobs compute a little and wait a lot, latency rises with
-// each worker long before the processors are busy. A law that avoided the rise settled at 16 to 20
-// jobs at once, although 32 do a third more.
+// adaptations are cases whose results hardly differ from run to run. Where jobs only compute or
+// only wait, the results are identical. Where jobs compute a little and wait a lot, latency rises
+// with each worker long before the processors are busy. A law that avoided the rise settled at 16
+// to 20 jobs at once, although 32 do a third more.
 func adaptations() []adaptation {
 	const ms = time.Millisecond
 	computes := []shape{{750, 4 * ms, 0}, {750, 8 * ms, 0}, {750, 4 * ms, 0}}
@@ -125,7 +126,7 @@ func (c adaptation) run(t *testing.T, n int, settle time.Duration, seed uint64) 
 	const (
 		procs    = 2
 		deadline = 200 * time.Millisecond
-		measured = 4 * time.Second // in one second a single run does 270 to 900 of 700
+		measured = 4 * time.Second // measured over one second, single runs did 270 to 900 jobs instead of 700
 	)
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MinWorkers: n, MaxWorkers: n})
@@ -153,8 +154,8 @@ func (c adaptation) run(t *testing.T, n int, settle time.Duration, seed uint64) 
 	return done, limits
 }
 
-// check plays a number of seeds. For each phase it passes to judge the throughput, as a share of
-// the best size's, and how many jobs ran at once.
+// check plays a number of seeds. For each phase it passes two figures to judge: the throughput as a
+// share of the best size's, and how many jobs ran at once.
 func (c adaptation) check(t *testing.T, seeds int, judge func(s shape, share, atOnce, most float64)) {
 	best := make([]float64, len(c.phases))
 	for _, n := range c.sizes {

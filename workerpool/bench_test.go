@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// The benchmarks compare the pool with what people write by hand: a buffered
-// channel that workers read, a goroutine a job, a queue behind a mutex. All
-// queues have the same size, which decides much.
+// The benchmarks compare the pool with what people write by hand: a buffered channel that workers
+// read, a goroutine for each job, a queue behind a mutex. All queues have the same size, because
+// the size affects the results.
 const benchQueue = 1024
 
 // contestant runs jobs that end by themselves.
@@ -86,8 +86,8 @@ func ours(b *testing.B, workers, queue int, job func()) contestant {
 	return contestant{"ours", func(func()) { _ = p.Submit(ctx, run) }, func() { _ = p.Drain(ctx); cancel() }}
 }
 
-// burn computes for about that long. The number of steps is fixed, so that all
-// contestants do the same.
+// burn returns a function that computes for about d. The number of steps is fixed, so that all
+// contestants do the same work.
 func burn(d time.Duration) func() {
 	steps := int(d.Nanoseconds() * 10 / 13)
 	return func() { spin(steps) }

@@ -65,7 +65,7 @@ func TestTheSubmittersContextSaysTheKindOfAJob(t *testing.T) {
 	})
 }
 
-// Names may be made up without end, and some become frequent later.
+// The number of names is unbounded, and some names become frequent later.
 func TestAPoolTellsTheMostFrequentKindsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		law := &classed{Law: limit.NewFixed(4), t: t}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// measureEvery is the most that the published figures age while jobs end.
+	// measureEvery bounds the age of the published figures while jobs end.
 	measureEvery = 10 * time.Millisecond
 	// sampleRate is how many jobs a second are measured: enough for any law, and
 	// less than one per cent of a processor.
@@ -36,9 +36,9 @@ const (
 	// at a time is cheaper.
 	longQueue = 64
 	soon      = 100 * time.Millisecond // drain time that bounds a queue of unset size
-	rateKnown = 100 * time.Millisecond // before rateKnown has passed, a rate is a guess
-	obvious   = 4                      // an excess of obvious times the capacity needs only a fifth of rateKnown
-	growth    = 4                      // GrowAt allows one part in growth more at a time
+	rateKnown = 100 * time.Millisecond // judge uses a rate only after measuring it for rateKnown
+	obvious   = 4                      // with an excess above obvious times the capacity, rateKnown/5 is enough
+	growth    = 4                      // GrowAt raises the limit by one part in growth at a time
 )
 
 // control measures jobs and decides how many may run and how many may wait. It sets these bounds in
@@ -60,7 +60,7 @@ type control struct {
 	log       limit.Log       // changes of the limit by the law; guarded by mu
 	size      int             // most accepted jobs that may wait
 	fill      bool            // MaxWorkers and QueueSize decide: the queue is never kept short
-	autoQueue bool            // QueueSize is unset and a law decides: the queue is as long as is worked off soon
+	autoQueue bool            // QueueSize is unset and a law decides: the queue holds what drains within soon
 	least     int             // lower bound of the limit
 
 	growAt   float64
@@ -82,8 +82,8 @@ type control struct {
 	arrived, done float64       // jobs up to at
 	accepted      [levels]uint64
 	backlog       bool
-	ended         uint64        // jobs that had ended when still was reset
-	still         time.Duration // how long jobs have run with none ending
+	ended         uint64        // number of ended jobs when still was last reset
+	still         time.Duration // how long jobs have run without any of them ending
 	offered, rate float64       // arrivals and ends a second, smoothed
 	byLevel       [levels]float64
 	advice        float64 // wait that the published refusals are based on, nanoseconds
@@ -258,8 +258,8 @@ func (c *control) sampled(s sample) {
 
 // tells returns the outcome of a job as a sample of run times. A job that its deadline ended would
 // have run longer. But if most of the deadline had passed before the start, in the queue or at the
-// submitter, the run time is no evidence. Such jobs end first. A few of them would stand for all jobs
-// that still run, and the law would mistake a queue for overload.
+// submitter, the run time is no evidence. Such jobs are the first to end, so the law would judge
+// all running jobs by a few of them, and mistake a queue for overload.
 func (c *control) tells(o limit.Outcome, waited, ran time.Duration) limit.Outcome {
 	if (o == limit.Deadline || o == limit.Canceled) && (ran < waited || float64(ran) < c.mean/2) {
 		return limit.Unknown

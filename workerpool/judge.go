@@ -146,7 +146,7 @@ func (c *control) queue(capacity float64) float64 {
 	return most
 }
 
-// sampleOf returns n if one job in n is measured at a rate: a power of two.
+// sampleOf returns how many jobs share one sample at a rate: a power of two.
 func sampleOf(perSecond float64) uint64 {
 	n := min(max(perSecond/sampleRate, 1), mostEvery)
 	return 1 << bits.Len64(uint64(math.Ceil(n))-1)

@@ -35,7 +35,7 @@ func labelsHere(t testing.TB) string { return labelsOf(t, "workerpool.labelsHere
 const ofMail = `{"pool":"mail", "priority":"normal"}`
 
 // The labels of one request once stayed with the worker. Later jobs of other requests appeared in
-// the profile of that patient, and the pool's labels were gone.
+// the profile under the labels of the first request, and the pool's labels were gone.
 func TestProfileLabelsOfAJobEndWithIt(t *testing.T) {
 	patient := pprof.WithLabels(context.Background(), pprof.Labels("patient", "4711"))
 	step := pprof.Labels("step", "render")

@@ -90,8 +90,8 @@ func (w *worker) timed(err error) {
 	p.tell(n.at, Result{Context: w.entry.ctx, Err: err, Started: true, Waited: w.started - n.at, Ran: ended - w.started})
 }
 
-// broke ends a job that panicked with v, or that called Goexit if v is nil. It runs in the deferred
-// call that follows.
+// broke ends a job that panicked with v, or that called Goexit if v is nil. serve calls it in a
+// deferred function.
 func (w *worker) broke(v any) {
 	p, e := w.pool, &w.entry
 	p.failed.Add(1)

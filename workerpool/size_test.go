@@ -76,7 +76,7 @@ func TestAnIdlePoolHasNoGoroutineAndIsSmall(t *testing.T) {
 	})
 }
 
-// On a busy machine the looks come late, but the clock does not.
+// On a busy machine the looks come late. An idle worker still leaves by the clock.
 func TestAnIdleWorkerLeavesInTimeHoweverRarelyThePoolLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4, IdleTimeout: time.Second})
@@ -233,7 +233,7 @@ func TestTheGrowthRule(t *testing.T) {
 		for range 4 {
 			_ = p.Submit(t.Context(), sleep(10*time.Second))
 		}
-		for i, want := range []int{10, 12, 12} { // a quarter, another; then the queue is short
+		for i, want := range []int{10, 12, 12} { // up by a quarter, up by another; then the queue is short
 			time.Sleep(400 * time.Millisecond)
 			synctest.Wait()
 			if s := p.Stats(); s.Limit != want {
@@ -307,7 +307,7 @@ func TestAStandingQueueIsKeptShort(t *testing.T) {
 					start := time.Now()
 					_ = p.TrySubmit(t.Context(), func(context.Context) error {
 						time.Sleep(work)
-						if p.Limit() == cfg.MaxWorkers { // it grows at first
+						if p.Limit() == cfg.MaxWorkers { // before that, the pool still grows
 							sum.Add(int64(time.Since(start)))
 							n.Add(1)
 						}
@@ -337,7 +337,7 @@ func TestAJobThatWouldWaitPastItsDeadlineIsRefusedAtOnce(t *testing.T) {
 		for range 20 {
 			_ = p.Submit(t.Context(), sleep(100*time.Millisecond))
 		}
-		time.Sleep(1050 * time.Millisecond) // 9 wait, half a job runs
+		time.Sleep(1050 * time.Millisecond) // 9 jobs wait, and the running job is half done
 		for deadline, want := range map[time.Duration]spillway.Reason{500 * time.Millisecond: spillway.DeadlineTooClose, 2 * time.Second: 0} {
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
 			start := time.Now()
@@ -388,9 +388,9 @@ func TestAFreshPoolAcceptsNoLongQueueBlindly(t *testing.T) {
 	})
 }
 
-// A job computes for a moment, on two processors that the test plays, and then waits. Four times as
-// many jobs come as can be done. Once the pool has measured the work, accepted jobs take about 1.6
-// times as long as a job alone, and little throughput is lost.
+// A job computes for a moment, on two processors that the test simulates, and then waits. Jobs
+// arrive at four times the capacity. Once the pool has measured the work, accepted jobs take about
+// 1.6 times as long as a job alone, and little throughput is lost.
 func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 	const (
 		computes = 200 * time.Microsecond
@@ -428,7 +428,7 @@ func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := done.Load()
-		// The mean is 32 ms; it was once seconds.
+		// The mean is 32 ms; once it was seconds.
 		if mean := time.Duration(took.Load() / n); mean > 3*(computes+waits) {
 			t.Errorf("%d jobs took %v from their submission at the mean, want at most three times what one takes", n, mean)
 		}
@@ -480,7 +480,7 @@ func TestADeadlineThatRanOutInTheQueueSaysNothingOfTheWorkers(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		submit(time.Second, 180*time.Millisecond)          // tells how long jobs take
+		submit(time.Second, 180*time.Millisecond)          // shows how long jobs take
 		submit(200*time.Millisecond, 180*time.Millisecond) // has 20 ms left when it starts
 		time.Sleep(250 * time.Millisecond)                 // nobody waits
 		submit(50*time.Millisecond, 180*time.Millisecond)  // was late before it was submitted
@@ -530,7 +530,7 @@ func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
 	const (
 		work, deadline = 20 * time.Millisecond, 200 * time.Millisecond
 		workers        = 10
-		gap            = work / workers * 2 / 3 // half as many again as can be done
+		gap            = work / workers * 2 / 3 // one and a half times the capacity
 		knows, length  = time.Second, 4 * time.Second
 	)
 	synctest.Test(t, func(t *testing.T) {
@@ -575,7 +575,7 @@ func TestAnOverloadIsForgottenWhenThePoolIsIdle(t *testing.T) {
 			t.Fatal(err)
 		}
 		job := func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil }
-		for range 5000 { // ten times as much as can be done
+		for range 5000 { // ten times the capacity
 			_ = p.TrySubmit(t.Context(), job)
 			time.Sleep(200 * time.Microsecond)
 		}

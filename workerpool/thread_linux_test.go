@@ -25,7 +25,7 @@ func TestALockedThreadEndsWithTheGoroutineOfItsJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	tainted := awaits.Receive(t, "the thread of the job", locked)
-	if tainted != os.Getpid() { // the first thread stays, and runs nothing
+	if tainted != os.Getpid() { // the main thread of the process does not end; it parks
 		awaits.True(t, "the end of the thread", func() bool {
 			_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", tainted))
 			return os.IsNotExist(err)

@@ -79,7 +79,7 @@ func closesAfterEverything(t *testing.T, callers, each int) {
 				case 2, 3:
 					err = p.TrySubmit(ctx, job)
 				case 4:
-					if kind > 1 { // a group's caller sees panics in the end
+					if kind > 1 { // Wait of a group raises panics in the caller
 						err = group.Submit(job)
 						break
 					}
@@ -124,13 +124,13 @@ func closesAfterEverything(t *testing.T, callers, each int) {
 	if peak.Load() > most {
 		t.Fatalf("%d jobs ran at once on %d workers", peak.Load(), most)
 	}
-	// OnDone hears of accepted jobs only; a cancelled submission that was never
-	// accepted is in Cancelled too.
+	// OnDone is called for accepted jobs only. Cancelled also counts cancelled submissions that
+	// were never accepted.
 	if got := uint64(done.Load()); got < s.Completed+s.Dropped || got > s.Completed+s.Dropped+s.Cancelled {
 		t.Fatalf("OnDone was told %d times: %+v", got, s)
 	}
 	awaits.True(t, "no worker and no goroutine is left", func() bool {
-		return p.Stats().Workers == 0 && runtime.NumGoroutine() <= before+1 // the watch
+		return p.Stats().Workers == 0 && runtime.NumGoroutine() <= before+1 // watchLedger's goroutine
 	})
 }
 
@@ -244,7 +244,7 @@ func TestNoPlaceIsForgottenWhoeverLeaves(t *testing.T) {
 			wg.Go(func() {
 				for ctx.Err() == nil {
 					_ = call(ctx)
-					runtime.Gosched() // or the refused run on for a time slice
+					runtime.Gosched() // otherwise refused callers run on for a time slice
 				}
 			})
 		}

@@ -70,7 +70,7 @@ func TestWorkersStartOnDemandUpToTheirBoundAndLeaveWhenIdle(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		synctest.Wait() // each wakes the next
+		synctest.Wait() // each worker calls the next
 		if s := p.Stats(); s.Workers != 3 || s.InFlight != 3 || s.Queued != 5 {
 			t.Fatalf("%+v", s)
 		}
@@ -539,14 +539,14 @@ func TestWorkersAreLabelledForProfiles(t *testing.T) {
 }
 
 // With no queue, the second of two jobs once waited for the first to end, although a worker was
-// free. It happened once the pool knew that its queue is soon worked off.
+// free. This happened when the pool predicted that its queue would drain soon.
 func TestWithoutAQueueEveryWorkerIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: 2, QueueSize: -1})
-		for range 200 { // until there is a rate
+		for range 200 { // until the pool has measured a rate
 			_ = p.Submit(t.Context(), sleep(2*time.Millisecond))
 		}
-		for range 50 { // most come before the first one's worker runs
+		for range 50 { // in most rounds the second job comes before the worker of the first one runs
 			time.Sleep(3 * time.Second)
 			start := time.Now()
 			for range 2 {
