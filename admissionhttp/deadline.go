@@ -32,8 +32,8 @@ func (g *guard) limits(ctx context.Context, r *http.Request, stream bool, delay 
 	return limited, limited, cancel
 }
 
-// leastLeft remains of the time in the header after any delay, so that the limiter decides about the
-// request.
+// leastLeft is the least time that remains of the time in the header, however long the delay was.
+// So the limiter decides about the request.
 const leastLeft = time.Millisecond
 
 // deadlines returns how long r may take: said by its header, usual by the configuration. Negative:

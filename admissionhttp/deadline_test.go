@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A request has waited for a processor before the middleware sees the request. The time in the header is counted
-// from when the request was sent, so the wait is subtracted. A rest remains, and the limiter decides.
+// A request may wait for a processor before the middleware sees it. The time in the header counts
+// from the sending of the request, so the wait is subtracted. At least leastLeft remains, and the
+// limiter decides.
 func TestTheWaitInFrontCountsForTheDeadline(t *testing.T) {
 	g := &guard{header: http.CanonicalHeaderKey(HeaderDeadline)}
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 // times in seconds.
 //
 // Like pprof, the handler belongs on its own listener: the page shows names and code positions, and
-// asks for no permission. It works under any path, and needs no other file. Make the handler when
+// has no access control. It works under any path, and needs no other file. Make the handler when
 // the limiters are made: it knows ages of decisions only from then on. Nil limiters are skipped.
 //
 // Open pages are streams, sixteen at most. All pages share one reading of the limiters per second;

@@ -27,8 +27,8 @@
 // preflights before admission, and let pages see the headers by Access-Control-Expose-Headers:
 // Retry-After, Spillway-Reason.
 //
-// A circuit breaker inside answers 503 without Retry-After, which is no sample. A circuit breaker
-// outside must not count refusals as failures: refusals carry the header Spillway-Reason.
+// A circuit breaker inside answers 503 without Retry-After. Such an answer is no sample. A circuit
+// breaker outside must not count refusals as failures: refusals carry the header Spillway-Reason.
 //
 // A body that comes slowly is work that takes long: set http.Server.ReadTimeout. net/http does not
 // notice that a client has left while the body of its request is unread. The wait of such a request
@@ -39,12 +39,12 @@
 //
 // A request holds its slot until the handler returns. A handler may acquire from the same limiter
 // for its own calls, or call a service that calls this service back. Such a handler waits for slots
-// that only requests like its own hold; under load little is done. Use a separate limiter for the
-// calls of handlers. Calls back from inside need one too: a second middleware, on their own routes
-// or chosen by [Config.Class]. The middleware does not mark the context of a request: only some
-// requests have their own context, and a mark would not cross the network.
+// that only requests like its own hold; under load the throughput collapses. Use a separate limiter
+// for the calls of handlers. Calls back from inside need one too: a second middleware, on their own
+// routes or chosen by [Config.Class]. The middleware does not mark the context of a request: only
+// some requests have their own context, and a mark would not cross the network.
 //
-// # What teaches the limiter
+// # Samples for the limiter
 //
 // An answer below 500 is a latency sample, apart from 408 and 429. 503 with Retry-After is a sign
 // of overload in a service below, unless its Spillway-Reason is deadline_too_close or budget. 504,

@@ -73,7 +73,7 @@ func TestTheKindOfARequestIsItsRoute(t *testing.T) {
 		if none == read || none == write || none == report {
 			t.Errorf("%s: what is no route is of kind %d", name, none)
 		}
-		// Behind these patterns may be routers, and work of any kind.
+		// Routers and work of any kind may stand behind these patterns.
 		for _, path := range []string{"/files/1", "/assets/a/b"} {
 			if got := is("GET", path); got != none {
 				t.Errorf("%s: %s is of kind %d, want %d: of none that is told", name, path, got, none)

@@ -22,14 +22,14 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Behind a real proxy, what the middleware refuses must reach the client as it is, must not
-// be tried again elsewhere, and must not take the service out of the proxy's rotation.
+// Behind a real proxy, a refusal by the middleware must reach the client unchanged. The proxy must
+// not try the request again elsewhere, and must not take the instance out of its rotation.
 
-// program returns nginx. Without one the test is skipped, unless SPILLWAY_REQUIRE
-// says that there has to be one.
+// program returns the path of nginx. Without nginx the test is skipped, or fails if
+// SPILLWAY_REQUIRE names nginx.
 func program(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // Debian's is not on every PATH
+	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // Debian's folder may not be on PATH
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
@@ -46,8 +46,8 @@ type instance struct {
 	*httptest.Server
 	lim    *limiter.Limiter
 	permit limiter.Permit
-	hits   atomic.Int64 // requests that reached it, refused or not
-	forged atomic.Int64 // of these: with a priority from outside
+	hits   atomic.Int64 // requests that reached the instance, refused or not
+	forged atomic.Int64 // requests with a priority from outside
 }
 
 func newInstance(t *testing.T) *instance {
@@ -73,7 +73,7 @@ func newInstance(t *testing.T) *instance {
 	return i
 }
 
-// shed makes it refuse everything: its only slot is taken.
+// shed takes the only slot of the instance, which then refuses everything.
 func (i *instance) shed(t *testing.T) {
 	t.Helper()
 	var err error
@@ -82,12 +82,10 @@ func (i *instance) shed(t *testing.T) {
 	}
 }
 
-// startNginx starts one in front of the instances and returns its address. It ends
-// with the test.
+// startNginx starts nginx in front of the instances and returns its URL. The test ends nginx.
 //
-// It inherits a socket that listens already, as it does from the program that it
-// replaces in an upgrade: the port cannot be lost to another process, and requests
-// may come at once.
+// nginx inherits a listening socket, as in an upgrade of a running nginx. So no other process can
+// take the port, and requests may come at once.
 func startNginx(t *testing.T, settings, ofServer string, instances ...*instance) string {
 	t.Helper()
 	path, dir := program(t), t.TempDir()
@@ -129,9 +127,9 @@ func startNginx(t *testing.T, settings, ofServer string, instances ...*instance)
 		_ = cmd.Wait()
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it ends its worker, then itself
+		_ = cmd.Process.Signal(syscall.SIGTERM) // nginx ends its worker, then itself
 		defer func() {
-			_ = cmd.Process.Kill() // if it did not end
+			_ = cmd.Process.Kill() // if nginx did not end
 			<-ended
 			if t.Failed() {
 				log, _ := os.ReadFile(filepath.Join(dir, "error.log"))
@@ -143,7 +141,7 @@ func startNginx(t *testing.T, settings, ofServer string, instances ...*instance)
 	return "http://" + address
 }
 
-// settings are those that the service is to be run behind.
+// settings returns the recommended settings of nginx in front of a service.
 func settings(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/settings.conf")
@@ -174,7 +172,7 @@ func askNginx(t *testing.T, method, url string) *http.Response {
 
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut}
 
-const rounds = 8 // of each method; the two instances take turns
+const rounds = 8 // requests of each method; the two instances take turns
 
 func TestARefusalPassesThroughNginxAndIsNotTriedElsewhere(t *testing.T) {
 	busy, idle := newInstance(t), newInstance(t)
@@ -206,7 +204,7 @@ func TestARefusalPassesThroughNginxAndIsNotTriedElsewhere(t *testing.T) {
 		t.Errorf("%d requests came with a priority from outside", n)
 	}
 
-	// Once it has room again it gets its share at once.
+	// An instance that has room again gets its share at once.
 	busy.permit.Release()
 	before := busy.hits.Load()
 	for range 4 {
@@ -219,8 +217,8 @@ func TestARefusalPassesThroughNginxAndIsNotTriedElsewhere(t *testing.T) {
 	}
 }
 
-// The opposite settings do what the others are there to prevent, so that the test
-// above would see it.
+// The opposite settings cause what the recommended settings prevent. So the test above would detect
+// it.
 func TestWhatTheSettingsPrevent(t *testing.T) {
 	busy, idle := newInstance(t), newInstance(t)
 	busy.shed(t)
@@ -236,8 +234,8 @@ func TestWhatTheSettingsPrevent(t *testing.T) {
 	}
 }
 
-// Without a server left that has not refused, nginx takes all for broken: it answers
-// 502 by itself, which tells no client when to come back.
+// When every server has refused, nginx treats all of them as broken. It then answers 502 without
+// Retry-After.
 func TestWhatTheSettingsPreventWhenAllShed(t *testing.T) {
 	one, other := newInstance(t), newInstance(t)
 	one.shed(t)

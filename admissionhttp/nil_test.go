@@ -9,7 +9,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// A nil argument was a nil dereference at each request, and in Ready at each probe.
+// A nil argument once caused a nil dereference at each request, and in Ready at each probe.
 func TestWhatIsNotThereIsFoundWhileTheProgramStarts(t *testing.T) {
 	failed, err := limiter.New(limiter.Config{MaxWait: -1})
 	if err == nil {

@@ -75,7 +75,7 @@ type page struct {
 
 const (
 	typeBase   = "https://iana.org/assignments/http-problem-types#"
-	statusGone = 499 // as in logs: no client reads the answer
+	statusGone = 499 // for logs, as nginx does: no client reads the answer
 )
 
 var (
@@ -155,10 +155,10 @@ func pageOf(err error) (*page, time.Duration) {
 	return nil, 0
 }
 
-// write answers r, by body if body is not nil.
+// write answers r. If body is not nil, body writes the status and the body of the answer.
 func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body func(http.ResponseWriter, *http.Request, Refusal)) {
 	h := w.Header()
-	for _, name := range [...]string{"Content-Encoding", "Etag", "Last-Modified"} { // set for a success not sent
+	for _, name := range [...]string{"Content-Encoding", "Etag", "Last-Modified"} { // of an answer not sent
 		delete(h, name)
 	}
 	h["Cache-Control"] = noStore
@@ -201,7 +201,7 @@ func drainable(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	// The read deadline lasts until the connection's next request. A writer without read deadlines
-	// is no connection.
+	// belongs to no connection, so its error is ignored.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime))
 	return true
 }

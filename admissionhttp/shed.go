@@ -15,8 +15,8 @@ const (
 	defaultLogEvery = 10 * time.Second
 	// calm is the time without a refusal after which shedding is over.
 	calm = time.Second
-	// riseEvery is the time of refusals after which advice is twice as long. Each doubling of the
-	// time adds one more step to advice.
+	// riseEvery is how long refusals last before the advice doubles. Each doubling of that time
+	// adds the original advice once more.
 	riseEvery = 5 * time.Second
 )
 
@@ -42,7 +42,7 @@ func (s *shedding) refused() (lasts time.Duration, now int64, first bool) {
 	return max(time.Duration(now-s.since.Load()), 0), now, false
 }
 
-// patience returns jittered advice, which grows with the time that shedding has lasted.
+// patience returns jittered advice. The advice grows with the time that shedding has lasted.
 func patience(advice, lasts time.Duration) time.Duration {
 	steps := bits.Len64(uint64(lasts / riseEvery))
 	return spread(min(max(advice, time.Second), longestAdvice) * time.Duration(1+steps))

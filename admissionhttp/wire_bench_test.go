@@ -23,9 +23,10 @@ import (
 const wireServer = "SPILLWAY_WIRE_SERVER"
 
 // BenchmarkOverHTTP reports the processor time of the server for one request, from the first byte
-// read to the last byte written, beside the smallest handler of net/http. With "dialled" in the
-// name, each request has a connection of its own, and the time of a request includes accept and
-// close. The client is another process, so its time does not count. The handlers take turns.
+// read to the last byte written. The smallest handler of net/http is measured for comparison. With
+// "dialled" in the name, each request has a connection of its own, and the time of a request
+// includes accept and close. The client is another process, so its time does not count. The
+// handlers take turns.
 func BenchmarkOverHTTP(b *testing.B) {
 	full := one(b)
 	if _, err := full.Acquire(b.Context()); err != nil {

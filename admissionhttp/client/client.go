@@ -51,16 +51,16 @@ type Config struct {
 	// Attempts is the maximum number of attempts per request. Zero means 3, and 1 means no retries.
 	Attempts int
 
-	// MaxRetryAfter is the longest Retry-After that a Transport waits for. The wait is up to half
-	// as long again, at random. An answer with a longer Retry-After is returned to the caller as it
-	// is. Zero means 10 seconds.
+	// MaxRetryAfter is the longest Retry-After that a Transport waits for. The actual wait is
+	// longer by a random part, up to half of Retry-After. An answer with a longer Retry-After is
+	// returned to the caller as it is. Zero means 10 seconds.
 	MaxRetryAfter time.Duration
 
 	// Tolerance is how many requests are sent for each request that the server accepts; the
-	// Transport refuses the rest. Each priority and host counts for itself. If the server accepts
-	// fewer than one request in Tolerance, little more than one request in twenty is sent. A client
-	// without throttling gets more than that: beside such clients, use a higher Tolerance. Zero
-	// means 2, and math.Inf(1) refuses none.
+	// Transport refuses the rest. Each priority and host is counted separately. If the server
+	// accepts fewer than one request in Tolerance, the Transport sends little more than one request
+	// in twenty. Clients without throttling get more than that: beside such clients, use a higher
+	// Tolerance. Zero means 2, and math.Inf(1) refuses none.
 	Tolerance float64
 
 	// MaxHosts bounds the hosts whose answers are remembered; a new host replaces the least
@@ -192,7 +192,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return resp, err // no new body for a retry
 		}
 		end := time.Now().Add(pause)
-		t.discard(resp) // within the pause
+		t.discard(resp) // counts as part of the pause
 		if err := sleep(ctx, time.Until(end)); err != nil {
 			closeBody(next)
 			return nil, err
@@ -254,7 +254,8 @@ func (t *Transport) pause(resp *http.Response, attempt int) (time.Duration, bool
 	if !ok {
 		return own, true
 	}
-	// Advice in whole seconds makes clients return together: spread them over half as much again.
+	// Advice in whole seconds makes clients return together. Spread their returns over another half
+	// of the advice.
 	return max(own, after+time.Duration(t.random()*float64(after)/2)), after <= t.maxRetryAfter
 }
 

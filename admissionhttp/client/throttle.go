@@ -21,8 +21,8 @@ import (
 // the server accepts nothing. There are four differences from the book. The first few refusals are
 // free, so that one refusal does not throttle a client with one request a minute. The window is ten
 // seconds instead of two minutes. The probability is at most 0.95, so that a client recovers within
-// half a minute of the server. An attempt counts when it ends, so that slow answers do not
-// count as refusals. As in the book, each priority counts for itself.
+// half a minute of the server. An attempt counts when it ends, so that slow answers do not count as
+// refusals. As in the book, each priority is counted separately.
 type throttle struct {
 	tolerance float64
 	maxHosts  int
