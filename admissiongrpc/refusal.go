@@ -65,7 +65,8 @@ func Refuse(ctx context.Context, err error) error {
 	return &refused{statusOf(rejection), rejection}
 }
 
-// hasStatus reports whether err has a status. Unlike status.FromError, hasStatus makes no status.
+// hasStatus reports whether err has a status. Unlike status.FromError, hasStatus does not build a
+// status for other errors.
 func hasStatus(err error) bool {
 	_, ok := errors.AsType[interface {
 		error

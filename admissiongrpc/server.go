@@ -49,7 +49,7 @@ func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, inf
 	err := handler(srv, s)
 	permit, refused := s.leave()
 	permit.Done(outcome(c.handler, err))
-	if refused != nil { // whatever error the handler returned
+	if refused != nil { // the refusal replaces the error of the handler
 		return refused
 	}
 	return Refuse(ss.Context(), err)
@@ -110,7 +110,7 @@ var errHalf = status.Error(codes.Internal, "admission has panicked")
 func (s *stream) admit() error {
 	s.asked.Do(func() {
 		permit, err := limiter.Permit{}, errHalf
-		defer func() { // also after a panic; until then nobody sees an answer
+		defer func() { // also after a panic
 			s.answered(permit, err)
 			s.admitted.Store(err == nil)
 		}()
