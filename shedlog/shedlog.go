@@ -119,8 +119,9 @@ func (l *Log) Close() {
 	write()
 }
 
-// take returns a function that writes the line that is due, and whether more lines follow.
-// The caller calls write without the lock, because a refusal must not wait for the logger.
+// take returns a function that writes the line that is due, and whether more lines follow. The
+// caller must not hold the lock when it calls write, because a refusal must not wait for the
+// logger.
 func (l *Log) take(last bool) (write func(), more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
