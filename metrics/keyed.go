@@ -34,8 +34,8 @@ const (
 	other            = "(other)"
 )
 
-// family remembers counts, so that no series falls when the family evicts a limiter to make room
-// for another key.
+// family keeps the counts of evicted limiters, so that no series falls when the family evicts a
+// limiter to make room for another key.
 type family struct {
 	cfg   KeyedConfig
 	watch *limiter.KeyedWatch

@@ -60,9 +60,9 @@ func (p *shownPool) read() []Sample {
 }
 
 // ended returns the Stats, and how many of the completed jobs succeeded and failed without a panic.
-// A job's failure may be counted a moment before its end. The failure would then be subtracted from
-// the successes. But a counter that falls, if only by one, counts from zero again. The next read
-// shows such a failure.
+// The pool may count a job's failure a moment before its end. Completed less Failed is then too low
+// by one. ended returns the last value instead, because Prometheus takes a counter that falls for a
+// restart. The next read shows such a failure.
 func (p *shownPool) ended() (s workerpool.Stats, completed, failed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
