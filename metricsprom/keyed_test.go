@@ -113,8 +113,8 @@ func TestKeysOfOneLabelAreShownAsOne(t *testing.T) {
 	})
 }
 
-// Prometheus treats a falling counter as a restart, and counts from zero again: each evicted tenant
-// would make it count the sum of many tenants once more.
+// Prometheus treats a falling counter as a restart, and adds its whole value again. So each evicted
+// tenant would add the sum of many tenants once more.
 func TestCountersGoOnWhenALimiterIsForgotten(t *testing.T) {
 	f, err := limiter.NewKeyed(limiter.KeyedConfig{MaxKeys: 2})
 	if err != nil {
