@@ -223,7 +223,7 @@ func (a *answers) field() ([]byte, error) {
 // line returns the next line without its line feed. The line is valid until the next read.
 func (a *answers) line() ([]byte, error) { return a.lineFrom(0) }
 
-// lineFrom is line, for a caller that knows no line feed in the first searched bytes.
+// lineFrom is like line. It does not search the first searched bytes, which contain no line feed.
 func (a *answers) lineFrom(searched int) ([]byte, error) {
 	for {
 		if i := bytes.IndexByte(a.buf[a.r+searched:a.w], '\n'); i >= 0 {

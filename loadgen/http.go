@@ -38,7 +38,7 @@ type HTTPConfig struct {
 	HTTP2    bool          // HTTP/2, over plain http without an upgrade; otherwise HTTP/1.1
 	TLS      *tls.Config   // for https; nil: the system's roots
 	MaxConns int           // most connections to a host; requests wait for one. 0: as many as requests in flight
-	Timeout  time.Duration // of one request, besides the context's deadline; 0: only the context's
+	Timeout  time.Duration // bound on one request, in addition to the context's deadline; 0: no other bound
 }
 
 // HTTP is a Target that sends HTTP requests over kept-alive connections. It follows no redirects,

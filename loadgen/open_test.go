@@ -14,7 +14,7 @@ import (
 
 const (
 	stallEvery = 10 * time.Second
-	stallFor   = time.Second // at the end of each period
+	stallFor   = time.Second // the server stalls at the end of each period
 )
 
 // stallEnd returns when work that is ready at now can start.
@@ -93,7 +93,7 @@ func TestAnOpenLoopTellsTheTruthAboutStalls(t *testing.T) {
 						t.Errorf("quantile %v: %v, the truth is %v", q, time.Duration(got), time.Duration(want))
 					}
 				}
-				if c.name == "constant" && !within(float64(h.Quantile(0.99)), 900e6, 0.01) { // known without computing
+				if c.name == "constant" && !within(float64(h.Quantile(0.99)), 900e6, 0.01) { // known in advance
 					t.Errorf("p99 %v, want 900ms: a tenth of the callers wait up to a second", time.Duration(h.Quantile(0.99)))
 				}
 			})
@@ -104,7 +104,7 @@ func TestAnOpenLoopTellsTheTruthAboutStalls(t *testing.T) {
 // Ten clients load the same server and wait for it, at the same rate of about 1,000 a second. While
 // the server stalls the clients send nothing, so a stall is 10 slow requests instead of 1,000. The
 // closed loop reports a p99 that is eighty times too low. The low p99 is not a mistake: a closed
-// loop answers another question.
+// loop measures something else.
 func TestAClosedLoopHidesTheStallsThatAnOpenLoopShows(t *testing.T) {
 	const length, service = 20 * time.Second, 10 * time.Millisecond
 	p99 := func(cfg Config) (p99 time.Duration) {

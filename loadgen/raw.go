@@ -118,7 +118,7 @@ func (cs *connections) leave() {
 	}
 }
 
-// takeIdle returns an idle connection that is open as far as is known, or nil.
+// takeIdle returns an idle connection that is not known to be closed, or nil.
 func (cs *connections) takeIdle(now time.Time) *conn {
 	for {
 		cs.mu.Lock()

@@ -121,7 +121,7 @@ func TestAnAnswerMayBeThereBeforeTheRequest(t *testing.T) {
 		_, _ = io.WriteString(c, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 		_ = c.(*net.TCPConn).CloseWrite()
 		close(sent)
-		_, _ = io.Copy(io.Discard, c) // a server that lets its answer arrive does the same
+		_, _ = io.Copy(io.Discard, c) // closing with unread bytes could destroy the answer
 	})
 	h := newHTTP(t, HTTPConfig{URL: url, Timeout: time.Minute})
 	dial := h.raw.dial

@@ -128,7 +128,7 @@ func (r *run) snapshot() Snapshot {
 		rec.flush()
 		done := rec.done
 		rec.mu.Unlock()
-		for o, n := range done { // read before sent: a request is never done before it is sent
+		for o, n := range done { // done is read before sent, so that all never exceeds s.Sent
 			all += n
 			if o < int(outcomes) {
 				s.Outcomes[o] += n

@@ -198,7 +198,7 @@ func TestResultsOfDifferentLoadsAreNotMerged(t *testing.T) {
 	}
 }
 
-// With the largest int as the number in flight, a share was once one.
+// For the largest int as MaxInFlight, the bound of each share was once 1.
 func TestSharesOfTheLargestNumber(t *testing.T) {
 	for of := range 9 {
 		for index := range max(of, 1) {
