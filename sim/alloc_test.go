@@ -9,8 +9,8 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// TestACallToAFleetAllocatesNothing is the same for a hundred replicas, of which some are
-// restarted before what is compared.
+// TestACallToAFleetAllocatesNothing checks the same for a hundred replicas. Some of them are
+// restarted in the part of the run that both durations have.
 func TestACallToAFleetAllocatesNothing(t *testing.T) {
 	for _, balancer := range []sim.Balancer{sim.RoundRobin, sim.LeastLoaded, sim.PowerOfTwo} {
 		s := service(sim.Degrading(20, 0.5), 1)
@@ -33,8 +33,8 @@ func TestACallToAFleetAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestACallAllocatesNothing: what a run allocates does not grow with the calls,
-// apart from queues and histograms that reach their size.
+// TestACallAllocatesNothing: the allocations of a run do not grow with the number of calls, except
+// while queues and histograms grow to their final size.
 func TestACallAllocatesNothing(t *testing.T) {
 	const load = 1.2 // with more, the number of waiting retries keeps growing, up to half a minute's worth
 	for name, b := range map[string]sim.Backend{"nway": sim.NWay(20), "degrading": sim.Degrading(20, 0.5), "database": sim.Database(30, 20)} {

@@ -182,16 +182,16 @@ func (t *tracing) Observe(s limit.Sample, load limit.Load) {
 	}
 }
 
-// variant is what the scenarios of the arena differ in. The defaults are 20 slots,
-// uniform work of 50 to 100 ms, a deadline of a second and 40 s of load, of which
-// the last 30 count.
+// variant holds the settings in which the scenarios of the arena differ. The defaults are 20 slots,
+// uniform work of 50 to 100 ms, a deadline of a second and 40 s of load. The last 30 s are
+// measured.
 type variant struct {
 	slots        int
 	work         sim.Distribution
 	length, warm time.Duration
 	load         func(time.Duration) float64 // relative to the capacity
 	most         float64
-	changes      []sim.Change // Slots in percent
+	changes      []sim.Change // their Slots are in percent
 	errors       float64
 	fast         bool
 	deadline     time.Duration

@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// Arrivals says when calls arrive. It holds no state: every run starts it from the
-// beginning.
+// Arrivals determines when calls arrive. It holds no state: every run starts it from the beginning.
 type Arrivals interface {
-	// Next returns when call n (from 0) arrives, given that the one before it
-	// arrived at previous (0 for the first); never earlier than that. A time of
-	// end or later means that no more calls arrive. r is the run's own source.
+	// Next returns when call n (from 0) arrives, given that the call before it arrived at previous
+	// (0 for the first); never earlier than previous. A time of end or later means that no more
+	// calls arrive. r is the run's source of random numbers.
 	Next(n uint64, previous, end time.Duration, r *rand.Rand) time.Duration
 }
 
-// Poisson is calls from many independent callers: rate a second on average.
+// Poisson returns the arrivals of many independent callers: rate calls a second on average.
 func Poisson(rate float64) Arrivals {
 	return varying{rate, func(time.Duration) float64 { return rate }}
 }
 
-// Varying is Poisson arrivals whose rate, in calls a second, is a function of
-// time. The rate is cut off at most.
+// Varying returns Poisson arrivals whose rate, in calls a second, is a function of time. Higher
+// rates than most count as most.
 func Varying(most float64, rate func(t time.Duration) float64) Arrivals { return varying{most, rate} }
 
-// Ramp is Poisson arrivals whose rate changes linearly from one rate to another
-// within a time, and stays there.
+// Ramp returns Poisson arrivals. Their rate changes linearly from one rate to another within a
+// time, and then stays constant.
 func Ramp(from, to float64, in time.Duration) Arrivals {
 	return varying{max(from, to), func(t time.Duration) float64 {
 		if t >= in {
@@ -36,8 +35,8 @@ func Ramp(from, to float64, in time.Duration) Arrivals {
 	}}
 }
 
-// Bursts is Poisson arrivals at rate, and at burst for the first length of every
-// period.
+// Bursts returns Poisson arrivals. Their rate is burst for the first length of every period, and
+// rate for the rest.
 func Bursts(rate, burst float64, length, period time.Duration) Arrivals {
 	if length <= 0 || period < length {
 		return wrong{fmt.Errorf("Bursts of %v every %v: the length must be positive and not exceed the period", length, period)}
@@ -56,8 +55,8 @@ type Step struct {
 	Rate float64 // calls a second
 }
 
-// Steps is Poisson arrivals whose rate changes at the given times, which must
-// rise. Before the first step nothing arrives.
+// Steps returns Poisson arrivals whose rate changes at the given times. The times must rise. Before
+// the first step nothing arrives.
 func Steps(steps ...Step) Arrivals {
 	most := 0.0
 	for i, s := range steps {
@@ -105,7 +104,7 @@ func (v varying) Next(_ uint64, previous, end time.Duration, r *rand.Rand) time.
 	}
 }
 
-// Constant is one call every 1/rate seconds, the first at once.
+// Constant returns one call every 1/rate seconds, the first at once.
 func Constant(rate float64) Arrivals { return constant(rate) }
 
 type constant float64
@@ -127,13 +126,13 @@ func checkRate(rate float64) error {
 type Request struct {
 	At    time.Duration // since the start of the trace
 	Class int           // index into Scenario.Classes
-	// Work is the time it takes at full speed, at each attempt; zero draws it
-	// from the class. Capacity and the oracles use the class in either case.
+	// Work is the time that each attempt takes at full speed. Zero draws a time from the class.
+	// Capacity and the oracles use the class in either case.
 	Work time.Duration
 }
 
-// Replay is the calls of a trace, such as an access log of a service, sorted by
-// time. Scenario.Duration cuts it off. The trace is not copied.
+// Replay returns the calls of a trace, such as an access log of a service, sorted by time. Calls
+// after Scenario.Duration do not arrive. The trace is not copied.
 func Replay(trace []Request) Arrivals { return replay(trace) }
 
 type replay []Request
@@ -160,7 +159,7 @@ func (t replay) Next(n uint64, _, end time.Duration, _ *rand.Rand) time.Duration
 	return t[n].At
 }
 
-// wrong is what a constructor returns for invalid arguments; Run returns the error.
+// wrong is the result of a constructor with invalid arguments. Run returns its error.
 type wrong struct{ err error }
 
 func (w wrong) check() error { return w.err }

@@ -10,7 +10,7 @@ import (
 // Database.
 type Backend struct {
 	kind        backendKind
-	newest      bool // first, of those that wait
+	newest      bool // serve the newest waiting call first
 	slots       int
 	connections int
 	gamma       float64
@@ -24,28 +24,27 @@ const (
 	sharing
 )
 
-// NWay serves as many calls as it has slots, each at full speed, behind a hidden
-// FIFO queue: more concurrency adds latency and never throughput. A caller that
-// leaves takes its call out of that queue; a call in a slot runs to its end, also
-// without its caller, at the speed at which it started.
+// NWay serves as many calls as it has slots, each at full speed, behind a hidden FIFO queue: more
+// concurrency adds latency and never throughput. A caller that leaves removes its call from the
+// queue. A call in a slot runs to its end at the speed at which it started, even if its caller
+// leaves.
 func NWay(slots int) Backend { return Backend{kind: nWay, slots: slots} }
 
-// NewestFirst is NWay with an unfair queue: what came last is served first, but every
-// 61st time what has waited longest, as the scheduler of Go does with goroutines. Most
-// calls then see no queue, however long it is, and the others wait for very long.
+// NewestFirst is NWay with an unfair queue. It serves the newest call first. Every 61st time it
+// serves the oldest call, much as the scheduler of Go does with goroutines. Most calls then see no
+// queue, however long it is, and the others wait for very long.
 func NewestFirst(slots int) Backend { return Backend{kind: nWay, slots: slots, newest: true} }
 
-// Degrading runs all calls at once. Up to slots calls run at full speed; beyond
-// that the total throughput falls, as (slots/calls)^gamma: 0.5 is a service that
-// thrashes, 0 one that shares fairly. Work ends when its caller leaves.
+// Degrading runs all calls at once. Up to slots calls run at full speed; beyond that the total
+// throughput falls, as (slots/calls)^gamma. With a gamma of 0.5 the service thrashes; with 0 it
+// shares its capacity fairly. Work ends when its caller leaves.
 func Degrading(slots int, gamma float64) Backend {
 	return Backend{kind: sharing, slots: slots, connections: math.MaxInt, gamma: gamma}
 }
 
-// Database is a pool of connections in front of a shared processor: a query
-// holds its connection while it runs, further ones queue for a connection, and
-// more than cpu running queries slow each other down. So there are two hidden
-// queues. Work ends when its caller leaves.
+// Database is a pool of connections in front of a shared processor: a query holds its connection
+// while it runs, further queries queue for a connection, and more than cpu running queries slow
+// each other down. So there are two hidden queues. Work ends when its caller leaves.
 func Database(connections, cpu int) Backend {
 	return Backend{kind: sharing, slots: cpu, connections: connections}
 }
@@ -74,8 +73,8 @@ func (b Backend) check() error {
 
 // engine is a running backend. It calls run.ended when work is done.
 type engine interface {
-	start(c *call) (mayLeave bool) // whether its caller can still take it out
-	leave(c *call) bool            // takes it out; false if it must run to its end
+	start(c *call) (mayLeave bool) // reports whether the caller can still remove the call
+	leave(c *call) bool            // removes the call; false if the call must run to its end
 	finish(c *call)                // nil: the replica's timer is due
 	change(slots int, speed float64)
 }
@@ -87,7 +86,7 @@ func (b Backend) engine(at *replica) engine {
 	return &shared{run: at.run, replica: at.n, connections: b.connections, slots: float64(b.slots), speed: 1, gamma: b.gamma}
 }
 
-// line is a FIFO queue. A call whose caller left stays in it and is skipped: its
+// line is a FIFO queue. A call whose caller left stays in the queue and is skipped later: its
 // generation has changed.
 type line struct {
 	places []place
@@ -136,12 +135,12 @@ func (l *line) popLast() *call {
 	return nil
 }
 
-// The index of a call that is not in a workHeap.
+// Values of call.index for calls that are not in a workHeap.
 const (
 	queued = -1 - iota // in the backend's hidden queue
 	served             // in a slot of an N-way backend
 )
 
-// lasting turns nanoseconds into a duration that can be added to any time of a
-// run.
+// lasting converts nanoseconds to a Duration. The result is bounded, so that adding it to a time of
+// the run cannot overflow.
 func lasting(ns float64) time.Duration { return time.Duration(min(ns, float64(math.MaxInt64/4))) }

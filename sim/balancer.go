@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Balancer says to which replica a call goes.
+// Balancer selects the replica for each call.
 type Balancer uint8
 
 const (
 	// RoundRobin takes the replicas in turn.
 	RoundRobin Balancer = iota
-	// LeastLoaded takes the one with the fewest calls that it was sent and has not
-	// answered; of several, the one that has had so few for longest.
+	// LeastLoaded takes the replica with the fewest open calls. Among equals, it takes the replica
+	// that reached its number first. An open call is sent and not answered.
 	LeastLoaded
-	// PowerOfTwo takes the better of two random ones.
+	// PowerOfTwo takes the less loaded of two random replicas.
 	PowerOfTwo
 )
 
@@ -35,20 +35,20 @@ type rotation struct {
 	kind   Balancer
 	in     []*replica // in no order
 	turn   int
-	loads  []ranks    // by the number of open calls
-	lowest int        // no replica of those has fewer
-	cold   []*replica // those that have not yet a full share, if the kind is LeastLoaded
+	loads  []ranks    // replicas with a full share, by their number of open calls
+	lowest int        // the lowest number of open calls in loads
+	cold   []*replica // replicas without a full share yet; LeastLoaded only
 }
 
-// ranks is a list of replicas with equally many open calls, in the order in which they
-// came to have them.
+// ranks is a list of replicas with the same number of open calls, in the order in which they
+// reached the number.
 type ranks struct{ first, last *replica }
 
-// leastShare is what a replica that has just come back gets at least.
+// leastShare is the smallest share of a replica that has just come back, relative to a full share.
 const leastShare = 0.05
 
-// pick returns nil if no replica is left. One that came back not long ago has a share of
-// the calls that grows with time.
+// pick returns the replica for the next call, or nil if no replica is left. The share of a replica
+// that came back recently grows with time.
 func (b *rotation) pick() *replica {
 	switch n := len(b.in); {
 	case n == 0:
@@ -76,13 +76,13 @@ func (b *rotation) pick() *replica {
 	}
 }
 
-// share is how much of a usual share of the calls the replica is to have.
+// share returns the part of a full share of the calls that a recently started replica gets.
 func (rep *replica) share(now time.Duration) float64 {
 	slow := rep.run.sc.Fleet.SlowStart
 	return max(leastShare, 1-float64(rep.fullAt-now)/float64(slow))
 }
 
-// weight is how loaded the replica would be with one more call, for the share it is to have.
+// weight returns the number of open calls with one more call, divided by the replica's share.
 func (b *rotation) weight(rep *replica) float64 {
 	if rep.fullAt <= b.run.now {
 		return float64(rep.open + 1)
@@ -90,7 +90,7 @@ func (b *rotation) weight(rep *replica) float64 {
 	return float64(rep.open+1) / rep.share(b.run.now)
 }
 
-// least weighs the calls of the cold ones by their share.
+// least returns the least loaded replica. The calls of cold replicas are weighted by their share.
 func (b *rotation) least() *replica {
 	best, lowest := b.loads[b.lowest].first, float64(b.lowest+1)
 	for i := 0; i < len(b.cold); i++ {
@@ -125,7 +125,7 @@ func (b *rotation) remove(rep *replica) {
 	rep.index = -1
 }
 
-// open notes that the replica has more or fewer open calls.
+// open adds more to the replica's number of open calls; more may be negative.
 func (b *rotation) open(rep *replica, more int) {
 	if b.kind != LeastLoaded || rep.index < 0 {
 		rep.open += more

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// slowest, obviously right: the replicas in the order in which they came to have their
-// number of open calls.
+// slowLeast is a slow and obviously right LeastLoaded. It holds the replicas in the order in which
+// they reached their number of open calls.
 type slowLeast struct{ order []*replica }
 
 func (l *slowLeast) pick() *replica {
@@ -87,7 +87,7 @@ func TestRoundRobinIsFairAndTwoChoicesPreferTheBetter(t *testing.T) {
 	}
 }
 
-// A replica that came back has its share grow with time.
+// The share of a replica that came back grows with time.
 func TestAColdReplicaGetsItsShareSlowly(t *testing.T) {
 	for _, kind := range []Balancer{RoundRobin, LeastLoaded, PowerOfTwo} {
 		b, all := rotationOf(kind, 10)
@@ -102,7 +102,7 @@ func TestAColdReplicaGetsItsShareSlowly(t *testing.T) {
 				if rep == &all[4] {
 					n++
 				}
-				b.open(rep, 1) // and answered when a hundred others have come
+				b.open(rep, 1) // answered after a hundred further calls
 				if recent = append(recent, rep); len(recent) > 100 {
 					b.open(recent[0], -1)
 					recent = recent[1:]

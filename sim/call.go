@@ -12,29 +12,29 @@ import (
 type call struct {
 	class    *Class
 	kind     int           // index of the class
-	tally    *Tally        // of its class; nil before the warm-up has ended
+	tally    *Tally        // tally of the class; nil if the first attempt was in the warm-up
 	first    time.Duration // when the caller tried for the first time
 	tries    int
 	client   uint32
 	id       uint64 // number of the attempt, from 1
 	at       time.Duration
 	deadline time.Duration
-	leave    time.Duration // when its caller gives up, or never
-	recorded time.Duration // work of the trace; zero: none
+	leave    time.Duration // time at which the caller gives up, or never
+	recorded time.Duration // work from the trace; zero: drawn from the class
 	work     time.Duration
 	fails    bool
 
 	state   state
 	left    bool // the caller has stopped waiting
-	open    bool // the balancer waits for it
+	open    bool // counts as an open call of its replica
 	replica *replica
 	started time.Duration
-	waiter  *gate.Waiter // of a gate; reused with the call
-	grant   gate.Grant   // of its admission by a gate
-	index   int          // in the backend
-	until   float64      // on a shared backend's clock
+	waiter  *gate.Waiter // the gate's waiter; reused with the call
+	grant   gate.Grant   // the gate's grant, once admitted
+	index   int          // place in the workHeap of a shared backend, or queued or served
+	until   float64      // end of the work, on the clock of a shared backend
 
-	gen  uint32 // incremented when the call is reused
+	gen  uint32 // incremented when the call is recycled
 	next *call
 }
 
@@ -46,7 +46,7 @@ const (
 	running
 )
 
-// waitsUntil is when the caller leaves.
+// waitsUntil returns when the caller leaves.
 func (c *call) waitsUntil() time.Duration { return min(c.deadline, c.leave) }
 
 // gaveUp reports whether the caller left before its deadline.
@@ -67,7 +67,7 @@ func (r *run) take() *call {
 	return c
 }
 
-// slabSize is how many calls are made at once.
+// slabSize is how many calls are allocated at once.
 const slabSize = 64
 
 func (r *run) recycle(c *call) {
@@ -110,8 +110,8 @@ func (r *run) drawWork(c *call, k int) {
 	}
 }
 
-// retry schedules the caller's next attempt, if it makes one. after is the limiter's
-// advice.
+// retry schedules the caller's next attempt, unless the caller gives up. after is the wait that the
+// limiter advises.
 func (r *run) retry(c *call, after time.Duration) {
 	p := &r.sc.Retry
 	if c.tries >= p.Attempts || c.gaveUp() && r.now >= c.leave {
@@ -132,7 +132,7 @@ func (r *run) retry(c *call, after time.Duration) {
 		wait = max(wait, float64(after))
 	}
 	if wait >= float64(r.sc.Duration-r.now) {
-		return // the experiment is over by then
+		return // the attempt would arrive after Duration
 	}
 	n := r.take()
 	n.first, n.tries, n.client, n.recorded = c.first, c.tries+1, c.client, c.recorded

@@ -7,8 +7,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// after plans to do something. What is done later to a replica has to look whether it is
-// still the same life of it.
+// after calls do after d. If do is about a replica, it must first check replica.life: the replica
+// may have ended or restarted meanwhile.
 func (r *run) after(d time.Duration, do func()) {
 	r.plans = append(r.plans, do)
 	r.events.add(r.now+d, planned, nil, uint32(len(r.plans)-1))
@@ -25,7 +25,7 @@ func (r *run) apply(c Change) {
 			rep.speed = c.Speed
 		}
 		rep.retune()
-		if o, ok := rep.policy.(*oracle); ok { // only an oracle learns of it
+		if o, ok := rep.policy.(*oracle); ok { // an oracle knows of the change at once
 			o.dispatch()
 		}
 	}
@@ -53,7 +53,7 @@ func (r *run) chosen(c Change) (some []*replica) {
 	return some
 }
 
-// stop ends replicas without a word.
+// stop ends replicas. The balancer notices after Fleet.Notice.
 func (r *run) stop(some []*replica) {
 	r.kill(some)
 	for _, rep := range some {
@@ -66,7 +66,7 @@ func (r *run) stop(some []*replica) {
 	}
 }
 
-// kill ends replicas, and what they work on is lost.
+// kill ends replicas. All their calls are lost.
 func (r *run) kill(some []*replica) {
 	for _, rep := range some {
 		if rep.alive {
@@ -103,7 +103,7 @@ func (r *run) lose(c *call) {
 	r.recycle(c)
 }
 
-// broken ends an attempt whose connection breaks, or cannot be made.
+// broken ends an attempt whose connection breaks or cannot be made. The caller may retry.
 func (r *run) broken(c *call) {
 	if t := c.tally; t != nil {
 		t.Failed++
@@ -124,7 +124,7 @@ func (r *run) start(rep *replica) {
 	if f.Warm == 0 {
 		rep.warmth = 1
 	}
-	_ = rep.begin() // its policy could be made before
+	_ = rep.begin() // setUp has built the same policy without an error
 	rep.fullAt = r.now + f.SlowStart
 	if rep.index < 0 {
 		r.rotation.add(rep)
@@ -134,7 +134,7 @@ func (r *run) start(rep *replica) {
 	}
 }
 
-// warmSteps are those in which the speed rises.
+// warmSteps is the number of steps in which the speed rises to 1.
 const warmSteps = 20
 
 func (r *run) warm(rep *replica, step int) {
@@ -151,7 +151,7 @@ func (r *run) warm(rep *replica, step int) {
 	})
 }
 
-// restart replaces replicas, so many at a time.
+// restart replaces replicas, batch at a time.
 func (r *run) restart(some []*replica, batch int) {
 	f, wait := &r.sc.Fleet, time.Duration(0)
 	for group := range slices.Chunk(some, batch) {

@@ -9,10 +9,10 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// The demand that a limiter reports for scaling is the offered load over the capacity of
-// its slots, independent of refusals, their reasons and starved priorities. When
-// MaxRefused let more run than the limit, it was 50 instead of 2: the work took long
-// because too much of it ran.
+// The demand that a limiter reports for scaling is the offered load over the capacity of its slots,
+// independent of refusals, their reasons and starved priorities. When MaxRefused admitted calls
+// over the limit, the reported demand was once 50 instead of 2: the work took long because too much
+// ran at once.
 func TestDemandIsWhatIsOfferedOverTheCapacity(t *testing.T) {
 	work := LogNormal(20*time.Millisecond, 0.3)
 	for _, set := range []Settings{{}, {QueueSize: -1}, {MaxWait: 30 * time.Millisecond}, {MaxRefused: 0.1}} {
@@ -50,8 +50,8 @@ func TestDemandIsWhatIsOfferedOverTheCapacity(t *testing.T) {
 	}
 }
 
-// A backend that collapses before its capacity is known: the limit of the dry run was what
-// happened to be in flight, and the demand 0.34 to 0.97.
+// The backend collapses before its capacity is known. The dry run once took the number of calls in
+// flight for the limit, and the demand was 0.34 to 0.97.
 func TestDemandOfADryRunTellsACollapse(t *testing.T) {
 	for _, slots := range Few(8, 20) {
 		for _, gamma := range Few(0.2, 0.5) {

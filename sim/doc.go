@@ -16,11 +16,10 @@
 //	s.Arrivals = sim.Poisson(1.5 * s.Capacity())
 //	report, err := sim.Run(s)
 //
-// The decisions are made by the code of the live limiter: the same control law and
-// the same gate, which have no clock of their own. The rest is a model: how calls
-// arrive, how much work they are, when callers leave and retry, and how the backend
-// slows down. A policy is judged against
-// [Yardstick], which knows the backend.
+// The decisions are made by the code of the live limiter: the same control law and the same gate,
+// which have no clock of their own. The rest is a model: how calls arrive, how much work they are,
+// when callers leave and retry, and how the backend slows down. Compare a policy with [Yardstick],
+// which knows the backend.
 //
 // Experimental: what the package exports may change in any version.
 package sim

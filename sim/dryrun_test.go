@@ -40,8 +40,8 @@ func dryPolicy(law limit.Law, p **dryRun) Policy {
 	}}
 }
 
-// dry runs s without enforcement. It returns the share of each class that would have
-// been refused, of all, and whether the estimate says that it is unsafe.
+// dry runs s without enforcement. It returns the share of each class that would have been refused,
+// the share of all calls, and whether the gate marks the estimate as unsafe.
 func dry(t *testing.T, s Scenario, law limit.Law) (classes []float64, all float64, unsafe bool) {
 	t.Helper()
 	var p *dryRun
@@ -64,9 +64,9 @@ func dry(t *testing.T, s Scenario, law limit.Law) (classes []float64, all float6
 	return classes, would / offered, unsafe
 }
 
-// Few returns the last of some cases under the race detector, which makes a simulation
-// ten times as slow and finds little in one goroutine. scripts/test-alloc.sh runs all of
-// them without it. It is for the tests outside this package, too.
+// Few returns all cases, or only the last case under the race detector. The detector makes a
+// simulation ten times as slow, and finds little in one goroutine. scripts/test-alloc.sh runs all
+// cases without the detector. Tests outside this package use Few, too.
 func Few[T any](all ...T) []T {
 	if raceEnabled {
 		return all[len(all)-1:]
@@ -74,14 +74,13 @@ func Few[T any](all ...T) []T {
 	return all
 }
 
-// refusedOf is the share of a tally that was not served although it was not late.
+// refusedOf returns the share of calls that were refused or left while waiting.
 func refusedOf(t Tally) float64 { return float64(t.Refused+t.Left) / float64(t.Offered) }
 
-// The share that a dry run predicts is close to the share refused once the limit is
-// enforced, although the dry run refuses nothing and the backend always has a queue.
-// A backend that thrashes collapses before its capacity is known: there the
-// prediction may be too high, never too low, and says that it is unsafe. Of slots it
-// never says so.
+// The share that a dry run predicts is close to the share refused once the limit is enforced,
+// although the dry run refuses nothing and the backend always has a queue. A backend that thrashes
+// collapses before its capacity is known: there the prediction may be too high, never too low, and
+// is marked as unsafe. For an N-way backend it is never marked.
 func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 	sudden := func(c, load float64) Arrivals { return Steps(Step{0, c / 4}, Step{20 * time.Second, load * c}) }
 	slow := func(c, load float64) Arrivals {
@@ -111,7 +110,7 @@ func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at %v", on.name, load), func(t *testing.T) {
 				law := limit.NewPassive()
 				_, would, unsafe := dry(t, s, law)
-				var refused, offered uint64 // of a few runs: in one the law may lose a tenth to trials that went wrong
+				var refused, offered uint64 // of three runs: failed trials of the law may cost a tenth in one run
 				for s.Seed = 1; s.Seed <= 3; s.Seed++ {
 					r, err := Run(s)
 					if err != nil {
@@ -130,7 +129,7 @@ func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 	}
 }
 
-// The same with a custom law, whose limit fits the backend, is too small or is too
+// The prediction also holds for a custom law whose limit fits the backend, is too small or is too
 // large.
 func TestADryRunPredictsForAnyLaw(t *testing.T) {
 	for _, slots := range Few(8, 4, 40) {
@@ -153,8 +152,8 @@ func TestADryRunPredictsForAnyLaw(t *testing.T) {
 	}
 }
 
-// threePriorities is a scenario of callers of three priorities that want load times
-// what the backend can do, after a calm time.
+// threePriorities is a scenario of callers of three priorities. Their load rises for 20 s to load
+// times the capacity of the backend.
 func threePriorities(seed uint64, b Backend, load float64) Scenario {
 	service := Exponential(20 * time.Millisecond)
 	s := Scenario{
@@ -172,16 +171,16 @@ func threePriorities(seed uint64, b Backend, load float64) Scenario {
 	return s
 }
 
-// The least important are refused first, in a dry run as in earnest. It used to know
-// one queue for all.
+// The least important calls are refused first, in a dry run as when enforced. A dry run used to
+// model one queue for all priorities.
 func TestADryRunPredictsForEachPriority(t *testing.T) {
 	const seeds = 3
 	for _, on := range Few([]struct {
 		slots      int
-		load, most float64 // how far off it may be
+		load, most float64 // most is the largest permitted error of the prediction
 	}{
 		{8, 0.7, 0.1}, {8, 0.9, 0.2}, {8, 2, 0.1}, {8, 3, 0.1}, {20, 2, 0.1},
-		{8, 1.5, 0.2}, // a little capacity more or less is much of what remains to one of them
+		{8, 1.5, 0.2}, // one priority gets so little capacity that small errors count much
 	}...) {
 		t.Run(fmt.Sprintf("%d-way at %v", on.slots, on.load), func(t *testing.T) {
 			var off [3]float64
@@ -210,8 +209,8 @@ func TestADryRunPredictsForEachPriority(t *testing.T) {
 	}
 }
 
-// Over a network a caller leaves a little before the deadline that it told. A dry run
-// took that for callers that leave as they please, and its estimate for still good.
+// Over a network a caller leaves slightly before the deadline that it sent. A dry run once took
+// such callers for callers that leave at random, and its estimate was wrong.
 func TestADryRunPredictsThoughCallersLeaveJustBeforeTheirDeadline(t *testing.T) {
 	for _, mean := range []time.Duration{20 * time.Millisecond, 40 * time.Millisecond} {
 		s := threePriorities(1, NWay(10), 2)
@@ -235,9 +234,9 @@ func TestADryRunPredictsThoughCallersLeaveJustBeforeTheirDeadline(t *testing.T) 
 	}
 }
 
-// A backend that gets less done the more is asked of it collapses unprotected, and a
-// dry run cannot see what it would do behind a limit. It must say so, also where load
-// jumps past the concurrency at which the backend does best.
+// A backend whose throughput falls under load collapses without protection. A dry run cannot
+// measure what the backend would do behind a limit. It must mark its estimate as unsafe, even if
+// the load jumps past the best concurrency at once.
 func TestADryRunSaysThatItsEstimateIsUnsafe(t *testing.T) {
 	suddenly := func(seed uint64, b Backend, load float64) Scenario {
 		s := threePriorities(seed, b, load)

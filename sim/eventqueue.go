@@ -8,7 +8,7 @@ type event struct {
 	at   time.Duration
 	seq  uint64
 	call *call
-	gen  uint32 // of the call: a stale event is skipped; of the others a number
+	gen  uint32 // generation of the call: stale events are skipped; or a replica, or a plan
 	kind kind
 }
 
@@ -16,9 +16,9 @@ type kind uint8
 
 const (
 	arrive  kind = iota // the next call of the scenario
-	again               // a call that was tried before
+	again               // a retry
 	finish              // the backend has done a call
-	timer               // a backend's own; gen is its replica
+	timer               // the timer of a backend; gen is the number of its replica
 	expire              // the caller leaves
 	overdue             // the caller has waited as long as the gate allows
 	planned             // gen is the number of the plan
@@ -26,10 +26,10 @@ const (
 
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 
-// eventQueue has the earliest event first. Most events are known to come after all of
-// their kind, such as the ends of equal deadlines: those stand in lanes. Each backend
-// has at most one timer. The heap is for the rest; it stays so small that it fits
-// into the processor's cache.
+// eventQueue is a priority queue of events, the earliest first. Most events come after all earlier
+// events of their kind, such as the ends of equal deadlines. These events are in lanes. Each
+// backend has at most one timer. The heap holds all other events, and is small enough for the
+// processor's cache.
 type eventQueue struct {
 	heap   heap
 	lanes  [lanes]lane
@@ -37,11 +37,11 @@ type eventQueue struct {
 	seq    uint64
 }
 
-// lanes are so many that each is worth a look at every event.
+// The lanes. They are few, because next looks at each lane for every event.
 const (
 	arrivals = iota
 	overdues
-	deadlines // the first of those of several classes
+	deadlines // the first of four lanes for deadlines; the class selects the lane
 	lanes     = deadlines + 4
 )
 
@@ -54,7 +54,8 @@ func (a *eventQueue) add(at time.Duration, k kind, c *call, gen uint32) {
 	a.heap.push(a.number(at, k, c, gen))
 }
 
-// follow is add for an event that likely comes after all others of the lane.
+// follow adds an event that likely comes after all events of lane l. If it does not, the event goes
+// to the heap.
 func (a *eventQueue) follow(l int, at time.Duration, k kind, c *call, gen uint32) {
 	e := a.number(at, k, c, gen)
 	if !a.lanes[l].push(e) {
@@ -62,7 +63,7 @@ func (a *eventQueue) follow(l int, at time.Duration, k kind, c *call, gen uint32
 	}
 }
 
-// arm sets the timer of a replica, in place of the one it had.
+// arm sets the timer of a replica, and replaces an earlier setting.
 func (a *eventQueue) arm(replica int, at time.Duration) {
 	a.seq++
 	a.timers.set(replica, at, a.seq)
@@ -101,7 +102,7 @@ func (a *eventQueue) next() (event, bool) {
 	return first, true
 }
 
-// heap has four children to a node.
+// heap is a min-heap with four children per node.
 type heap []event
 
 func (h *heap) push(e event) {
@@ -146,7 +147,7 @@ func (h *heap) pop() {
 	}
 }
 
-// lane is a ring of events in order. A stale one stays until it is the first.
+// lane is a ring of events in order. A stale event stays until it is the first.
 type lane struct {
 	ring    []event // its length is a power of two
 	head, n int

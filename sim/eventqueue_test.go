@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestEventsComeInOrder compares with a sorted slice, whatever an event stands in. In an
-// earlier version the search for the earliest of four children continued into the
+// TestEventsComeInOrder compares the queue with a sorted slice, for events in lanes, timers and the
+// heap. In an earlier version the search for the earliest of four children continued into the
 // children of the next node, so some events came late.
 func TestEventsComeInOrder(t *testing.T) {
 	const replicas = 7
@@ -51,7 +51,7 @@ func TestEventsComeInOrder(t *testing.T) {
 			of := r.IntN(replicas)
 			unarm(of)
 			a.disarm(of)
-		default: // a lane, in order and sometimes not
+		default: // in a lane, sometimes out of order
 			if r.IntN(4) > 0 {
 				at = now + 1000
 			}

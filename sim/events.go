@@ -11,15 +11,15 @@ import (
 type Event struct {
 	At      time.Duration
 	Kind    EventKind
-	Attempt uint64 // its number, from 1
+	Attempt uint64 // number of the attempt, from 1
 	Class   int    // index into Scenario.Classes
-	// Deadline is when the caller leaves; negative if it does not.
+	// Deadline is the caller's deadline, when it leaves at the latest; negative: none.
 	Deadline time.Duration
 	Reason   spillway.Reason // with Refused
 	Outcome  limit.Outcome   // with Ended
 }
 
-// EventKind says what happened.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 const (
@@ -27,8 +27,8 @@ const (
 	Waits                     // the policy let it wait
 	Admitted                  // at once, or after it waited
 	Refused                   // at once, or after it waited
-	Left                      // its deadline passed while it waited
-	Ended                     // the work
+	Left                      // the caller left while the call waited
+	Ended                     // the work ended
 )
 
 // String returns the kind in one word.

@@ -10,9 +10,9 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// Would the limiter help this shop? Its database has 32 connections and 8 cores;
-// browsing takes 20 ms and orders take 60. One evening the load is twice what the
-// database can serve, and callers that are refused or time out retry.
+// Would the limiter help this shop? Its database has 32 connections and 8 cores; browsing takes 20
+// ms and orders take 60 ms. One evening the load is twice what the database can serve, and callers
+// that are refused or time out retry.
 func Example() {
 	shop := sim.Scenario{
 		Seed:     1,
@@ -53,7 +53,7 @@ func Example() {
 // An access log says when calls arrived and how long they took in a quiet hour.
 // What if the same calls arrived in half the time?
 func ExampleReplay() {
-	var log []sim.Request // from a real log; here a lookup every 5 ms, every tenth a slow one
+	var log []sim.Request // from a real log; here a call every 5 ms, every tenth of them slow
 	for i := range 12_000 {
 		log = append(log, sim.Request{At: time.Duration(i) * 5 * time.Millisecond, Work: 20 * time.Millisecond})
 		if i%10 == 0 {
@@ -67,7 +67,7 @@ func ExampleReplay() {
 		Duration: 30 * time.Second,
 		Warmup:   5 * time.Second,
 		Arrivals: sim.Replay(log),
-		Classes:  []sim.Class{{Deadline: time.Second, Service: sim.Exponential(33 * time.Millisecond)}}, // for what the log does not say
+		Classes:  []sim.Class{{Deadline: time.Second, Service: sim.Exponential(33 * time.Millisecond)}}, // not in the log
 		Backend:  sim.NWay(8),
 	}
 	for _, policy := range []sim.Policy{sim.Unlimited(), {}} { // without a limiter, and limiter.Config{}
@@ -86,9 +86,9 @@ func ExampleReplay() {
 	// 0.6 of the work fits
 }
 
-// Thirty replicas in three zones have twice the capacity that is asked of them. One zone ends
-// without a word, the balancer notices after a second, and callers retry meanwhile. The
-// other twenty replicas could do the work. Do they?
+// Thirty replicas in three zones have twice the needed capacity. One zone crashes, the balancer
+// notices after a second, and callers retry meanwhile. The other twenty replicas could do the work.
+// Do they?
 func ExampleFleet() {
 	service := sim.Scenario{
 		Seed:     1,
@@ -114,7 +114,7 @@ func ExampleFleet() {
 	// 1.0 of the callers are answered after that
 }
 
-// A custom law is tried the same way; here it is a limit fixed by configuration.
+// A custom law is simulated in the same way; here it is a fixed limit.
 func ExampleLimiter() {
 	service := sim.Scenario{
 		Seed:     1,
@@ -139,9 +139,8 @@ func ExampleLimiter() {
 	// limit 160:  50 % of the capacity
 }
 
-// At most a tenth may be refused, although the load is three times what ten slots can
-// do: the rest is admitted over the limit. This suits a limiter's first weeks in
-// production.
+// At most a tenth may be refused, although the load is three times the capacity of ten slots. The
+// limiter admits the rest over the limit. This suits a limiter's first weeks in production.
 func ExampleSettings() {
 	s := sim.Scenario{
 		Duration: 30 * time.Second,

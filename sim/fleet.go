@@ -7,24 +7,26 @@ import (
 	"time"
 )
 
-// Fleet is the replicas behind a balancer, each with a Backend and a Policy of its own.
-// The balancer is one that knows how many open calls each has, as if it had asked at
-// once; several balancers that each know their own calls do a little worse.
+// Fleet is the replicas behind a balancer, each with its own Backend and Policy. The balancer
+// always knows the number of open calls of each replica. In practice, several balancers that know
+// only their own calls do slightly worse.
 type Fleet struct {
 	Replicas int // zero means one
-	Zones    int // that they are spread over in turn; zero means one
+	Zones    int // replicas are assigned to zones in turn; zero means one
 	Balancer Balancer
 
-	// Notice is how long the balancer goes on sending to a replica that stopped. Those
-	// calls fail at once.
+	// Notice is how long the balancer goes on sending calls to a replica that stopped. These calls
+	// fail at once.
 	Notice time.Duration
 
-	// A replica that is restarted gets no more calls and has Drain for those it has; what
-	// is left then is lost. After Boot it is back. The next batch follows then.
+	// Drain is how long a replica that restarts may finish its calls, while it gets no new calls.
+	// Unfinished calls are lost. Boot is the time from the end of Drain until the replica is back.
+	// The next batch of a restart starts then.
 	Drain, Boot time.Duration
 
-	// A replica that has come back begins at the speed Cold, which rises to 1 within Warm.
-	// Zero means 1. The balancer takes SlowStart until it gives it a full share.
+	// Cold is the speed of a replica that has just come back; zero means 1. The speed rises to 1
+	// within Warm. Without Warm, a replica is at full speed at once. SlowStart is how long the
+	// balancer takes to raise the replica's share of the calls to a full share.
 	Cold            float64
 	Warm, SlowStart time.Duration
 }
@@ -52,7 +54,7 @@ func (f *Fleet) check() error {
 	return nil
 }
 
-// check is told the number of the change.
+// check returns what is wrong with change number i.
 func (c *Change) check(i int, f Fleet) error {
 	actions := 0
 	for _, do := range []bool{c.Stop, c.Start, c.Restart > 0} {
@@ -83,16 +85,16 @@ type replica struct {
 	n       int
 	policy  admitter
 	backend engine
-	slots   int // of the backend now
+	slots   int // current slots of the backend
 	speed   float64
-	warmth  float64 // times the speed
+	warmth  float64 // factor of the speed: below 1 after a cold start
 	alive   bool
-	life    uint32        // counts its starts and ends
-	fullAt  time.Duration // when it gets a full share again
+	life    uint32        // incremented at each start and end
+	fullAt  time.Duration // time at which the balancer gives it a full share again
 
-	open           int      // calls that the balancer waits for
-	index          int      // in the rotation; -1: it is not in it
-	next, previous *replica // with equally many open calls
+	open           int      // calls sent and not answered
+	index          int      // index in rotation.in; -1: not in the rotation
+	next, previous *replica // neighbours in a list of ranks
 }
 
 // begin gives the replica a new policy and backend.
@@ -112,7 +114,7 @@ func (rep *replica) retune() {
 	}
 }
 
-// parallel is how many calls the backend now serves at full speed.
+// parallel returns how many calls the backend can serve at full speed now.
 func (rep *replica) parallel() int { return rep.run.sc.Backend.parallel(rep.slots) }
 
 // setUp makes the replicas.
@@ -132,7 +134,8 @@ func (r *run) setUp() error {
 	return nil
 }
 
-// send gives a call to a replica. Where there is none that answers, it fails at once.
+// send gives a call to a replica. If the balancer has none, or its choice has ended, the call fails
+// at once.
 func (r *run) send(c *call) {
 	rep := r.rotation.pick()
 	if rep == nil || !rep.alive {
@@ -144,7 +147,7 @@ func (r *run) send(c *call) {
 	rep.policy.arrive(c)
 }
 
-// answered tells the balancer that it waits for the call no more.
+// answered records that the call is no longer open.
 func (r *run) answered(c *call) {
 	if c.open {
 		c.open = false

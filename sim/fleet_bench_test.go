@@ -11,8 +11,8 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// thousand is a thousand replicas that are offered a million calls a second, at so
-// many times their capacity.
+// thousand is a thousand replicas that are offered a million calls a second, which is load times
+// their capacity.
 func thousand(load float64, balancer sim.Balancer, policy sim.Policy, backend func(slots int) sim.Backend) sim.Scenario {
 	work := sim.Exponential(20 * ms)
 	s := sim.Scenario{
@@ -28,7 +28,7 @@ func thousand(load float64, balancer sim.Balancer, policy sim.Policy, backend fu
 	return s
 }
 
-// cpu is the processor time that this process has used.
+// cpu returns the processor time that this process has used.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

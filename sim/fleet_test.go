@@ -40,7 +40,7 @@ func TestAFleetServesWhatItsReplicasCan(t *testing.T) {
 	for _, b := range sim.Few(sim.RoundRobin, sim.LeastLoaded, sim.PowerOfTwo) {
 		for load, want := range map[float64]float64{0.7: 0.999, 2: 0.45} {
 			s := fleet(load, adaptive())
-			s.Backend = sim.Degrading(sim.Few(10, 4)[0], 0.5) // the second under the race detector
+			s.Backend = sim.Degrading(sim.Few(10, 4)[0], 0.5) // 4 under the race detector
 			s.Arrivals = sim.Poisson(load * s.Capacity())
 			s.Fleet.Balancer, s.Warmup = b, 10*sec
 			r := run(t, s)
@@ -51,7 +51,7 @@ func TestAFleetServesWhatItsReplicasCan(t *testing.T) {
 	}
 }
 
-// One replica at a tenth of its speed gets its share from a balancer that does not look.
+// RoundRobin sends a full share of the calls to a replica at a tenth of its speed.
 func TestASlowReplicaHurtsWhereTheBalancerDoesNotLook(t *testing.T) {
 	lost := map[sim.Balancer]float64{}
 	for _, b := range []sim.Balancer{sim.RoundRobin, sim.LeastLoaded, sim.PowerOfTwo} {
@@ -66,8 +66,8 @@ func TestASlowReplicaHurtsWhereTheBalancerDoesNotLook(t *testing.T) {
 	}
 }
 
-// Drained replicas lose nothing; those that end without a word lose what they had, and what
-// was sent to them until somebody noticed.
+// Drained replicas lose no call. Replicas that crash lose their calls, and the calls that the
+// balancer sends them until it notices.
 func TestADrainedRestartLosesNothing(t *testing.T) {
 	failed := func(drain time.Duration, c sim.Change) uint64 {
 		s := fleet(0.4, adaptive())
@@ -87,8 +87,9 @@ func TestADrainedRestartLosesNothing(t *testing.T) {
 	if n := failed(0, sim.Change{Restart: 4}); n < 20 {
 		t.Errorf("one that does not drain lost %d calls", n)
 	}
-	// A zone of seven, for a second. A replica that fails at once looks idle, so of two
-	// choices it wins: more than half of 2,000 calls find one, not seven in twenty.
+	// A zone of seven is down for a second before the balancer notices. A replica that fails calls
+	// at once looks idle, so it wins each choice of two. So more than half of 2,000 calls fail, not
+	// seven in twenty.
 	if n := float64(failed(0, sim.Change{Zone: 1, Stop: true})); n < 1000 || n > 1400 {
 		t.Errorf("a lost zone lost %v calls", n)
 	}
@@ -99,7 +100,7 @@ func TestAZoneThatComesBackServesAgain(t *testing.T) {
 	s.Changes = []sim.Change{{At: 10 * sec, Zone: 2, Stop: true}, {At: 20 * sec, Zone: 2, Start: true}}
 	r := run(t, s)
 	during, after := r.Answered(12*sec, 20*sec), r.Answered(25*sec, 30*sec)
-	if during < 0.75 || during > 0.83 || after < 0.99 { // 13 of 20 replicas for 16 replicas' work
+	if during < 0.75 || during > 0.83 || after < 0.99 { // 13 of 20 replicas do the work of 16
 		t.Errorf("during %.3f, after %.3f", during, after)
 	}
 	s.Changes = []sim.Change{{At: 10 * sec, Stop: true}}

@@ -58,7 +58,7 @@ func anything(seed uint64) sim.Scenario {
 	return s
 }
 
-// anyFleet makes the scenario one of several replicas that come and go.
+// anyFleet adds several replicas that come and go to the scenario.
 func anyFleet(s *sim.Scenario, r *rand.Rand) {
 	upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
 	n := 1 + r.IntN(9)
@@ -84,9 +84,9 @@ func anyFleet(s *sim.Scenario, r *rand.Rand) {
 	}
 }
 
-// FuzzRun asserts what holds in every scenario.
+// FuzzRun checks the invariants of every scenario.
 func FuzzRun(f *testing.F) {
-	for seed := range sim.Few[uint64](200, 30)[0] { // the second under the race detector
+	for seed := range sim.Few[uint64](200, 30)[0] { // 30 under the race detector
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {

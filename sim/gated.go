@@ -9,7 +9,7 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// gated is the limiter without its shell: the same gate, in virtual time.
+// gated is the gate of the limiter in virtual time, without the concurrent code around it.
 type gated struct {
 	run     *run
 	gate    *gate.Gate
@@ -18,7 +18,7 @@ type gated struct {
 }
 
 func (p *gated) arrive(c *call) {
-	if c.waiter == nil { // without a gate there is none, which is a third of a call's memory
+	if c.waiter == nil { // made when needed: a Waiter is a third of a call's memory
 		c.waiter = new(gate.Waiter)
 	}
 	*c.waiter = gate.Waiter{Owner: c}
@@ -38,7 +38,7 @@ func (p *gated) arrive(c *call) {
 	}
 }
 
-// deadline is what the service is told.
+// deadline returns the deadline that the service knows.
 func (p *gated) deadline(c *call) time.Duration {
 	if p.run.sc.Oblivious {
 		return gate.Never

@@ -15,8 +15,8 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// reference is the share of each class that is answered at best without the law: by a
-// service without a limit, or by a semaphore of the right size.
+// reference returns the best share of each class that is answered in time without the law: by a
+// service without a limit, or behind a semaphore of the right size.
 func reference(t *testing.T, s sim.Scenario, slots int) []float64 {
 	t.Helper()
 	best := make([]float64, len(s.Classes))
@@ -40,12 +40,12 @@ func kinds(shares ...any) (all []sim.Class) {
 	return all
 }
 
-// Each of these was an outage: a protected service refused what one without a limit answers.
+// In each of these cases the limiter once refused work that a service without a limit answers.
 func TestMixedWorkBelowTheCapacityIsAnswered(t *testing.T) {
 	lookups := kinds(.9, 20*ms, 1., sec, .1, 2*sec, 1., 10*sec)
 	six := kinds(.4, ms, .3, 250*ms, .25, 5*ms, .3, 500*ms, .2, 20*ms, .3, sec, .1, 80*ms, .3, 2*sec, .04, 300*ms, .3, 5*sec, .01, 3*sec, .3, 20*sec)
 	misses := []sim.Class{{Name: "hits and misses", Deadline: sec, Service: sim.Mixture(sim.Part{Share: .8, Service: sim.Fixed(300 * time.Microsecond)}, sim.Part{Share: .2, Service: sim.Exponential(50 * ms)})}}
-	route := slices.Clone(misses) // its deadlines are of any length, and its times of two
+	route := slices.Clone(misses) // one route with two deadlines and two lengths of work
 	route[0].Kind, route[0].Share = "GET /orders", .7
 	route = append(route, route[0])
 	route[1].Deadline, route[1].Share = 10*sec, .3
@@ -80,9 +80,10 @@ func TestMixedWorkBelowTheCapacityIsAnswered(t *testing.T) {
 	}
 }
 
-// Half of the time one slot is in use, each call takes two seconds and has ten. Two calls that came at
-// once were three times the capacity for as long as rates were of 1.5 s, and a single slot that is in use
-// was taken for a reason to let a second call in. Each cost one call in ten.
+// The only slot is in use half of the time. A call takes two seconds and has a deadline of ten. Two
+// faults once cost one call in ten each. Rates were measured over 1.5 s, in which two calls that
+// came together looked like three times the capacity. And a single slot in use was a reason to
+// admit a second call.
 func TestOneSlotHalfInUseAnswersWhatASemaphoreDoes(t *testing.T) {
 	for _, b := range []sim.Backend{sim.NWay(1), sim.Degrading(1, .5)} {
 		got, want := 0.0, 0.0
@@ -99,9 +100,10 @@ func TestOneSlotHalfInUseAnswersWhatASemaphoreDoes(t *testing.T) {
 	}
 }
 
-// A service starts under overload, in front of ten slots that degrade. The start halved the limit from 32 to 16
-// and 8, could not tell what the last cut cost, and went back to 16 and to 32, where a queue had been found
-// before. In seconds 3 to 8 it answered 0.92 of what the slots can do.
+// A service starts under overload, in front of ten slots that degrade. The law once cut the limit
+// from 32 to 16 and 8, and could not measure the cost of the last cut. So it went back to 16 and to
+// 32, although it had found a queue there. In seconds 3 to 8 the service answered 0.92 of the
+// capacity.
 func TestTheStartDoesNotGoBackToAQueue(t *testing.T) {
 	for _, c := range []struct {
 		slots             int
@@ -109,8 +111,9 @@ func TestTheStartDoesNotGoBackToAQueue(t *testing.T) {
 	}{
 		{10, 1.5, .93, .85},
 		{10, 5, .94, .88},
-		// The first cohort came while the slots filled, and its latency was the queue's. So the second was flat, and
-		// the limit doubled: the fourth worst of sixty starts answered 0.44.
+		// The first cohort of samples came while the slots filled, and its latency was that of the
+		// queue. The second cohort was no slower, so the law doubled the limit: the fourth worst of
+		// sixty starts answered 0.44.
 		{5, 5, .82, .7},
 	} {
 		var done []float64
@@ -136,8 +139,9 @@ func TestTheStartDoesNotGoBackToAQueue(t *testing.T) {
 	}
 }
 
-// Where nobody may wait, or nobody has the time, what is refused tells that one slot is too few. After two
-// minutes in which the backend had one, the law stayed there for ever, and three in four were refused.
+// If no call may wait, or none has the time to wait, only the refusals show that one slot is too
+// few. The backend has one slot for two minutes. The law once kept the limit of one for ever, and
+// three in four calls were refused.
 func TestALimitOfOneIsLeftThoughNobodyWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		queue int
@@ -152,8 +156,8 @@ func TestALimitOfOneIsLeftThoughNobodyWaits(t *testing.T) {
 	}
 }
 
-// Lookups and reports have the same deadline. By that alone they are one kind: each lookup that
-// waits seems to be the work of a report, in part.
+// Lookups and reports have the same deadline. Without a Kind they count as one kind, and the law
+// predicts a mean of both for each waiting lookup.
 func TestAToldKindIsNotHarmedByAnotherOfTheSameDeadline(t *testing.T) {
 	served := func(lookup, report string) (answered float64) {
 		const seeds = 4
@@ -172,8 +176,8 @@ func TestAToldKindIsNotHarmedByAnotherOfTheSameDeadline(t *testing.T) {
 	}
 }
 
-// Every twenty seconds other routes are busy, of other lengths, and each name takes the place
-// of one that is rare by then.
+// Every twenty seconds other routes become busy, with other lengths of work. The name of each busy
+// route replaces a name that has become rare.
 func TestKindsThatComeAndGoDoNoHarm(t *testing.T) {
 	const phases, routes, slots = 3, 24, 20
 	for _, seed := range sim.Few[uint64](1, 2) {
@@ -205,8 +209,8 @@ func TestKindsThatComeAndGoDoNoHarm(t *testing.T) {
 
 var mixes = flag.Int("mixes", 60, "how many random mixes TestNoMixIsHarmed plays; 10,000 take some minutes")
 
-// randomMix is two to five kinds of work of 1 ms to 3 s, with deadlines of 8 to 250 times
-// their length, that ask for 0.2 to 0.8 of what a backend can do.
+// randomMix returns two to five kinds of work of 1 ms to 3 s, with deadlines of 8 to 250 times
+// their length. The load is 0.2 to 0.8 of the capacity.
 func randomMix(seed uint64) (s sim.Scenario, slots int) {
 	r := rand.New(rand.NewPCG(seed, 29))
 	between := func(low, high float64) float64 { return low * math.Pow(high/low, r.Float64()) }
@@ -223,10 +227,10 @@ func randomMix(seed uint64) (s sim.Scenario, slots int) {
 	return s, slots
 }
 
-// Whatever the mix: where an unlimited service or a semaphore of the right size answers in
-// time, so does one with the adaptive limiter.
+// For any mix: if an unlimited service or a semaphore of the right size answers in time, so does a
+// service with the adaptive limiter.
 func TestNoMixIsHarmed(t *testing.T) {
-	n := sim.Few(*mixes, min(*mixes, 4))[0] // the second under the race detector
+	n := sim.Few(*mixes, min(*mixes, 4))[0] // at most 4 under the race detector
 	harmed, lost, offered := 0, 0.0, 0.0
 	for seed := range uint64(n) {
 		s, slots := randomMix(seed)
@@ -253,7 +257,8 @@ func TestNoMixIsHarmed(t *testing.T) {
 	}
 }
 
-// worse is for how long, at most, clearly less was answered in ten seconds than without us.
+// worse returns the longest time in which a service with the limiter answered clearly less, in
+// windows of ten seconds, than without.
 func worse(ours, without []sim.Point) (longest time.Duration) {
 	const window = 10
 	since, a, b := -1, 0, 0
@@ -274,8 +279,8 @@ func worse(ours, without []sim.Point) (longest time.Duration) {
 	return longest
 }
 
-// No state in which less is answered than by a service without a limit lasts: not at half
-// of the capacity and not above it, and not after a minute in which other work came.
+// The limiter leaves any state in which a service answers less than without a limit: below and
+// above the capacity, and after half a minute of another load.
 func TestNoStateInWhichLessIsAnsweredLasts(t *testing.T) {
 	n := sim.Few(*mixes/2, min(*mixes, 3))[0]
 	lasted := 0
@@ -294,13 +299,14 @@ func TestNoStateInWhichLessIsAnsweredLasts(t *testing.T) {
 		}
 	}
 	t.Logf("in %d of %d mixes it lasts longer than ten seconds", lasted, n)
-	if float64(lasted) > 2+.15*float64(n) { // measured: 23 of 200, of which 6 of the first 30
+	if float64(lasted) > 2+.15*float64(n) { // measured: 23 of 200 mixes, and 6 of the first 30
 
 		t.Errorf("in %d of %d mixes it lasts longer than ten seconds", lasted, n)
 	}
 }
 
-// Twice the slots that are right, and more, were in use for minutes: what lookups told did not count.
+// For minutes, more than twice the right number of slots were once in use, because the samples of
+// lookups did not count.
 func TestLookupsTellThatReportsAreTooMany(t *testing.T) {
 	const slots = 32
 	var done, could float64
@@ -321,8 +327,8 @@ func TestLookupsTellThatReportsAreTooMany(t *testing.T) {
 	}
 }
 
-// A few reports held nearly all of the time, and all of them were late; the lookups beside
-// them were answered, so next to nothing was lost by count, and the limit stayed where it was.
+// A few reports once used nearly all of the time, and all of them were late. The lookups were
+// answered, so by count almost nothing was lost, and the law left the limit unchanged.
 func TestFewLongCallsAreNotStarvedByManyShort(t *testing.T) {
 	for _, seed := range sim.Few[uint64](0, 1, 2) {
 		s := sim.Scenario{Seed: seed, Duration: 150 * sec, Warmup: 20 * sec, Backend: sim.Degrading(10, 0.01), Classes: []sim.Class{

@@ -11,12 +11,12 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// The race detector makes this ten times as slow and finds nothing in it: a run
-// is one goroutine.
+// The race detector makes this test ten times as slow. It finds nothing, because a run is one
+// goroutine.
 
-// TestTheLimitStaysTrueForHours: a drift of the law would be slow. Three hours at
-// one and a half times the capacity; of the last two and a half, the median of
-// the limit in every ten seconds is compared with the backend's slots.
+// TestTheLimitStaysTrueForHours simulates three hours at one and a half times the capacity, because
+// a drift of the law would be slow. In the last two and a half hours, the median limit of each ten
+// seconds is compared with the backend's slots.
 func TestTheLimitStaysTrueForHours(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates hours")
@@ -42,7 +42,7 @@ func TestTheLimitStaysTrueForHours(t *testing.T) {
 				low, high = min(low, m), max(high, m)
 			}
 			t.Logf("medians from %d to %d, goodput %.1f of %.1f", low, high, r.Total.Goodput, s.Capacity())
-			// Where more in the backend costs nothing of what is answered, the limit may be higher.
+			// The limit may be higher where additional calls in the backend cost no goodput.
 			if most := map[string]int{"nway": 5 * slots / 2, "degrading": 13 * slots / 10}[name]; low < 4*slots/5 || high > most || r.Total.Goodput < 0.95*s.Capacity() {
 				t.Errorf("limits from %d to %d, at most %d wanted; goodput %.1f", low, high, most, r.Total.Goodput)
 			}

@@ -8,8 +8,9 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// Where what came last is served first, most calls see no queue, however long it is. A law
-// that goes by how long they take finds any limit right, and others wait for very long.
+// If the backend serves the newest call first, most calls see no queue, however long the queue is.
+// To a law that only looks at latency, every limit looks right, and the other calls wait for very
+// long.
 func TestAQueueThatMostCallsDoNotSeeIsFound(t *testing.T) {
 	for _, slots := range sim.Few(20, 6, 2) {
 		for _, load := range []float64{1.2, 3} {
@@ -36,8 +37,9 @@ func TestAQueueThatMostCallsDoNotSeeIsFound(t *testing.T) {
 					}
 				}
 				share, mean := r.Total.Goodput/best.Total.Goodput, float64(sum)/float64(n)
-				// Each of them may be found as late as callers leave: less in the backend would be
-				// better, and is not found while as much is answered.
+				// The law may detect the queue only when callers leave. Fewer calls in the backend
+				// would be better, but the law does not find that limit while the goodput is the
+				// same.
 				if share < .8 || mean > max(50, 40*float64(slots)) {
 					t.Errorf("goodput %.3f of the best, %.1f calls in the backend", share, mean)
 				}

@@ -4,13 +4,13 @@ type nway struct {
 	run    *run
 	slots  int
 	speed  float64
-	newest bool // first
-	served int  // calls that had waited
+	newest bool // serve the newest waiting call first
+	served int  // number of calls taken from hidden
 	busy   int
 	hidden line
 }
 
-const oldestEvery = 61 // times that the newest is served, the oldest is
+const oldestEvery = 61 // one in oldestEvery calls from hidden is the oldest, the others are the newest
 
 func (b *nway) start(c *call) bool {
 	if b.busy < b.slots {

@@ -7,13 +7,13 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Oracle is a yardstick, not a usable policy: it knows at every instant how many
-// calls the backend serves at full speed and admits that many, the most important
-// first and the oldest of those. It drops calls that would not be done in time.
+// Oracle is for comparison, not a usable policy: it knows at every instant how many calls the
+// backend serves at full speed. It admits that many, by priority, the oldest first within a
+// priority. It refuses calls that would not be done in time.
 func Oracle() Policy { return oracleOf(false) }
 
-// OracleNewestFirst is Oracle with the newest of the most important first, which
-// is the better order when too much arrives.
+// OracleNewestFirst is Oracle with the newest call first within a priority, which is the better
+// order under overload.
 func OracleNewestFirst() Policy { return oracleOf(true) }
 
 func oracleOf(newest bool) Policy {

@@ -20,12 +20,12 @@ type Policy struct {
 	err   error
 }
 
-// Settings are those of a limiter.Config, with the same defaults. Its signals, slow
-// start, bounds and dry run are not simulated.
+// Settings are fields of limiter.Config with the same names and defaults. Signals, slow start,
+// bounds and dry run are not simulated.
 type Settings struct {
-	QueueSize  int           // most waiting calls; zero: 16384; negative: no queue
+	QueueSize  int           // most calls that may wait; zero: 16384; negative: no queue
 	MaxWait    time.Duration // longest wait; zero: 10 s
-	MaxRefused float64       // most share of refusals; beyond it calls are admitted over the limit; zero: any
+	MaxRefused float64       // bound on the share of refusals: other calls are admitted over the limit; zero: none
 }
 
 const (
@@ -48,9 +48,8 @@ func Semaphore(n int) Policy {
 	return p
 }
 
-// Limiter is the limiter with a given law: Limiter(limit.NewAdaptive, Settings{}), or
-// a function that returns a custom law. The function is called whenever a replica
-// starts, because a law has state.
+// Limiter is the limiter with a law: Limiter(limit.NewAdaptive, Settings{}), or a function that
+// returns a custom law. The function is called whenever a replica starts, because a law has state.
 func Limiter[L limit.Law](law func() L, settings Settings) Policy {
 	var p Policy
 	switch {
@@ -63,7 +62,7 @@ func Limiter[L limit.Law](law func() L, settings Settings) Policy {
 	}
 	p.build = func(at *replica) (admitter, error) {
 		l := law()
-		// A constructor whose error was dropped returns a nil pointer.
+		// A constructor whose error is ignored may return a nil pointer.
 		if v := reflect.ValueOf(l); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 			return nil, errors.New("sim: Policy: Limiter: the function returned no law")
 		}
@@ -86,11 +85,11 @@ func (p Policy) check() error { return p.err }
 
 // admitter is a running policy. It calls run.admit and run.refuse.
 type admitter interface {
-	arrive(c *call) // admits it, refuses it, or lets it wait by run.wait
+	arrive(c *call) // admits the call, refuses it, or lets it wait by run.wait
 	ended(c *call, o limit.Outcome)
-	leave(c *call) bool   // its caller left while waiting
-	overdue(c *call) bool // it waited as long as allowed
-	dispatch()            // admits waiting calls that now may run
+	leave(c *call) bool   // the caller left while the call waited; reports whether the call is removed
+	overdue(c *call) bool // the call has waited for as long as allowed; reports whether to refuse it
+	dispatch()            // admits waiting calls that may run now
 	load() (limit, inFlight, queued int)
 }
 
@@ -111,7 +110,7 @@ type semaphore struct {
 	n, used int
 	waiting int
 	line    line
-	first   *call // taken from the queue, and still waiting
+	first   *call // taken from line, but still waiting for slots
 	gen     uint32
 }
 

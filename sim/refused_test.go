@@ -9,8 +9,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// However work is refused, no more is refused than allowed: by a full queue, by a
-// wait that is too long (with and without a deadline), by preemption.
+// MaxRefused bounds refusals of every kind: by a full queue, by a wait that is too long (with and
+// without a deadline), and by preemption.
 func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
 	for _, deadline := range []time.Duration{0, 200 * time.Millisecond} {
 		for _, queue := range []int{-1, 1, 5, 50, 0} {
@@ -22,7 +22,7 @@ func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
 							{Priority: spillway.Low, Deadline: deadline, Service: Exponential(20 * time.Millisecond)},
 							{Priority: spillway.High, Deadline: deadline, Service: Exponential(20 * time.Millisecond)},
 						},
-						Arrivals: Poisson(load * 500), // of what ten slots serve
+						Arrivals: Poisson(load * 500), // load times the capacity of ten slots
 						Backend:  NWay(100_000),
 						Policy: Limiter(func() *limit.Fixed { return limit.NewFixed(10) },
 							Settings{QueueSize: queue, MaxRefused: most}),
@@ -42,10 +42,10 @@ func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
 	}
 }
 
-// At four percent over the capacity with five that may be refused, chance alone made
-// the share of a second and a half exceed five; what had to be admitted then filled
-// the backend with nine times its slots, and whoever waited for one of them in vain
-// was refused after most of a second.
+// The load is four percent above the capacity, and five percent may be refused. By chance, the
+// share of refusals in a second and a half once exceeded five percent. The calls that were then
+// admitted over the limit filled the backend to nine times its slots. Calls that waited for a slot
+// in vain were refused after most of a second.
 func TestMaxRefusedDoesNotFillTheBackendByChance(t *testing.T) {
 	for name, backend := range map[string]Backend{"n-way": NWay(40), "thrashing": Degrading(40, 0.5)} {
 		for _, seed := range Few[uint64](0, 1, 2) {

@@ -15,8 +15,8 @@ type Report struct {
 	RefusedBy map[spillway.Reason]uint64
 	Peak      int // most calls in the backend at once, the warm-up included
 
-	Interval time.Duration // between the points
-	Timeline []Point       // whole intervals, from the start to Duration
+	Interval time.Duration // interval between the points of the Timeline
+	Timeline []Point       // one point for each whole interval, from the start to Duration
 	Events   []Event       // if Record.Events was set
 }
 
@@ -32,10 +32,10 @@ type Tally struct {
 	Refused uint64
 	Left    uint64 // the caller left while waiting to be admitted
 
-	// Goodput is calls a second that ended well between Warmup and Duration.
+	// Goodput is how many calls a second succeeded between Warmup and Duration.
 	Goodput float64
-	// Latency of admitted calls is from arrival to the end of the work, in
-	// nanoseconds; Refusal is from arrival until the call was refused or the caller left.
+	// Latency is from arrival to the end of the work, for admitted calls. Refusal is from arrival
+	// until the call was refused or the caller left while it waited. Both are in nanoseconds.
 	Latency, Refusal histogram.Histogram
 }
 
@@ -53,14 +53,14 @@ func (t *Tally) Served() float64 {
 
 // Point is one interval of the timeline.
 type Point struct {
-	At                   time.Duration // its start
-	Calls                int           // callers that came in the interval
-	Offered, OK, Refused int           // attempts in the interval; OK by the end of the work
-	// At the end of the interval:
-	Limit     int // of the policies, all replicas together; 0: none
-	InFlight  int // slots of the policy in use
-	Queued    int // waiting for the policy
-	InBackend int // calls in the backend, its own queue included
+	At                   time.Duration // start of the interval
+	Calls                int           // callers whose first attempt came in the interval
+	Offered, OK, Refused int           // attempts that came, succeeded, and were refused in the interval
+	// The fields below are values at the end of the interval.
+	Limit     int // sum of the policies' limits over all replicas; 0: no limit
+	InFlight  int // slots of the policies in use
+	Queued    int // calls that wait for their policies
+	InBackend int // calls in the backends, including their own queues
 }
 
 func newReport(sc *Scenario) *Report {
@@ -72,7 +72,7 @@ func newReport(sc *Scenario) *Report {
 	return r
 }
 
-// passPoints adds a point for every interval of the timeline that is over by now.
+// passPoints adds a point for every interval of the timeline that has ended by now.
 func (r *run) passPoints(now time.Duration) {
 	for r.point.At < r.sc.Duration && now-r.point.At >= r.sc.Record.Interval {
 		for i := range r.replicas {
@@ -92,7 +92,7 @@ func (r *run) passPoints(now time.Duration) {
 	}
 }
 
-// finish sums up.
+// finish computes the totals and rates.
 func (r *Report) finish(s *run) {
 	window := (s.sc.Duration - s.sc.Warmup).Seconds()
 	t := &r.Total
@@ -120,9 +120,9 @@ func (r *Report) finish(s *run) {
 	}
 }
 
-// Answered is the good answers between two times, whoever they were for, as a share of
-// the callers that came then; 1 if there were none. Only whole intervals of the timeline
-// between them count.
+// Answered returns the successes between two times divided by the callers that came in that time; 1
+// if none came. The successes may be of callers that came earlier. Only whole intervals of the
+// timeline count.
 func (r *Report) Answered(from, to time.Duration) float64 {
 	var calls, good int
 	for _, p := range r.Timeline {
@@ -146,10 +146,9 @@ func (r *Report) Class(name string) *Tally {
 	return nil
 }
 
-// Converged says how long after a time r becomes as good as another report: from
-// then on for one second, and for three, its goodput is at least that share of the
-// other's. It looks at twenty seconds. Both need the same Interval, which must
-// divide a second.
+// Converged returns how long after a time r becomes as good as another report: the goodput of the
+// next second, and of the next three seconds, is at least share of the other's. It searches twenty
+// seconds. False: not found. Both reports need the same Interval, which must divide a second.
 func (r *Report) Converged(after time.Duration, other *Report, share float64) (time.Duration, bool) {
 	step := r.Interval
 	if step <= 0 || step > time.Second {
@@ -175,8 +174,8 @@ func (r *Report) Converged(after time.Duration, other *Report, share float64) (t
 	return 0, false
 }
 
-// Yardstick runs the scenario with both oracles and returns the better report:
-// what a policy with complete knowledge would have reached.
+// Yardstick runs the scenario with both oracles and returns the better report, which shows what a
+// policy with complete knowledge can reach.
 func Yardstick(s Scenario) (Report, error) {
 	s.Policy = Oracle()
 	a, err := Run(s)

@@ -23,24 +23,25 @@ type run struct {
 
 	arrivals, work, patience, routes *rand.Rand // separate sources, so that draws for one do not change the others
 
-	drawn     uint64 // calls of the scenario
+	drawn     uint64 // number of first attempts so far
 	attempts  uint64
 	inBackend int
-	tokens    []float64 // of the retry budgets
-	slabs     [][]call  // all calls
+	tokens    []float64 // retries left in the budget of each client
+	slabs     [][]call  // memory of all calls
 	free      *call
-	point     Point // current
+	point     Point // current point of the timeline
 	rejected  [refusal.Reasons]uint64
 }
 
 // reserve is how many retries a budget allows before the first success.
 const reserve = 10
 
-// Run simulates s and reports the result of every call. The same scenario always
-// gives exactly the same report. An error says what is wrong with the scenario.
+// Run simulates s and reports the result of every call. The same scenario always gives exactly the
+// same report. The error names the invalid field of the scenario.
 func Run(s Scenario) (Report, error) { return RunContext(context.Background(), s) }
 
-// RunContext is Run for long scenarios: when ctx ends it stops, without a report.
+// RunContext is Run for long scenarios. When ctx ends, RunContext returns its error without a
+// report.
 func RunContext(ctx context.Context, s Scenario) (Report, error) {
 	sc, err := s.normal()
 	if err != nil {
@@ -141,7 +142,7 @@ func (r *run) arrive(c *call) {
 	r.send(c)
 }
 
-// wait keeps c until the policy admits or refuses it, at most until most.
+// wait lets c wait until the policy admits or refuses it, at most until most.
 func (r *run) wait(c *call, most time.Duration) {
 	c.state = waiting
 	r.event(c, Waits)
@@ -163,7 +164,7 @@ func (r *run) expireLater(c *call) {
 }
 
 func (r *run) admit(c *call) {
-	watched := c.state == waiting // for its caller
+	watched := c.state == waiting // the leaving of the caller is already scheduled
 	c.state, c.started = running, r.now
 	r.event(c, Admitted)
 	r.inBackend++
@@ -189,7 +190,7 @@ func (r *run) ended(c *call) {
 	default:
 		r.point.OK++
 		if r.now >= r.sc.Warmup && r.now < r.sc.Duration {
-			r.report.Classes[c.kind].Goodput++ // a count until the end
+			r.report.Classes[c.kind].Goodput++ // a count; finish makes it a rate
 		}
 		r.tokens[c.client] = min(r.tokens[c.client]+r.sc.Retry.Budget, reserve)
 	}
@@ -214,7 +215,7 @@ func (r *run) ended(c *call) {
 	p.dispatch()
 }
 
-// known is the outcome as the service sees it.
+// known returns the outcome that the service observes.
 func (r *run) known(c *call, o limit.Outcome) limit.Outcome {
 	if !r.sc.Oblivious || o == limit.Success || o == limit.Failed {
 		return o
@@ -227,7 +228,7 @@ func (r *run) known(c *call, o limit.Outcome) limit.Outcome {
 
 // refuse ends an attempt that was not started.
 func (r *run) refuse(c *call, reason spillway.Reason, after time.Duration) {
-	if c.left { // nobody hears of it
+	if c.left { // the caller has left, so the call counts as Left
 		r.gone(c)
 		r.recycle(c)
 		return
@@ -267,7 +268,7 @@ func (r *run) expired(c *call) {
 	}
 }
 
-// left notes that the caller of c has left, while c stays.
+// left records that the caller of c has left, while c stays in the service.
 func (r *run) left(c *call) {
 	c.left = true
 	r.answered(c)

@@ -17,8 +17,8 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// One trace of callers through the simulator, the bare gate and the live limiter must
-// get the same decisions at the same nanoseconds.
+// For one trace of callers, the simulator, the gate and the live limiter must make the same
+// decisions at the same nanosecond.
 
 var traced = func() map[string]sim.Scenario {
 	three := func(load float64, b sim.Backend) sim.Scenario {
@@ -47,7 +47,7 @@ var traced = func() map[string]sim.Scenario {
 	}
 }()
 
-// decision is the decision on one attempt.
+// decision is the result of one attempt.
 type decision struct {
 	kind   sim.EventKind // Admitted, Refused or Left
 	at     time.Duration

@@ -14,36 +14,36 @@ import (
 // them. It holds no state, so it may be copied, changed and run again, also by
 // several goroutines at once.
 type Scenario struct {
-	Seed     uint64        // of all random draws
-	Duration time.Duration // how long calls arrive; calls in flight then run to their end
-	Warmup   time.Duration // calls that arrive before it are simulated and not counted
+	Seed     uint64        // seed of all random draws
+	Duration time.Duration // how long calls arrive; calls in flight at the end are completed
+	Warmup   time.Duration // calls that arrive before Warmup are simulated, but not counted
 	Arrivals Arrivals
 	Classes  []Class // at least one
-	Backend  Backend // of each replica
-	Policy   Policy  // of each replica; the zero value is the adaptive limiter without configuration
+	Backend  Backend // backend of each replica
+	Policy   Policy  // policy of each replica; the zero value is the adaptive limiter without configuration
 	Fleet    Fleet   // the zero value: one replica
-	// Oblivious is a service that callers do not tell their deadlines, and that does not
-	// notice when they leave: work for which nobody waits is done all the same.
+	// Oblivious means that callers do not send their deadlines, and that the service does not
+	// notice when they leave. It does the work of callers that have left all the same.
 	Oblivious bool
 	Retry     Retry    // the zero value: callers do not retry
-	Changes   []Change // of the replicas, in any order
+	Changes   []Change // changes of the replicas, in any order
 	Record    Record
 }
 
 // Class is one kind of call: a route, a tenant, a customer's importance.
 type Class struct {
 	Name     string
-	Share    float64 // of the calls, relative to the other classes; zero in all classes: equal shares
+	Share    float64 // share of the calls, relative to the other classes; zero in all classes: equal shares
 	Priority spillway.Priority
-	Kind     string        // what its limiter is told of it (spillway.WithKind); empty: nothing
-	Deadline time.Duration // from its arrival; its caller leaves then. Zero: it waits forever
-	// LeaveAfter is how long its callers wait before they give up, regardless of
-	// the deadline. Nil: they do not give up.
+	Kind     string        // kind for the limiter (spillway.WithKind); empty: none
+	Deadline time.Duration // time from arrival until the caller leaves; zero: the caller waits forever
+	// LeaveAfter is how long callers wait before they give up, regardless of the deadline. Nil:
+	// they do not give up.
 	LeaveAfter Distribution
-	Service    Distribution // the time its work takes at full speed
+	Service    Distribution // time that the work takes at full speed
 	Cost       int          // slots of the limiter; zero means one
-	// ErrorRate is the share of the work that fails. It fails when it is done
-	// or, with FastErrors, after 0.5 to 1.5 ms.
+	// ErrorRate is the share of the work that fails. It fails at its end or, with FastErrors, after
+	// 0.5 to 1.5 ms.
 	ErrorRate  float64
 	FastErrors bool
 }
@@ -52,36 +52,35 @@ type Class struct {
 // Zero fields leave a value as it is.
 type Change struct {
 	At    time.Duration
-	Slots int     // of the backend; of a Database, its cpu
+	Slots int     // slots of the backend; for a Database, its cpu
 	Speed float64 // 1 is full speed: 0.5 makes all work take twice as long
 
 	Zone  int // only the replicas of this zone, counted from 1
-	Count int // only so many of them, the first ones
+	Count int // only the first Count replicas; zero: all
 
-	Stop    bool // they end without a word, and what they work on is lost
-	Start   bool // those that were stopped come back
-	Restart int  // they are replaced, so many at a time, as Fleet says
+	Stop    bool // the replicas crash, and their calls are lost
+	Start   bool // stopped replicas come back
+	Restart int  // the replicas restart, Restart at a time, with the times of Fleet
 }
 
-// Retry says how callers retry a call that was refused, failed, or took too long.
-// Each attempt has its own deadline and its own draw of work; a recorded call has
-// the same work each time.
+// Retry sets how callers retry a call that was refused, failed, or took too long. Each attempt has
+// its own deadline and its own draw of work; a recorded call has the same work each time.
 type Retry struct {
-	Attempts   int           // most attempts, the first one included
-	Backoff    time.Duration // before the second attempt, then doubled; each wait is drawn from its upper half
+	Attempts   int           // most attempts, including the first
+	Backoff    time.Duration // wait before the second attempt, then doubled; the actual wait is half to all of it
 	MaxBackoff time.Duration // zero: no bound
 	Respect    bool          // wait at least as long as the limiter advises (Rejection.RetryAfter)
-	// Budget is how many more retries each success allows, with a reserve of
-	// ten; zero means as many as Attempts says. Each client has one.
+	// Budget is how many retries each success adds to the client's budget, which starts at ten and
+	// holds at most ten. Zero means no budget: only Attempts bounds the retries.
 	Budget  float64
-	Clients int // that send the calls in turn; zero means 1
+	Clients int // number of clients, which send the calls in turn; zero means 1
 }
 
-// Record says what a Report holds beyond its totals.
+// Record selects what a Report holds beyond its totals.
 type Record struct {
-	Interval time.Duration // of the timeline; zero means 100 ms
-	Events   bool          // everything that reached the policy, and its decisions
-	Watch    func(Point)   // called with each point of the timeline as it is made
+	Interval time.Duration // interval of the timeline; zero means 100 ms
+	Events   bool          // whether Report.Events is filled
+	Watch    func(Point)   // called with each point of the timeline during the run
 }
 
 const (
@@ -90,8 +89,8 @@ const (
 	mostClients     = 10_000_000
 )
 
-// Capacity is how many calls a second the backends of all replicas serve at full speed,
-// before any Change, with the mix of the classes.
+// Capacity returns how many calls a second the backends of all replicas serve at full speed, for
+// the mix of the classes and before any Change.
 func (s Scenario) Capacity() float64 {
 	mean := s.mean().Seconds()
 	if mean <= 0 {
@@ -100,7 +99,7 @@ func (s Scenario) Capacity() float64 {
 	return float64(s.Backend.parallel(s.Backend.slots)) / mean * float64(max(s.Fleet.Replicas, 1))
 }
 
-// mean is the mean work of a call.
+// mean returns the mean work of a call.
 func (s Scenario) mean() time.Duration {
 	var sum, shares float64
 	for _, c := range s.Classes {
@@ -120,8 +119,8 @@ func (s Scenario) mean() time.Duration {
 	return time.Duration(sum)
 }
 
-// normal returns the scenario with its defaults filled in, or an error that says
-// what is wrong with it.
+// normal returns the scenario with its defaults filled in, or an error that names the invalid
+// field.
 func (s Scenario) normal() (Scenario, error) {
 	fail := func(format string, a ...any) (Scenario, error) {
 		return Scenario{}, fmt.Errorf("sim: "+format, a...)
@@ -232,8 +231,8 @@ func (r *Retry) check() error {
 	return nil
 }
 
-// check validates the parameters of arrivals or distributions that have a check
-// method, as those of this package do.
+// check calls the check method of arrivals or a distribution, if it has one. Those of this package
+// have one.
 func check(v any) error {
 	if c, ok := v.(interface{ check() error }); ok {
 		return c.check()

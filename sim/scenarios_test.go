@@ -9,16 +9,16 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// bounds is what the limiter without configuration must reach in a scenario: the
-// median of five seeds, and for worst and peak the worst of them. Goodput is relative to the
-// better oracle.
+// bounds are the results that the limiter without configuration must reach in a scenario: as the
+// median of five seeds, and for worst and peak in the worst seed. Goodput is relative to the better
+// oracle.
 type bounds struct {
-	goodput  float64       // all classes
-	worst    float64       // the same, of the worst seed
-	critical float64       // the first class
-	p99      time.Duration // of the latency of what was admitted
-	peak     int           // most in the backend at once
-	settles  time.Duration // back within 10 % of the oracle, after the slowest of the case's moments
+	goodput  float64       // goodput of all classes
+	worst    float64       // goodput of all classes, in the worst seed
+	critical float64       // goodput of the first class
+	p99      time.Duration // 99 % quantile of the latency of admitted calls
+	peak     int           // most calls in the backend at once
+	settles  time.Duration // longest time after a moment of settle until within 10 % of the oracle
 }
 
 // testCase is one of the twelve scenarios.
@@ -101,7 +101,7 @@ func twelve() []testCase {
 	}
 }
 
-// TestTwelveScenarios asserts eleven of them; the twelfth is the retry storm.
+// TestTwelveScenarios checks eleven scenarios. The twelfth is TestARetryStormEndsWithItsCause.
 func TestTwelveScenarios(t *testing.T) {
 	for _, e := range sim.Few(twelve()...) {
 		t.Run(e.name, func(t *testing.T) {
@@ -138,15 +138,15 @@ func TestTwelveScenarios(t *testing.T) {
 	}
 }
 
-// TestARetryStormEndsWithItsCause: a burst of five seconds makes callers retry, three
-// times and soon. Without a limiter the retries alone keep the service down: it works
-// only for callers that have left. With one it recovers at once.
+// TestARetryStormEndsWithItsCause: in a burst of five seconds callers start to retry, up to three
+// times and soon. Without a limiter the retries alone keep the service down: it only works for
+// callers that have left. With a limiter the service recovers at once.
 func TestARetryStormEndsWithItsCause(t *testing.T) {
 	const (
 		before = 0.75 // load
 		back   = 20 * sec
 		within = 3 * sec
-		up     = 0.98 // of the calls that come later than that
+		up     = 0.98 // share of the later calls that are served with the limiter
 		down   = 0.05
 	)
 	for _, seed := range sim.Few[uint64](0, 1, 2) {
@@ -172,8 +172,8 @@ func TestARetryStormEndsWithItsCause(t *testing.T) {
 	}
 }
 
-// TestFollowingTheAdviceHelps: callers that follow the advice make fewer attempts, and
-// calls refused in a burst are served after it.
+// TestFollowingTheAdviceHelps: callers that follow the advice make fewer attempts, and calls that
+// were refused in a burst are served after the burst.
 func TestFollowingTheAdviceHelps(t *testing.T) {
 	measure := func(s sim.Scenario, respect bool) (goodput, served, perSecond float64) {
 		s.Seed = 1

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The sum of two costs was below zero, and so within the semaphore.
+// The sum of two costs once overflowed to a negative number, which is within any semaphore.
 func TestACostAsLargeAsPossibleRunsAlone(t *testing.T) {
 	huge, small := &call{class: &Class{Cost: math.MaxInt}}, &call{class: &Class{Cost: 1}}
 	for _, c := range []struct {

@@ -10,14 +10,14 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 )
 
-// Distribution is how much work a call is, as the time it takes alone at full speed.
-// A negative draw counts as zero.
+// Distribution draws the work of a call: the time that the call takes alone at full speed. A
+// negative draw counts as zero.
 type Distribution interface {
 	Draw(r *rand.Rand) time.Duration
 	Mean() time.Duration
 }
 
-// Fixed is the same for every call.
+// Fixed returns the same time for every call.
 func Fixed(d time.Duration) Distribution {
 	if d <= 0 {
 		return wrong{fmt.Errorf("Fixed(%v): use a positive time", d)}
@@ -45,7 +45,8 @@ func (u uniform) Draw(r *rand.Rand) time.Duration {
 }
 func (u uniform) Mean() time.Duration { return (u.low + u.high) / 2 }
 
-// Exponential has no memory: the standard assumption of queueing theory.
+// Exponential is the exponential distribution, which has no memory: the standard assumption of
+// queueing theory.
 func Exponential(mean time.Duration) Distribution {
 	if mean <= 0 {
 		return wrong{fmt.Errorf("Exponential(%v): use a positive mean", mean)}
@@ -60,8 +61,8 @@ func (e exponential) Draw(r *rand.Rand) time.Duration {
 }
 func (e exponential) Mean() time.Duration { return time.Duration(e) }
 
-// LogNormal has a long tail: sigma is the standard deviation of the logarithm.
-// With 1.2, the 99 % quantile is eight times the mean.
+// LogNormal is the log-normal distribution, which has a long tail. sigma is the standard deviation
+// of the logarithm. With a sigma of 1.2, the 99 % quantile is eight times the mean.
 func LogNormal(mean time.Duration, sigma float64) Distribution {
 	if mean <= 0 || !positive(sigma) || sigma > 5 {
 		return wrong{fmt.Errorf("LogNormal(%v, %v): use a positive mean, and a sigma above 0 and up to 5", mean, sigma)}
@@ -128,9 +129,9 @@ func (m mixture) Mean() time.Duration {
 	return time.Duration(sum / m.shares)
 }
 
-// Measured draws what a histogram of nanoseconds holds, such as the service
-// times that a limiter's Stats report. They should be of a quiet hour: under
-// load they hold the backend's own queue, which the simulated backend adds again.
+// Measured draws from a histogram of nanoseconds, such as the service times in a limiter's Stats.
+// Measure in a quiet hour: under load the times include the backend's own queue, which the
+// simulated backend adds again.
 func Measured(h *histogram.Histogram) Distribution {
 	if h == nil || h.Count() == 0 || h.Mean() < 1 {
 		return wrong{fmt.Errorf("Measured: the histogram is empty, or holds zeros only")}

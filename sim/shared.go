@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// shared is processor sharing with a knee, behind a number of connections. A
-// virtual clock counts the work done so far for each running call, so a call is
-// done when the clock reaches its start plus its work.
+// shared is processor sharing behind a number of connections. Beyond slots running calls, the speed
+// of each call falls. A virtual clock counts the work done so far for each running call, so a call
+// is done when the clock reaches its start plus its work.
 type shared struct {
 	run         *run
 	replica     int
@@ -17,7 +17,7 @@ type shared struct {
 	gamma       float64
 	hidden      line
 	running     workHeap
-	clock       float64 // ns of work
+	clock       float64 // work done for each running call, in nanoseconds
 	last        time.Duration
 }
 
@@ -58,14 +58,14 @@ func (b *shared) fill() {
 	}
 }
 
-// finish ends the calls that are done within the nanosecond.
+// finish ends the calls that are done within this nanosecond.
 func (b *shared) finish(*call) {
 	b.advance()
 	for len(b.running) > 0 && b.running[0].until <= b.clock+1 {
 		c := b.running[0]
 		b.running.remove(0)
 		b.fill()
-		b.run.ended(c) // may start others
+		b.run.ended(c) // may start other calls
 	}
 	b.arm()
 }
@@ -76,7 +76,7 @@ func (b *shared) change(slots int, speed float64) {
 	b.arm()
 }
 
-// rate is the work done for each running call per nanosecond.
+// rate returns the work done for each running call per nanosecond.
 func (b *shared) rate() float64 {
 	r := b.speed
 	if n := float64(len(b.running)); n > b.slots {
@@ -102,7 +102,7 @@ func (b *shared) arm() {
 	b.run.events.arm(b.replica, b.run.now+lasting(left)+1)
 }
 
-// workHeap has the call that is done first on top. Each call holds its index.
+// workHeap is a min-heap of calls by the end of their work. Each call holds its index.
 type workHeap []*call
 
 func (h *workHeap) push(c *call) {

@@ -78,7 +78,7 @@ func TestManyServersWaitAsErlangSays(t *testing.T) {
 	waits := term / (1 - rho) / (sum + term/(1-rho)) // Erlang's C
 	want := mean + waits*mean/(c*(1-rho))
 	near(t, "M/M/4 mean latency", latency(run(t, s)), want, 0.03)
-	s.Backend, s.Policy = sim.NWay(c+10), sim.Semaphore(c) // the queue is in the semaphore, and as long
+	s.Backend, s.Policy = sim.NWay(c+10), sim.Semaphore(c) // the same queue, in the semaphore
 	near(t, "the same behind a semaphore", latency(run(t, s)), want, 0.03)
 }
 
@@ -179,7 +179,7 @@ func TestARecordedTraceIsReplayed(t *testing.T) {
 	}
 }
 
-// A slow query is as slow when it is retried, whatever the class says.
+// A retry of a recorded call takes the recorded time, not a new draw from the class.
 func TestARecordedCallIsTheSameWorkWhenTriedAgain(t *testing.T) {
 	s := plain(1)
 	s.Warmup, s.Policy, s.Retry = 0, sim.Unlimited(), sim.Retry{Attempts: 3}
@@ -206,7 +206,7 @@ func TestArrivalsFollowTheirRate(t *testing.T) {
 		"ramp":   sim.Ramp(0, 2000, 10*sec),
 		"bursts": sim.Bursts(500, 2500, 5*sec, 10*sec),
 	}
-	wants := map[string][]float64{ // calls a second in each five seconds
+	wants := map[string][]float64{ // calls a second, in each period of five seconds
 		"steps":  {0, 1000, 3000, 3000},
 		"ramp":   {500, 1500, 2000, 2000},
 		"bursts": {2500, 500, 2500, 500},

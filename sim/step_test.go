@@ -9,16 +9,16 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// A step from half to three times the capacity, which stays: over the next five
-// hundred service times the median latency of served calls is a few service times,
-// whatever the callers' deadlines, at full goodput. Callers without a deadline used
-// to wait for seconds, and those with one as long as it allowed.
+// The load steps from half to three times the capacity and stays there. Over the next five hundred
+// service times, the median latency of served calls is a few service times, for any deadline, at
+// full goodput. Callers without a deadline used to wait for seconds, and callers with a deadline
+// until shortly before it.
 func TestAStepOfLoadDoesNotFillTheQueueForLong(t *testing.T) {
 	type step struct {
 		slots            int
 		work             time.Duration
-		deadline, longer time.Duration // of the caller, zero: none; MaxWait, zero: the default
-		p50              float64       // service times
+		deadline, longer time.Duration // the caller's deadline, zero: none; MaxWait, zero: the default
+		p50              float64       // most median latency, in service times
 	}
 	for _, s := range []step{
 		{10, 20 * ms, sec, 0, 3}, {10, 20 * ms, 200 * ms, 0, 3}, {10, 20 * ms, 5 * sec, 0, 3}, {10, 20 * ms, 0, 0, 3},

@@ -7,8 +7,8 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// storm is three seconds in which every replica has a fifth of its speed, and callers that
-// try three times. Of the protections it has those whose bits are set.
+// storm is a scenario in which every replica has a fifth of its speed for three seconds, and
+// callers try three times. The bits of protections select the protections.
 func storm(backend sim.Backend, load float64, protections int) sim.Scenario {
 	s := fleet(load, sim.Unlimited())
 	s.Backend, s.Oblivious = backend, true
@@ -27,13 +27,13 @@ func storm(backend sim.Backend, load float64, protections int) sim.Scenario {
 	return s
 }
 
-// A storm of retries outlives what began it. Which protections end it? Where a backend
-// becomes worse the more it is asked, only a set with the limiter; where it only becomes
-// full, a budget for retries is enough, too. Deadlines alone are enough for neither, and
-// make more of the time until then.
+// A storm of retries outlives its cause. If the backend thrashes, only a set with the limiter ends
+// the storm. If the backend only queues, a budget for retries is enough, too. Deadlines alone end
+// neither storm. Together with the limiter, deadlines raise the share of answered calls during the
+// trouble.
 func TestWhichProtectionsEndAStorm(t *testing.T) {
 	names := []string{"limiter", "deadlines", "budget"}
-	slots := sim.Few(10, 4)[0] // the second under the race detector, which makes this ten times as slow
+	slots := sim.Few(10, 4)[0] // 4 under the race detector, which makes this test ten times as slow
 	for _, test := range []struct {
 		name    string
 		backend sim.Backend

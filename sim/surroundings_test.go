@@ -12,8 +12,8 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// The law in randomly drawn worlds, which are disturbed for a while. Two properties
-// hold in all of them:
+// The law is tested in randomly drawn worlds, which are disturbed for a while. Two properties must
+// hold in each world:
 //
 //   - once the disturbance is over, the law is within 10 % of the best goodput within
 //     20 s. The best is what an oracle reaches, or the gate with the right fixed limit
@@ -29,11 +29,11 @@ var (
 	world0 = flag.Uint64("world0", 1, "surroundings: the first")
 )
 
-// world is one of them.
+// world is one scenario with a disturbance.
 type world struct {
 	sc         sim.Scenario
 	slots      int
-	floor, cap int // enforced beside the law while it is disturbed; 0: none
+	floor, cap int // bounds on the law's limit during the disturbance; 0: none
 	from, to   time.Duration
 	says       string
 }
@@ -70,7 +70,7 @@ func (s *bounded) Observe(e limit.Sample, load limit.Load) {
 	s.Adaptive.Observe(e, load)
 }
 
-// drawWorld draws a world. Lasting ones are disturbed until the end.
+// drawWorld draws a world. If lasting is set, the disturbance lasts until the end.
 func drawWorld(seed uint64, lasting bool) *world {
 	r := rand.New(rand.NewPCG(seed, 77))
 	one := func(n int) bool { return r.IntN(n) == 0 }
@@ -106,7 +106,7 @@ func drawWorld(seed uint64, lasting bool) *world {
 
 	usual, then := between(0.5, 2.5), between(0.8, 2.5)
 	during := usual
-	// one to three of these at once
+	// One to three disturbances at once.
 	for range 1 + r.IntN(3) {
 		switch r.IntN(6) {
 		case 0: // the backend loses capacity
@@ -164,8 +164,8 @@ func drawWorld(seed uint64, lasting bool) *world {
 	return w
 }
 
-// play returns the goodput of the callers that stay, relative to the better of two
-// oracles, and that of a fixed limit that was right at the start.
+// play returns the goodput of the callers that stay, relative to the better of two oracles: behind
+// the law, and behind a fixed limit that was right at the start.
 func (w *world) play(t *testing.T, state *string) (ours, fixed float64) {
 	best, err := sim.Yardstick(w.sc)
 	if err != nil {
@@ -227,7 +227,7 @@ func rightWhenCalm(ours, fixed float64) string {
 	return ""
 }
 
-// Worlds that once were wrong after they were calm again.
+// In each of these worlds the law was once wrong after the disturbance.
 func TestWorldsThatOnceWereWrong(t *testing.T) {
 	const stale = "the limit was right, but the gate went by how long work took while slots were missing"
 	type wrong struct {

@@ -2,11 +2,11 @@ package sim
 
 import "time"
 
-// timers holds at most one timer for each replica, the earliest first. To set one again
-// moves it, so that none is ever stale.
+// timers holds at most one timer for each replica, the earliest first. Setting a timer again moves
+// it, so no timer is ever stale.
 type timers struct {
 	heap  []alarm
-	place []int32 // of each replica in the heap, from 1; 0: it has none
+	place []int32 // place of each replica's timer in the heap, counted from 1; 0: no timer
 }
 
 type alarm struct {
@@ -45,7 +45,7 @@ func (t *timers) clear(of int) {
 	}
 }
 
-// fix puts e where it belongs, given that place i is free.
+// fix puts e at its place in the heap. Place i must be free.
 func (t *timers) fix(i int, e alarm) {
 	for i > 0 {
 		parent := (i - 1) / 4

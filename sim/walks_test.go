@@ -11,8 +11,8 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// TestWalks prints the figures of the examples in docs/adr/0005 and 0006, the worst and the
-// best of five seeds, and what the limit did at first. The tool asserts nothing.
+// TestWalks prints the figures of the examples in docs/adr/0005 and 0006: the worst and the best of
+// five seeds, and the first changes of the limit. It asserts nothing.
 //
 //	go test ./sim -v -run TestWalks
 func TestWalks(t *testing.T) {
@@ -33,8 +33,8 @@ func TestWalks(t *testing.T) {
 	walk(t, "a lock that is held for 250 of every 300 ms", s, 60)
 }
 
-// walk plays a scenario behind the adaptive limiter, behind one with the right number, and
-// behind nothing.
+// walk simulates a scenario without a limit, with a fixed limit of the right size, and with the
+// adaptive limiter.
 func walk(t *testing.T, name string, s sim.Scenario, right int) {
 	t.Helper()
 	var law *changing
@@ -48,7 +48,7 @@ func walk(t *testing.T, name string, s sim.Scenario, right int) {
 	} {
 		s.Policy = c.policy
 		answered, p50 := make([][]float64, len(s.Classes)), make([][]time.Duration, len(s.Classes))
-		for seed := uint64(5); seed > 0; seed-- { // the log is of the first
+		for seed := uint64(5); seed > 0; seed-- { // the log kept is that of seed 1, the last one
 			s.Seed = seed
 			for i, kind := range run(t, s).Classes {
 				answered[i] = append(answered[i], kind.Served())
@@ -63,7 +63,7 @@ func walk(t *testing.T, name string, s sim.Scenario, right int) {
 	t.Logf("of the first seed: %q", law.log[:min(len(law.log), 8)])
 }
 
-// changing notes the changes of a law.
+// changing is the adaptive law with a log of its changes.
 type changing struct {
 	*limit.Adaptive
 	log []string

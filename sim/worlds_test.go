@@ -10,9 +10,9 @@ import (
 	"github.com/spillway-go/spillway/sim"
 )
 
-// Each of these worlds once broke the adaptive law; what it then reached is noted
-// with it. Goodput is that of the callers that stay, relative to the better of two
-// oracles with the same arrivals, after the disturbance.
+// Each of these worlds once broke the adaptive law. The field before is the goodput that the law
+// then reached. Goodput counts the callers that stay, after the disturbance, relative to the better
+// of two oracles with the same arrivals.
 func TestTheLawHoldsInItsSurroundings(t *testing.T) {
 	const slots = 40
 	work := func(mean time.Duration, b sim.Backend, load func(time.Duration) float64, from, to time.Duration) sim.Scenario {
@@ -98,8 +98,8 @@ func leave(sc *sim.Scenario, share float64) {
 	sc.Classes = append(sc.Classes, c)
 }
 
-// TestAFloodBeneathACapDoesNotRaiseTheLimit: under a cap the limit once doubled with
-// every cohort, to 100,000.
+// TestAFloodBeneathACapDoesNotRaiseTheLimit: under a cap the law's limit once doubled with every
+// cohort of samples, to 100,000.
 func TestAFloodBeneathACapDoesNotRaiseTheLimit(t *testing.T) {
 	w := &world{slots: 40, cap: 10, to: never}
 	w.sc = sim.Scenario{
@@ -112,14 +112,14 @@ func TestAFloodBeneathACapDoesNotRaiseTheLimit(t *testing.T) {
 	if _, err := sim.Run(w.sc); err != nil {
 		t.Fatal(err)
 	}
-	if got := law.Adaptive.Limit(); got > 32 { // where it began
+	if got := law.Adaptive.Limit(); got > 32 { // the initial limit
 		t.Errorf("the law wants %d, though no more than 10 ever ran", got)
 	}
 }
 
-// Some callers have deadlines that the work misses by itself, at any limit. Fewer of
-// them were admitted at a lower limit, which looked as if less was lost there: the law
-// went down again and again, and refused others while most of the backend was idle.
+// The work of some callers is longer than their deadlines, at any limit. At a lower limit fewer of
+// these calls are admitted, so fewer are lost. The law once took that for a gain: it cut the limit
+// again and again, and refused other callers while most of the backend was idle.
 func TestDeadlinesThatTheWorkMissesAnywayCostOthersNothing(t *testing.T) {
 	for _, load := range sim.Few(0.6, 0.9) {
 		for _, share := range sim.Few(0.4, 0.6) {
