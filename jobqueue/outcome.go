@@ -61,10 +61,10 @@ func Run(ctx context.Context, handler Handler, d *Delivery, settle func(error)) 
 type Fate uint8
 
 const (
-	Finish Fate = iota + 1 // run again; the attempt counts
-	Retry                  // run again; the attempt does not count
-	Defer                  // make the job a dead letter
-	Bury                   // a dead letter
+	Finish Fate = iota + 1 // the job is done
+	Retry                  // run again; the attempt counts
+	Defer                  // run again; the attempt does not count
+	Bury                   // make the job a dead letter
 )
 
 // Verdict tells an engine what to do with a job after a run.

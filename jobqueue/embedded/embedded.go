@@ -1,11 +1,11 @@
-// Package embedded runs a NATS server with JetStream in this process, for durable jobs
-// without anything to install. It opens no port unless it is told to.
+// Package embedded runs a NATS server with JetStream in this process, for durable jobs without
+// anything to install. It opens no port unless Config.Listen is set.
 //
 //	server, err := embedded.Start(embedded.Config{Dir: "/var/lib/orders/jobs"})
 //	queue, err := jetstream.Open(ctx, jetstream.Config{Server: server})
 //
-// It fsyncs before it acknowledges, so a job that was accepted survives the loss of
-// power. Close the queues first, then the server.
+// By default the server fsyncs before it acknowledges, so an acknowledged job survives a power
+// failure. Close the queues first, then the server.
 package embedded
 
 import (
@@ -24,29 +24,29 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Sync says when what is written reaches the disk.
+// Sync sets when written data reaches the disk.
 type Sync uint8
 
 const (
-	Always   Sync = iota // before it is acknowledged
-	Interval             // within Config.SyncEvery: a crash of the machine may lose what was acknowledged
+	Always   Sync = iota // before the acknowledgement
+	Interval             // within Config.SyncEvery: a crash of the machine may lose acknowledged jobs
 )
 
-// Config says where the server keeps its data. Zero values mean the default given with
-// each field; only Dir must be set.
+// Config sets where and how the server keeps its data. Zero values mean the default given with each
+// field; only Dir must be set.
 type Config struct {
-	Dir        string        // of the data; made if it is missing; of this server alone
+	Dir        string        // folder of the data, for this server alone; created if it is missing
 	Sync       Sync          // default Always
-	SyncEvery  time.Duration // with Interval; default 2 s
-	MaxBytes   int64         // of the disk; default: what JetStream takes, three quarters of what is free
-	MaxPayload int32         // of one message; default 1 MiB
-	Listen     string        // host:port for other processes; port 0 takes a free one; default: none. Whoever reaches it may do anything: use the loopback interface, or a server of your own with TLS and accounts.
-	Logger     *slog.Logger  // default: nothing
+	SyncEvery  time.Duration // interval of the fsyncs with Interval; default 2 s
+	MaxBytes   int64         // bound on the disk space; default: three quarters of the free space
+	MaxPayload int32         // bound on one message; default 1 MiB
+	Listen     string        // host:port for other processes; port 0 takes a free port; default: none. There is no access control: use the loopback interface, or run a NATS server with TLS and accounts.
+	Logger     *slog.Logger  // default: no log
 }
 
 const (
 	lockName          = "spillway.lock"
-	startWait         = 30 * time.Second // for a large store to be read
+	startWait         = 30 * time.Second // enough to read a large store
 	defaultSyncEvery  = 2 * time.Second
 	defaultMaxPayload = 1 << 20
 	mostPayload       = 64 << 20 // the server's own bound
@@ -57,7 +57,7 @@ type Server struct {
 	cfg  Config
 	url  string
 	lock *os.File
-	free func() (bytes int64, known bool) // of the disk
+	free func() (bytes int64, known bool) // free space of the disk
 
 	trouble chan struct{}   // the server has logged an error
 	closing context.Context // ends with Close
@@ -66,11 +66,11 @@ type Server struct {
 	watched chan struct{} // closed when watch has ended
 
 	mu     sync.Mutex
-	server *server.Server // another one after each failure of the store
-	failed error          // of the store, until it works again
+	server *server.Server // replaced after each failure of the store
+	failed error          // error of the store, until the store works again
 
 	opening sync.Mutex
-	opened  map[string]bool // queues
+	opened  map[string]bool // names of the queues that were opened
 }
 
 // Start starts a server and returns when it is ready. It refuses a folder that another
@@ -101,7 +101,7 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// start starts a server. One that does not become ready is stopped.
+// start starts a server. It stops a server that does not become ready.
 func (s *Server) start(options *server.Options) (err error) {
 	began, err := server.NewServer(options)
 	if err != nil {
@@ -165,21 +165,21 @@ func (c Config) options() (*server.Options, error) {
 	return o, errors.Join(faults...)
 }
 
-// claim makes the folder, if it is missing, and takes it for this process alone. The
-// operating system ends the claim when the process does.
+// claim creates the folder if it is missing, and locks it for this process. The operating system
+// releases the lock when the process ends.
 func claim(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the folder of the jobs cannot be made: %w", err)
 	}
 	name := filepath.Join(dir, lockName)
-	file, err := lockFile(name) // empty, or what an earlier process wrote
+	file, err := lockFile(name) // empty, or written by an earlier process
 	if errors.Is(err, errLocked) {
 		return nil, fmt.Errorf("%s is in use by another process or server (%s is locked): stop that, or use another folder", dir, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be written: %w", dir, err)
 	}
-	// A full disk is found here, and not by the first job.
+	// Detect a full disk here, not at the first job.
 	_ = file.Truncate(0)
 	if _, err = file.WriteString(strconv.Itoa(os.Getpid()) + "\n"); err == nil {
 		err = file.Sync()
@@ -191,15 +191,15 @@ func claim(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// InProcessConn is for jetstream.Config.Server.
+// InProcessConn implements jetstream.Server.
 func (s *Server) InProcessConn() (net.Conn, error) { return s.running().InProcessConn() }
 
-// SyncsAlways reports whether what is acknowledged is on disk.
+// SyncsAlways reports whether acknowledged data is on disk.
 func (s *Server) SyncsAlways() bool { return s.cfg.Sync == Always }
 
-// OnFirstOpen is for jetstream.Open: it calls free the first time that a queue of this name
-// is opened. What an earlier process held of the queue is held by no process any more. With
-// Config.Listen others may hold some of it, and free is not called.
+// OnFirstOpen is for jetstream.Open. It calls free the first time that a queue of this name is
+// opened: an earlier process may have held parts of the queue, and no process holds them now. With
+// Config.Listen other processes may hold parts, so OnFirstOpen does not call free.
 func (s *Server) OnFirstOpen(queue string, free func() error) error {
 	s.opening.Lock()
 	defer s.opening.Unlock()
@@ -213,7 +213,7 @@ func (s *Server) OnFirstOpen(queue string, free func() error) error {
 	return nil
 }
 
-// URL is for other processes; empty without Config.Listen.
+// URL returns the server's address for other processes; empty without Config.Listen.
 func (s *Server) URL() string { return s.url }
 
 func (s *Server) running() *server.Server {
@@ -222,9 +222,8 @@ func (s *Server) running() *server.Server {
 	return s.server
 }
 
-// Close stops the server, writes what is in memory and gives the folder back. It blocks
-// until that is done or ctx ends; then the server stops on its own. It may be called
-// again.
+// Close stops the server, writes its data to disk and unlocks the folder. It blocks until all that
+// is done, or until ctx ends; the server then goes on stopping by itself. It may be called again.
 func (s *Server) Close(ctx context.Context) error {
 	s.end()
 	select {
@@ -235,7 +234,7 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 }
 
-// stop stops the server, and closes the channel that it returns when it has.
+// stop begins to stop the server. The returned channel is closed when the server has stopped.
 func (s *Server) stop() <-chan struct{} {
 	done := make(chan struct{})
 	go func() {

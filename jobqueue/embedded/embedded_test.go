@@ -100,7 +100,7 @@ func TestNoPortUnlessAsked(t *testing.T) {
 	if s.SyncsAlways() {
 		t.Error("it says that it syncs always")
 	}
-	if nc, err = nats.Connect(s.URL(), nats.Timeout(time.Minute)); err != nil { // by default two seconds
+	if nc, err = nats.Connect(s.URL(), nats.Timeout(time.Minute)); err != nil { // the default of two seconds may be too short
 		t.Fatal(err)
 	}
 	nc.Close()

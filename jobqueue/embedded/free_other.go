@@ -2,5 +2,5 @@
 
 package embedded
 
-// freeBytes does not know: what a full disk does is seen when the store fails.
+// freeBytes returns false: on this platform a full disk shows only when the store fails.
 func freeBytes(string) (bytes int64, known bool) { return 0, false }

@@ -4,7 +4,7 @@ package embedded
 
 import "syscall"
 
-// freeBytes is the room on the disk of a folder.
+// freeBytes returns the free space on the disk of a folder.
 func freeBytes(dir string) (bytes int64, known bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

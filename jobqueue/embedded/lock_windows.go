@@ -8,7 +8,7 @@ import (
 // errLocked is ERROR_SHARING_VIOLATION.
 var errLocked = syscall.Errno(32)
 
-// lockFile opens a file that nobody else may open until it is closed.
+// lockFile opens a file. No other process can open the file until it is closed.
 func lockFile(name string) (*os.File, error) {
 	path, err := syscall.UTF16PtrFromString(name)
 	if err != nil {

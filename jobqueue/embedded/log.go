@@ -5,9 +5,9 @@ import (
 	"log/slog"
 )
 
-// logger passes what the server says on to a slog.Logger. A fatal message, after which
-// the server would end the process, becomes the error of Start. After an error somebody
-// looks whether the store still works.
+// logger passes the server's messages on to a slog.Logger. A fatal message, after which the server
+// would end the process, becomes the error of Start. After an error, watch checks whether the store
+// still works.
 type logger struct {
 	log     *slog.Logger
 	fatal   chan<- string
@@ -23,7 +23,7 @@ func (l *logger) Errorf(format string, v ...any) {
 	l.log.Error(fmt.Sprintf(format, v...))
 	select {
 	case l.trouble <- struct{}{}:
-	default: // somebody will look anyhow
+	default: // a check is already due
 	}
 }
 

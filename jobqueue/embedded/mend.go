@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// keptFree is what jobs leave of the disk. Their ends and dead letters need some of it,
-	// and they are what makes room again.
+	// keptFree is the space on the disk that new jobs leave free. The ends of jobs and dead letters
+	// need some of it, and ended jobs make room again.
 	keptFree  = 16 << 20
-	leastRest = 100 * time.Millisecond // before the server starts again
+	leastRest = 100 * time.Millisecond // least pause before the server starts again
 	mostRest  = 30 * time.Second
-	calm      = time.Minute // after which a failure is a new one
+	calm      = time.Minute // a failure this long after the last one starts with leastRest again
 )
 
 // Room returns why the disk has no room for more jobs, or nil. jetstream.Open asks it
@@ -28,8 +28,8 @@ func (s *Server) Room() error {
 	return nil
 }
 
-// Failed returns why the store takes nothing, or nil. After an error of the disk it takes
-// nothing until the server has started again, which it does by itself.
+// Failed returns why the store accepts nothing, or nil. After a disk error the store accepts
+// nothing until the server has been restarted. watch restarts the server.
 func (s *Server) Failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,8 +39,8 @@ func (s *Server) Failed() error {
 	return fmt.Errorf("the store in %s failed and is started again: %w", s.cfg.Dir, s.failed)
 }
 
-// watch starts the server again whenever its store has failed: by itself that takes
-// nothing any more, also when there is room again.
+// watch restarts the server whenever its store has failed. A failed store does not recover by
+// itself, even if there is room again.
 func (s *Server) watch() {
 	defer close(s.watched)
 	rest, last := leastRest, time.Time{}
@@ -68,8 +68,8 @@ func (s *Server) watch() {
 	}
 }
 
-// broken returns why a server takes nothing more until it has started again. Other faults
-// would be there again after that.
+// broken returns the fault of a server that a restart can mend, or nil. Other faults would be back
+// after a restart.
 func broken(s *server.Server) error {
 	if !s.JetStreamEnabled() {
 		return errors.New("the server has stopped JetStream")
@@ -88,8 +88,8 @@ func (s *Server) fail(err error) {
 	s.failed = err
 }
 
-// restart starts a server in place of the one that was stopped, once there is room, and
-// returns how long to rest before the next time.
+// restart starts a new server once there is room, in place of the stopped one. It returns the pause
+// before the next restart.
 func (s *Server) restart(rest time.Duration) time.Duration {
 	for {
 		timer := time.NewTimer(rest)
@@ -106,7 +106,7 @@ func (s *Server) restart(rest time.Duration) time.Duration {
 		rest = min(2*rest, mostRest)
 		cfg := s.cfg
 		if u, err := url.Parse(s.url); err == nil && s.url != "" {
-			cfg.Listen = u.Host // the port that was taken
+			cfg.Listen = u.Host // keep the port
 		}
 		options, err := cfg.options()
 		if err == nil {

@@ -130,7 +130,7 @@ func (c *committer) next() (batch []*entry) {
 
 // commit decides every entry of the batch, and reports whether the engine was full at the end. The
 // engine reports a known ID or a lack of room only for the whole batch. commit therefore splits the
-// batch in halves until the culprits are alone.
+// batch in halves until each such entry is alone in its batch.
 func (c *committer) commit(batch []*entry) (wasFull bool) {
 	if 1 < len(batch) && len(batch) <= fewAlone {
 		for i := range batch {

@@ -36,7 +36,7 @@ func full(w *world) {
 	w.empty(q)
 	_ = stop()
 	w.keys(q, "room again")
-	w.until("there is one job", func() bool { // the worker's last request may have taken it, and handed it back
+	w.until("there is one job", func() bool { // the worker's last request may have taken it, and given it back
 		s := w.stats(q)
 		return s.Ready+s.Delayed+s.InFlight == 1
 	})
@@ -79,7 +79,7 @@ func badJobs(w *world) {
 	}
 }
 
-// crowd counts how many handlers are in it, and keeps them there until they are let out.
+// crowd counts the handlers that run at once, and blocks each until out releases it.
 type crowd struct {
 	mu        sync.Mutex
 	now, most int
@@ -111,7 +111,7 @@ func (c *crowd) size() (now, most int) {
 	return c.now, c.most
 }
 
-// pass checks that as many jobs as are allowed run at a time, and never more.
+// pass checks that allowed jobs run at a time, and never more.
 func (c *crowd) pass(w *world, q jobqueue.Queue, allowed, jobs int) {
 	w.Helper()
 	for range jobs {

@@ -1,5 +1,5 @@
-// Package jobqueuetest checks that an engine keeps what package jobqueue says. Engines
-// run it in their tests, in real time or in virtual time.
+// Package jobqueuetest checks that an engine keeps the promises of package jobqueue. Engines call
+// Run in their tests, in real time or in virtual time.
 package jobqueuetest
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Options is what a check asks of an engine; zero means the engine's default.
+// Options are the settings of an engine for a check. Zero means the engine's default.
 type Options struct {
-	MaxQueued   int // jobs of one priority
+	MaxQueued   int // limit of the jobs of one priority
 	MaxInFlight int
 	AckWait     time.Duration
 	Dedupe      time.Duration
@@ -25,27 +25,28 @@ type Options struct {
 	Limiter     *limiter.Limiter
 }
 
-// Engine is what is checked.
+// Engine is an engine to check.
 type Engine struct {
-	// New makes an engine without jobs, which ends with the test. The function that it
-	// returns opens a queue, each time as another process would.
+	// New makes an engine without jobs, which ends with the test. Each call of open opens a queue
+	// as another process would.
 	New func(t *testing.T, o Options) (open func() jobqueue.Queue)
-	// Largest is a payload that is taken, and TooLarge one that is not, in bytes.
+	// Largest is the size in bytes of a payload that the engine accepts. TooLarge is the size of a
+	// payload that it refuses.
 	Largest, TooLarge int
-	// Parts are what the engine keeps apart and somebody may delete, such as a stream of a server;
-	// empty where nothing can be deleted. Lose deletes one of them, behind the back of q, which
-	// open has returned.
+	// Parts names the parts of the engine that somebody may delete, such as a stream of a server.
+	// It is empty if nothing can be deleted. Lose deletes a part while q, a queue from open, is in
+	// use.
 	Parts []string
 	Lose  func(t *testing.T, q jobqueue.Queue, part string)
-	// Restart stops what keeps the jobs and starts it again with what it stored, as a deployment
-	// does. The queues are closed then, q among them; open is called after it. It is nil where
-	// jobs do not outlive it.
+	// Restart restarts the store of the jobs with its data, as a deployment does. q and all other
+	// queues are closed before; open is called afterwards. Nil means that jobs do not survive a
+	// restart.
 	Restart func(t *testing.T, q jobqueue.Queue)
-	// Around runs a check, with synctest.Test where time is virtual; nil just calls it.
+	// Around runs a check, with synctest.Test for virtual time. Nil means a plain call.
 	Around func(t *testing.T, check func(t *testing.T))
 }
 
-// checks are all that an engine must pass.
+// checks lists all checks. An engine must pass each of them.
 var checks = []struct {
 	name    string
 	options Options
@@ -95,12 +96,12 @@ var checks = []struct {
 	{"PurgeForgets", quick(1), purge},
 }
 
-// quick tries so many times, with short pauses.
+// quick permits the given number of attempts, with short pauses between them.
 func quick(attempts int) Options {
 	return Options{Policy: jobqueue.Policy{MaxAttempts: attempts, Backoff: 50 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}}
 }
 
-// Run runs every check, each with an engine of its own.
+// Run runs every check, each with its own engine.
 func Run(t *testing.T, e Engine) {
 	around := e.Around
 	if around == nil {
@@ -109,18 +110,18 @@ func Run(t *testing.T, e Engine) {
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
 			if e.Around == nil {
-				t.Parallel() // real time is mostly waiting
+				t.Parallel() // in real time the checks mostly wait
 			}
 			around(t, func(t *testing.T) {
 				w := &world{T: t, engine: e, options: c.options}
-				w.open = e.New(t, c.options) // some checks make engines with other options
+				w.open = e.New(t, c.options) // some checks replace it by an engine with other options
 				c.check(w)
 			})
 		})
 	}
 }
 
-// world is a check under way.
+// world is a running check.
 type world struct {
 	*testing.T
 	engine  Engine
@@ -139,7 +140,7 @@ func (w *world) queue() jobqueue.Queue {
 	return q
 }
 
-// put enqueues a job that must be taken.
+// put enqueues a job and fails the test if the queue refuses it.
 func (w *world) put(q jobqueue.Queue, job jobqueue.Job) jobqueue.Receipt {
 	w.Helper()
 	receipt, err := q.Enqueue(w.Context(), job)
@@ -157,8 +158,8 @@ func (w *world) keys(q jobqueue.Queue, keys ...string) {
 	}
 }
 
-// work starts a worker. What it returns stops it and gives Work's error; the end of the
-// test stops it too.
+// work starts a worker. stop stops the worker and returns the error of Work. The end of the test
+// also stops the worker.
 func (w *world) work(q jobqueue.Queue, handler jobqueue.Handler) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -180,8 +181,8 @@ func (w *world) stats(q jobqueue.Queue) jobqueue.Stats {
 	return s
 }
 
-// ready waits until so many jobs are ready, and returns the whole: an engine may count a
-// moment after it acknowledged.
+// ready waits until n jobs are ready, and returns the Stats. An engine may count a job a moment
+// after it acknowledges the job.
 func (w *world) ready(q jobqueue.Queue, n int) (s jobqueue.Stats) {
 	w.Helper()
 	w.until(fmt.Sprintf("%d jobs are ready", n), func() bool {
@@ -191,8 +192,8 @@ func (w *world) ready(q jobqueue.Queue, n int) (s jobqueue.Stats) {
 	return s
 }
 
-// empty waits until no job is left, dead letters apart. On a busy disk many jobs take long: it
-// fails when their number stands still.
+// empty waits until no job is left, except for dead letters. Many jobs on a busy disk may take
+// long, so empty fails only if their number stops changing.
 func (w *world) empty(q jobqueue.Queue) {
 	w.Helper()
 	for left := w.stats(q).Depth; left != (jobqueue.Depth{}); {
@@ -204,7 +205,7 @@ func (w *world) empty(q jobqueue.Queue) {
 	}
 }
 
-// buried waits for so many dead letters and returns them.
+// buried waits for n dead letters and returns them.
 func (w *world) buried(q jobqueue.Queue, n int) []jobqueue.DeadJob {
 	w.Helper()
 	var dead []jobqueue.DeadJob
@@ -221,7 +222,7 @@ func (w *world) buried(q jobqueue.Queue, n int) []jobqueue.DeadJob {
 	return dead
 }
 
-// journal is what handlers were given.
+// journal records the deliveries to handlers.
 type journal struct {
 	mu   sync.Mutex
 	runs []entry

@@ -13,9 +13,9 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// heartbeats gives signs of life for two and a half times as long as a job may be silent. A
-// machine that stands still for so long between two of them is no fault of the engine: the
-// job then comes again, and is tried again.
+// heartbeats has a job report progress for two and a half times AckWait. If the machine stalls for
+// AckWait between two reports, the engine is not at fault: the job is delivered again and repeats
+// the check.
 func heartbeats(w *world) {
 	const signs = 25
 	q := w.queue()
@@ -35,7 +35,7 @@ func heartbeats(w *world) {
 				err = context.Cause(ctx)
 			}
 			next.Stop()
-			asked := time.Now() // the engine hears of it later
+			asked := time.Now() // before the report reaches the engine
 			if err == nil {
 				err = d.Progress(ctx)
 			}
@@ -47,7 +47,7 @@ func heartbeats(w *world) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if longest > w.options.AckWait*3/4 { // an engine may be early, but not so much
+		if longest > w.options.AckWait*3/4 { // an engine may be early, but not by a quarter
 			disturbed++
 			return nil
 		}
@@ -97,7 +97,7 @@ func silent(w *world) {
 		}
 		caught <- context.Cause(ctx)
 		<-gate
-		return errFailed // too late
+		return errFailed // too late: the run has lost the job
 	})
 	release := sync.OnceFunc(func() { close(gate) })
 	w.Cleanup(release)
@@ -112,14 +112,14 @@ func silent(w *world) {
 	}
 	release()
 	w.empty(q)
-	// A machine that stands still for so long loses a later run too.
+	// If the machine stalls for AckWait, a later run is lost too.
 	w.until("the first run is lost, and the last one is done", func() bool {
 		a, b := w.stats(q), w.stats(other)
 		return a.Lost > 0 && a.Lost+b.Lost == runs.Load()-1 && a.Done+b.Done == 1
 	})
 }
 
-// lateSuccess has a worker do a job for too long. Another one does it meanwhile.
+// lateSuccess has a worker run a job for too long. Another worker does the job meanwhile.
 func lateSuccess(w *world) {
 	for _, after := range []bool{true, false} { // the first run ends after the second one, or during it
 		q, other := w.open(), w.queue()
@@ -130,7 +130,7 @@ func lateSuccess(w *world) {
 				<-gate
 				return nil
 			}
-			for range 2 { // told that it runs, and then to end
+			for range 2 { // the first send reports the run, the second ends it
 				select {
 				case second <- true:
 				case <-over:
@@ -143,7 +143,7 @@ func lateSuccess(w *world) {
 		w.put(q, jobqueue.Job{})
 		w.until("the job runs", func() bool { return w.stats(q).Running == 1 })
 		end := w.work(other, handler)
-		w.Cleanup(func() { release(); let() }) // before the workers are stopped, which wait for it
+		w.Cleanup(func() { release(); let() }) // before the workers stop, because they wait for their handlers
 		if after {
 			let()
 			w.until("another run is done", func() bool { return w.stats(q).Done+w.stats(other).Done == 1 })
@@ -157,7 +157,7 @@ func lateSuccess(w *world) {
 		w.empty(q)
 		w.until("nothing runs", func() bool { return w.stats(q).Running+w.stats(other).Running == 0 })
 		a, b := w.stats(q), w.stats(other)
-		// A machine that stands still for so long loses a later run too.
+		// If the machine stalls for AckWait, a later run is lost too.
 		if lost := a.Lost + b.Lost; a.Done+b.Done != 1 || lost < 1 || lost > runs.Load() || a.Retried+b.Retried+a.Buried+b.Buried != 0 {
 			w.Errorf("the first run ended after the second: %t, %d runs: %+v and %+v", after, runs.Load(), a, b)
 		}
@@ -168,7 +168,7 @@ func lateSuccess(w *world) {
 	}
 }
 
-// lastRunLost has a worker be silent in the only run that a job has.
+// lastRunLost has the only permitted run of a job report no progress.
 func lastRunLost(w *world) {
 	q, other := w.queue(), w.queue()
 	gate := make(chan bool)
@@ -192,8 +192,9 @@ func lastRunLost(w *world) {
 	w.empty(q)
 }
 
-// deleted has each part of the engine deleted while a queue is used, and jobs of all priorities
-// done after that. Where a worker runs, the worker and Enqueue have to notice, otherwise Stats.
+// deleted deletes each part of the engine while a queue is in use. Jobs of all priorities must be
+// done afterwards. If a worker runs, the worker and Enqueue must notice the loss; otherwise Stats
+// must.
 func deleted(w *world) {
 	q, other := w.queue(), w.queue()
 	var done atomic.Int64
@@ -247,7 +248,7 @@ func contexts(w *world) {
 	}
 }
 
-// ends checks that all calls with a context that has ended say how it did.
+// ends checks that each call with a context that has ended returns the context's error.
 func (w *world) ends(q jobqueue.Queue, ended context.Context) {
 	for name, call := range map[string]func() error{
 		"Enqueue": func() error { _, err := q.Enqueue(ended, jobqueue.Job{Key: "a"}); return err },

@@ -54,8 +54,8 @@ func keyForgotten(w *world) {
 	w.until("both are done", func() bool { return w.stats(q).Done == 2 })
 }
 
-// keysPurged checks that a key is free once Purge has removed its job, again and again, and that
-// it belongs to the new job then.
+// keysPurged checks that a key is free once Purge has removed its job, and that the key then
+// belongs to the next job. It repeats this several times.
 func keysPurged(w *world) {
 	q, other := w.queue(), w.queue()
 	stop := w.work(q, deadOrDone)
@@ -151,8 +151,8 @@ func keysMade(w *world) {
 	}
 }
 
-// held starts a worker that is busy with a first job until release is called, so that what
-// is enqueued meanwhile waits.
+// held starts a worker that is busy with a first job until release is called, so that all further
+// jobs wait.
 func (w *world) held(q jobqueue.Queue, handler jobqueue.Handler) (release func()) {
 	busy, gate := make(chan bool, 1), make(chan bool)
 	w.keys(q, "first")
@@ -165,7 +165,7 @@ func (w *world) held(q jobqueue.Queue, handler jobqueue.Handler) (release func()
 		return nil
 	})
 	release = sync.OnceFunc(func() { close(gate) })
-	w.Cleanup(release) // before the worker is stopped, which waits for it
+	w.Cleanup(release) // before the worker stops, because it waits for the handler
 	wait(w, "the worker takes the first job", busy)
 	return release
 }
@@ -198,7 +198,7 @@ func priorities(w *world) {
 	}
 }
 
-// floor counts how many of the lowest priority ran before the last of the highest.
+// floor counts how many jobs of the lowest priority ran before the last job of the highest.
 func floor(w *world) {
 	const high, low = 450, 20
 	q := w.queue()

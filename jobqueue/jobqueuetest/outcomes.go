@@ -34,7 +34,7 @@ func doneOnce(w *world) {
 		if string(d.Payload) != "payload "+d.Key || !maps.Equal(d.Header, want) || d.Attempt != 1 || d.Priority != spillway.High || spillway.PriorityFrom(ctx) != spillway.High || d.Delay != 0 {
 			w.Errorf("delivered %+v", d)
 		}
-		// The engine's clock may be another one.
+		// The engine's clock may differ.
 		if now := time.Now(); d.Enqueued.Before(began.Add(-time.Minute)) || d.Enqueued.After(now.Add(time.Minute)) {
 			w.Errorf("enqueued at %v, the test began at %v, and it is %v", d.Enqueued, began, now)
 		}
@@ -214,8 +214,8 @@ func ends(w *world, end func(), reason string) {
 	}
 }
 
-// badErrors has a handler return errors whose methods panic, behind a limiter, which asks them
-// too.
+// badErrors has a handler return errors whose methods panic. The queue has a limiter, which calls
+// the methods too.
 func badErrors(w *world) {
 	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(2)})
 	if err != nil {
@@ -290,7 +290,7 @@ func delayed(w *world) {
 	began := time.Now()
 	w.put(q, jobqueue.Job{Key: "later", Delay: delay})
 	w.keys(q, "now")
-	w.until("two are waiting", func() bool { // an engine may count late, and find out later which it is
+	w.until("two are waiting", func() bool { // an engine may count late, and count a delayed job as ready
 		s := w.stats(q)
 		return s.Delayed+s.Ready == 2
 	})

@@ -34,8 +34,8 @@ func workEnds(w *world) {
 	w.until("the job is done, because its handler said so", func() bool { return w.stats(q).Done == 1 })
 }
 
-// stopped checks that the end of a worker is not held against its job: another one need
-// not wait for the back-off.
+// stopped checks that a run that fails because its worker stops counts no attempt: another worker
+// gets the job without a back-off.
 func stopped(w *world) {
 	q, other := w.queue(), w.queue()
 	running := make(chan bool, 1)
@@ -50,7 +50,7 @@ func stopped(w *world) {
 	w.again(other)
 }
 
-// expired is a context that ends by its deadline, at a time that the test says.
+// expired is a context that ends with DeadlineExceeded when the test closes done.
 type expired struct {
 	context.Context
 	done chan struct{}
@@ -69,8 +69,8 @@ func (e expired) Err() error {
 	}
 }
 
-// endedWork checks that what fails after the end of Work is not held against its job, whatever
-// its error says and however Work ended.
+// endedWork checks that a run that fails after the end of Work counts no attempt, for any error and
+// any end of Work.
 func endedWork(w *world) {
 	for _, end := range []string{"a cancel", "a deadline"} {
 		for name, fail := range map[string]func(ctx context.Context) error{
@@ -104,14 +104,14 @@ func endedWork(w *world) {
 				w.Fatalf("ended by %s, the handler by %s: %+v", end, name, s)
 			}
 			w.again(other)
-			if err := errors.Join(q.Close(), other.Close()); err != nil { // nothing of them asks for the next job
+			if err := errors.Join(q.Close(), other.Close()); err != nil { // so that neither queue receives the next job
 				w.Errorf("Close: %v", err)
 			}
 		}
 	}
 }
 
-// again checks that another worker does the job, and that it is the first attempt.
+// again checks that another worker does the job, as the first attempt.
 func (w *world) again(other jobqueue.Queue) {
 	w.Helper()
 	attempts := make(chan int, 9)
@@ -125,7 +125,7 @@ func (w *world) again(other jobqueue.Queue) {
 	w.empty(other)
 }
 
-// refused checks why a queue takes no jobs.
+// refused checks the reason for which a queue refuses jobs.
 func (w *world) refused(q jobqueue.Queue, reason spillway.Reason) {
 	w.Helper()
 	_, err := q.Enqueue(w.Context(), jobqueue.Job{})
@@ -187,7 +187,7 @@ func drainTooShort(w *world) {
 	})
 	w.keys(q, "a")
 	wait(w, "the job runs", running)
-	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second)) // has passed
+	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second)) // a deadline in the past
 	defer cancel()
 	err := q.Drain(ctx)
 	if d, ok := errors.AsType[*spillway.DrainError](err); !ok || d.Running != 1 || d.Dropped != 0 || !errors.Is(err, context.DeadlineExceeded) {
@@ -202,7 +202,7 @@ func drainTooShort(w *world) {
 	}
 }
 
-// drainRace enqueues on all sides while the queue is drained.
+// drainRace enqueues from several goroutines while the queue drains.
 func drainRace(w *world) {
 	q, other := w.queue(), w.queue()
 	var stored atomic.Int64

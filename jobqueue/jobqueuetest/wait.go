@@ -2,13 +2,13 @@ package jobqueuetest
 
 import "time"
 
-// patience bounds every wait for what must happen. Only a failing check waits so long.
+// patience bounds every wait of a check. Only a failing check waits that long.
 const patience = time.Minute
 
 // longestPause is the longest pause between two looks at a condition.
 const longestPause = 20 * time.Millisecond
 
-// until waits for what must become true.
+// until waits until cond is true.
 func (w *world) until(what string, cond func() bool) {
 	w.Helper()
 	end := time.Now().Add(patience)
@@ -20,7 +20,7 @@ func (w *world) until(what string, cond func() bool) {
 	}
 }
 
-// wait receives what must come.
+// wait receives a value from c, or fails the test.
 func wait[T any](w *world, what string, c <-chan T) (v T) {
 	w.Helper()
 	limit := time.NewTimer(patience)

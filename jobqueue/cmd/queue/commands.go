@@ -54,8 +54,8 @@ func (inspectCmd) Run(c *console, p *place) error {
 	})
 }
 
-// idle counts no job as in flight, where no process has any in hand. The engine does not tell
-// those that wait for their time, or to be handed out again, from those in hand.
+// idle counts the jobs in flight as delayed, for a queue that no process works on. The engine does
+// not distinguish delayed jobs and jobs that await the next attempt from jobs that a worker holds.
 func idle(s *jobqueue.Stats) {
 	s.Delayed, s.InFlight = s.Delayed+s.InFlight, 0
 	for p, d := range s.Priorities {
@@ -73,7 +73,7 @@ type depth struct {
 
 type counts struct {
 	depth
-	Oldest     *time.Time                  `json:"oldest,omitempty"` // when it was enqueued
+	Oldest     *time.Time                  `json:"oldest,omitempty"` // when the oldest job was enqueued
 	Dead       int                         `json:"dead"`
 	Priorities map[spillway.Priority]depth `json:"priorities"`
 }
@@ -153,7 +153,7 @@ func (d *deadCmd) Run(c *console, p *place) error {
 	})
 }
 
-// shown is the beginning of a text, in one line and without what a terminal would obey.
+// shown returns the beginning of a text, on one line and without control characters.
 func shown(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most-1]) + "…"
@@ -191,7 +191,7 @@ func (r *retryCmd) Run(c *console, p *place) error {
 				continue
 			}
 			if r.All && errors.Is(err, jobqueue.ErrNotFound) {
-				continue // somebody else was faster
+				continue // another process was faster
 			}
 			faults = append(faults, err)
 			if !errors.Is(err, jobqueue.ErrNotFound) {
@@ -202,7 +202,7 @@ func (r *retryCmd) Run(c *console, p *place) error {
 	})
 }
 
-// result prints how many jobs something was done to.
+// result prints the number of jobs that a command has changed.
 func (c *console) result(p *place, word string, n int) error {
 	if p.JSON {
 		return c.json(map[string]int{word: n})

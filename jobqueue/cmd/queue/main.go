@@ -1,5 +1,5 @@
-// Command queue looks into a durable queue and puts it right. See its --help; spillway
-// queue builds and runs it.
+// Command queue inspects and repairs a durable queue. See its --help. "spillway queue" builds and
+// runs it.
 package main
 
 import (
@@ -46,7 +46,7 @@ When jobs have failed for good:
 Set SPILLWAY_QUEUE_URL to leave out --url. Results go to standard output, errors to standard error.
 Exit codes: 0 done; 1 failed; 2 bad input; 130 Ctrl-C.`
 
-// errInput marks what the user can correct by other input.
+// errInput marks errors that other input can correct.
 var errInput = errors.New("bad input")
 
 type inputError struct{ error }
@@ -56,15 +56,15 @@ func (e inputError) Unwrap() error        { return e.error }
 
 func badInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
 
-// console is where results go.
+// console receives the results of a command.
 type console struct {
 	context.Context
 	out, err io.Writer
 }
 
-// run is the command without the process: it returns the exit code.
+// run executes the command and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "queue" { // as a command of spillway
+	if len(args) > 0 && args[0] == "queue" { // run by spillway, which passes the name of its command
 		args = args[1:]
 	}
 	if len(args) == 0 {
@@ -103,9 +103,8 @@ func report(stderr io.Writer, err error) int {
 	return 1
 }
 
-// login is what may hold a password in an address.
+// login matches the part of an address that may hold a password.
 var login = regexp.MustCompile(`(://)[^\s/]+@`)
 
-// discreetly leaves out what an address has before its host: what is said here goes into
-// logs.
+// discreetly hides users and passwords in addresses, because the text may go into logs.
 func discreetly(text string) string { return login.ReplaceAllString(text, "$1[redacted]@") }

@@ -18,7 +18,7 @@ import (
 	"github.com/spillway-go/spillway/jobqueue/jetstream"
 )
 
-// place is where the queue is.
+// place holds the flags that select the queue.
 type place struct {
 	URL   string        `name:"url" env:"SPILLWAY_QUEUE_URL" placeholder:"URL" help:"NATS servers, separated by commas: nats://host:4222. Put a password into the variable, not into the flag."`
 	Dir   string        `env:"SPILLWAY_QUEUE_DIR" placeholder:"FOLDER" help:"The folder of an embedded server that no process uses."`
@@ -54,14 +54,14 @@ func (p *place) check() error {
 	return nil
 }
 
-// opened is a queue, and when the oldest of its jobs that have not ended was enqueued; zero:
-// there is none.
+// opened is a queue, and the time at which the oldest job that has not ended was enqueued. Zero:
+// there is no such job.
 type opened struct {
 	jobqueue.Queue
 	oldest time.Time
 }
 
-// use opens the queue for f. It makes none: a name that is misspelled must not.
+// use opens an existing queue for f. It creates no queue, so a misspelled name is an error.
 func (p *place) use(ctx context.Context, f func(opened) error) (err error) {
 	if err := p.check(); err != nil {
 		return err
@@ -92,8 +92,8 @@ func (p *place) use(ctx context.Context, f func(opened) error) (err error) {
 	return f(opened{q, oldest})
 }
 
-// oldest looks at the queue without opening it, which would make one. It returns an error
-// if there is none of this name.
+// oldest returns the time for opened. It does not open the queue, because Open would create a
+// missing queue. A missing queue is an error.
 func (p *place) oldest(ctx context.Context, options []nats.Option) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Wait)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for _, v := range os.Environ() { // the variables of flags would be part of each test
+	for _, v := range os.Environ() { // environment variables of flags would change each test
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "SPILLWAY_QUEUE_") {
 			_ = os.Unsetenv(name)
 		}
@@ -130,7 +130,7 @@ func filled(t *testing.T) (server func() *embedded.Server, dir string) {
 	})
 	stop()
 	<-ended
-	_ = q.Close() // so that no worker has a request at the engine
+	_ = q.Close() // ends the workers' requests at the engine
 	q = open()
 	defer q.Close()
 	put(jobqueue.Job{Key: "c", Priority: spillway.High})
@@ -153,8 +153,8 @@ func TestAQueueInAFolderIsPutRight(t *testing.T) {
 	putRight(t, began, "--dir", dir)
 }
 
-// No process uses the folder, and yet a delayed job was counted as in flight: the engine
-// counts a slot that a worker has given back as one in use.
+// Although no process used the folder, a delayed job was once counted as in flight: the engine
+// counts a slot that a worker gave back as in use.
 func TestNothingIsInFlightInAFolderThatNoProcessUses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -172,7 +172,7 @@ func TestNothingIsInFlightInAFolderThatNoProcessUses(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	_ = q.Work(ctx, func(context.Context, *jobqueue.Delivery) error { stop(); return nil }) // the one that is delayed was looked at before
+	_ = q.Work(ctx, func(context.Context, *jobqueue.Delivery) error { stop(); return nil }) // takes the delayed job once, too
 	_ = q.Close()
 	_ = s.Close(context.Background())
 	c := decode[counts](t, first(command(t, 0, "inspect", "--dir", dir, "--json")))
@@ -210,7 +210,7 @@ func putRight(t *testing.T, began time.Time, place ...string) {
 		return out + said
 	}
 	var c counts
-	await.True(t, "two jobs are ready", func() bool { // the engine counts a moment after it acknowledged
+	await.True(t, "two jobs are ready", func() bool { // counted a moment after the acknowledgement
 		c = decode[counts](t, on(0, "inspect", "--json"))
 		return c.Ready == 2
 	})

@@ -15,13 +15,13 @@ import (
 	"github.com/spillway-go/spillway/jobqueue/jobqueuetest"
 )
 
-// keptIn keeps the jobs of a check.
+// keptIn holds the server with the jobs of a check.
 type keptIn struct {
 	cfg    embedded.Config
 	server *embedded.Server
 }
 
-// served is a queue, and where its jobs are.
+// served is a queue and the server that keeps its jobs.
 type served struct {
 	jobqueue.Queue
 	in *keptIn

@@ -21,7 +21,8 @@ import (
 
 func init() { roles["cramped"] = cramped }
 
-// A process whose files may not grow stands for a full disk, which needs no rights.
+// A limit on the size of the process's files simulates a full disk. Setting it needs no special
+// rights.
 func TestAStoreThatCannotWriteLosesNothingThatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	f := &fleet{T: t, dir: t.TempDir()}
@@ -31,7 +32,7 @@ func TestAStoreThatCannotWriteLosesNothingThatWasAcknowledged(t *testing.T) {
 	f.stop(p)
 }
 
-// mayGrow bounds the files of this process.
+// mayGrow sets how large the files of this process may become.
 func mayGrow(bytes uint64) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
@@ -41,8 +42,8 @@ func mayGrow(bytes uint64) error {
 	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
 }
 
-// cramped fills a queue until its server cannot write, makes room, and goes on with the
-// same queue. Config.Wait is longer than anybody waits for this process.
+// cramped fills a queue until its server cannot write, makes room, and continues with the same
+// queue. Config.Wait is longer than the test waits for this process.
 func cramped(ctx context.Context, t task) (err error) {
 	server, err := embedded.Start(embedded.Config{Dir: filepath.Join(t.Site.Store, "jobs")})
 	if err != nil {

@@ -21,7 +21,7 @@ type process struct {
 	task  task
 	cmd   *exec.Cmd
 	stdin io.Closer
-	ready chan struct{} // closed when it has said so
+	ready chan struct{} // closed when the process has reported that it is ready
 	ended chan struct{} // closed once err is final
 	err   error
 	said  tail
@@ -47,7 +47,7 @@ func (s *tail) String() string {
 	return string(bytes.TrimSpace(s.text))
 }
 
-// fleet is the processes of a test.
+// fleet holds the processes of a test.
 type fleet struct {
 	*testing.T
 	dir     string
@@ -56,7 +56,7 @@ type fleet struct {
 	all     []*process
 }
 
-// start starts a process. It ends with the test, if not before.
+// start starts a process. The test ends it at the latest.
 func (f *fleet) start(t task) *process {
 	f.Helper()
 	f.started++
@@ -116,13 +116,13 @@ func (f *fleet) await(p *process) {
 	}()
 	await.Receive(f, p.task.ID+" is ready", either)
 	select {
-	case <-p.ready: // and may have ended since
+	case <-p.ready: // the process may have ended since
 	default:
 		f.Fatalf("%s ended before it was ready: %v", p.task.ID, p.err)
 	}
 }
 
-// stop ends a process in good order.
+// stop ends a process and checks that it ends without an error.
 func (f *fleet) stop(p *process) {
 	f.Helper()
 	_ = p.stdin.Close()
@@ -131,7 +131,7 @@ func (f *fleet) stop(p *process) {
 	}
 }
 
-// Fatalf ends the test with what the processes that still run, or failed, said last.
+// Fatalf ends the test, with the last output of the processes that still run or have failed.
 func (f *fleet) Fatalf(format string, args ...any) {
 	f.Helper()
 	text := []string{fmt.Sprintf(format, args...)}
@@ -143,7 +143,7 @@ func (f *fleet) Fatalf(format string, args ...any) {
 	f.Fatal(strings.Join(text[:min(len(text), 20)], "\n"))
 }
 
-// written is how many bytes are in the ledgers of the processes that run.
+// written returns how many bytes are in the ledgers of the live processes.
 func (f *fleet) written(prefix string, live []*process) (n int64) {
 	for _, p := range live {
 		if info, err := os.Stat(filepath.Join(f.dir, prefix+p.task.ID)); err == nil {

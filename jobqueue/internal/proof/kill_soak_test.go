@@ -9,15 +9,15 @@ import (
 	"github.com/spillway-go/spillway/internal/soak"
 )
 
-// A hundred kills of producers, workers and the embedded server lose no acknowledged job, and
-// have only those done again that were in flight.
+// A hundred kills of producers, workers and the embedded server lose no acknowledged job. Only jobs
+// in flight are done again.
 func TestSoakKilled(t *testing.T) {
 	a, tr := killed(t, 100, site{AckWait: time.Second, Attempts: 100})
 	a.fewAgain(t, tr)
 }
 
-// Twenty kills, one node of a cluster or a worker at a time, lose no acknowledged job, and
-// have only those done again that were in flight.
+// Twenty kills, of one node of a cluster or one worker at a time, lose no acknowledged job. Only
+// jobs in flight are done again.
 func TestSoakKilledNodes(t *testing.T) {
 	a, tr := killedNodes(t, 20, site{AckWait: 2 * time.Second, Attempts: 100})
 	a.fewAgain(t, tr)

@@ -19,7 +19,7 @@ var (
 	seedFlag  = flag.Uint64("seed", 0, "of who is killed and when; 0: a random one, which is logged")
 )
 
-// trial is a fleet that is killed.
+// trial is a fleet whose processes are killed.
 type trial struct {
 	*fleet
 	random                      *rand.Rand
@@ -27,11 +27,11 @@ type trial struct {
 	kills, goal                 int
 	began                       time.Time
 	killed                      map[string]int // by role
-	acked, done                 int64          // bytes in the ledgers of those that were killed
+	acked, done                 int64          // bytes in the ledgers of killed processes
 	ackedAtKill, doneAtKill     int64
 }
 
-// newTrial begins a trial of so many kills, unless the flag says how many.
+// newTrial begins a trial. kills is the number of kills, unless the flag -kills is set.
 func newTrial(t *testing.T, s site, kills int) *trial {
 	t.Helper()
 	if testing.Short() {
@@ -57,8 +57,8 @@ func (t *trial) staff(producers, workers int) {
 	}
 }
 
-// progress waits until more jobs have been acknowledged and done since the last kill, so
-// that each finds the processes at work.
+// progress waits until further jobs have been acknowledged and done since the last kill, so that
+// each kill hits working processes.
 func (t *trial) progress() {
 	t.Helper()
 	least := t.random.Int64N(2000) // bytes
@@ -89,7 +89,7 @@ func (t *trial) strike(group []*process) *process {
 	return group[i]
 }
 
-// empty waits until no job is left. It fails when the depths stand still.
+// empty waits until no job is left. It fails if the depths stop changing.
 func (t *trial) empty(q jobqueue.Queue) {
 	t.Helper()
 	left := jobqueue.Depth{Ready: -1} // not known
@@ -105,11 +105,11 @@ func (t *trial) empty(q jobqueue.Queue) {
 	}
 }
 
-// settle lets the jobs that are left be done, and compares.
+// settle waits until the remaining jobs are done, and returns the account of the trial.
 func (t *trial) settle() account {
 	t.Helper()
 	for _, p := range t.producers {
-		t.await(p) // so that its end is in good order
+		t.await(p) // before it is ready, a process may end with an error
 		t.stop(p)
 	}
 	q, err := t.site.open(t.Context())
@@ -164,8 +164,8 @@ func TestAKilledNodeLosesNoJobThatWasAcknowledged(t *testing.T) {
 	a.nothingLost(t)
 }
 
-// nothingLost checks all but how many jobs were done again: a machine that stands still for
-// AckWait has jobs done again without a kill.
+// nothingLost checks the account except for the duplicates: if the machine stalls for AckWait, jobs
+// are done again without a kill.
 func (a account) nothingLost(t *testing.T) {
 	t.Helper()
 	a.duplicates = 0
@@ -174,7 +174,7 @@ func (a account) nothingLost(t *testing.T) {
 	}
 }
 
-// killed kills producers, workers and the embedded server: first one of each.
+// killed kills producers, workers and the embedded server. The first three kills are one of each.
 func killed(t *testing.T, kills int, s site) (account, *trial) {
 	s.Addrs, s.InFlight, s.Wait = []string{freeAddr(t)}, 16, time.Second
 	tr := newTrial(t, s, kills)
@@ -234,7 +234,7 @@ func killedNodes(t *testing.T, kills int, s site) (account, *trial) {
 	return tr.settle(), tr
 }
 
-// healthy waits until every node has all that was written: only then may one be killed.
+// healthy waits until every node has all data. Only then may a node be killed.
 func (t *trial) healthy() {
 	t.Helper()
 	await.True(t, "all nodes have everything", func() bool {

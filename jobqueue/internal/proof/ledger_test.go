@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// ledger is a file to which a process appends what must not be forgotten.
+// ledger is a file to which a process appends records that must survive its end.
 type ledger struct {
 	mu   sync.Mutex
 	file *os.File
@@ -53,28 +53,28 @@ func readLedgers(dir, prefix string) (lines []string, err error) {
 	return lines, nil
 }
 
-// Keys say what becomes of their jobs.
+// The prefix of a key decides the fate of its job.
 const (
 	fine   = "fine."   // done
 	barren = "barren." // every attempt fails
 	cursed = "cursed." // a dead letter at once
-	fatal  = "fatal."  // ends its process
+	fatal  = "fatal."  // the handler ends its process
 )
 
 func planted(key string) bool {
 	return strings.HasPrefix(key, barren) || strings.HasPrefix(key, cursed)
 }
 
-// account is what a run comes to.
+// account is the result of a trial.
 type account struct {
 	acknowledged, done int      // keys
 	duplicates         int      // times that a job was done beyond the first
 	dead               int      // dead letters
-	lost               []string // acknowledged, and neither done nor a dead letter as planted
-	wrong              []string // all else that must not be
+	lost               []string // keys of acknowledged jobs that were neither done nor buried as planted
+	wrong              []string // all other faults
 }
 
-// settle compares what was acknowledged, what was done and the keys of dead letters.
+// settle compares the keys of acknowledged jobs, of done jobs and of dead letters.
 func settle(acknowledged, done, dead []string) account {
 	times, letters := map[string]int{}, map[string]int{}
 	a := account{acknowledged: len(acknowledged), dead: len(dead)}
@@ -105,8 +105,8 @@ func settle(acknowledged, done, dead []string) account {
 	return a
 }
 
-// verdict is what is wrong, given how many kills there were and how many jobs may be in
-// flight; empty: nothing.
+// verdict returns the faults of an account. The number of kills and of jobs in flight bound the
+// duplicates.
 func (a account) verdict(kills, inFlight int) (faults []string) {
 	if len(a.lost) > 0 {
 		faults = append(faults, fmt.Sprintf("%d acknowledged jobs are lost: %.10q", len(a.lost), a.lost))

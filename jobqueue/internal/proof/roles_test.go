@@ -23,20 +23,20 @@ import (
 // roleVar is the environment variable that makes the test binary play a role.
 const roleVar = "SPILLWAY_PROOF_ROLE"
 
-// task is what a process is told.
+// task is the task of a process.
 type task struct {
 	Role string
 	ID   string // unique to the process
-	Dir  string // of the ledgers
+	Dir  string // folder of the ledgers
 	Site site
-	Node int // of a server
+	Node int // index of a cluster's node
 }
 
-// site is where the queue is and how it is set.
+// site is the place and the settings of the queue.
 type site struct {
 	Store    string   // folder of the servers
-	Addrs    []string // where they listen
-	Routes   []string // where nodes of a cluster find each other
+	Addrs    []string // addresses of the servers
+	Routes   []string // addresses of the routes between the nodes of a cluster
 	InFlight int
 	Attempts int
 	AckWait  time.Duration
@@ -54,14 +54,13 @@ func (s site) open(ctx context.Context) (jobqueue.Queue, error) {
 			return q, err
 		}
 		if !errors.Is(err, jobqueue.ErrUnavailable) {
-			fmt.Fprintln(os.Stderr, "open:", err) // a cluster without a leader; only those that repeat matter
+			fmt.Fprintln(os.Stderr, "open:", err) // harmless while a cluster has no leader, unless it repeats for long
 		}
 		pause(ctx, 50*time.Millisecond)
 	}
 }
 
-// pause keeps a process from asking without end, or lets its jobs take some time. No result
-// depends on how long it is.
+// pause prevents a busy loop, or simulates the work of a job. No result depends on its length.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -83,7 +82,7 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin) // ends when the harness closes it or dies
+			_, _ = io.Copy(io.Discard, os.Stdin) // standard input ends when the harness closes it or dies
 			cancel()
 			time.AfterFunc(await.Limit, func() { os.Exit(3) })
 		}()
@@ -98,9 +97,9 @@ func TestMain(m *testing.M) {
 // ready tells the harness that a process has begun its work.
 func ready() { fmt.Println("ready") }
 
-const writers = 4 // of a producer
+const writers = 4 // writers of a producer
 
-// produce enqueues jobs and puts on record those that are acknowledged.
+// produce enqueues jobs and records the acknowledged ones.
 func produce(ctx context.Context, t task) error {
 	record, err := openLedger(filepath.Join(t.Dir, "acked-"+t.ID), true)
 	if err != nil {
@@ -124,7 +123,7 @@ func produce(ctx context.Context, t task) error {
 	return errors.Join(append(failed, q.Close())...)
 }
 
-// fate plants a dead letter now and then.
+// fate returns the prefix of a key, now and then of a planted dead letter.
 func fate() string {
 	switch rand.IntN(50) {
 	case 0:
@@ -155,7 +154,7 @@ func enqueue(ctx context.Context, q jobqueue.Queue, record *ledger, key string) 
 	}
 }
 
-// work does jobs and puts on record those that are done.
+// work does jobs and records the ones that are done.
 func work(ctx context.Context, t task) error {
 	record, err := openLedger(filepath.Join(t.Dir, "done-"+t.ID), false)
 	if err != nil {
@@ -181,7 +180,7 @@ func work(ctx context.Context, t task) error {
 		case strings.HasPrefix(d.Key, barren):
 			return errors.New("barren")
 		}
-		pause(ctx, rand.N(4*time.Millisecond)) // so that a kill finds jobs under way
+		pause(ctx, rand.N(4*time.Millisecond)) // so that a kill hits running jobs
 		return record.add("done", d.Key)
 	})
 	return errors.Join(err, q.Close())

@@ -19,8 +19,8 @@ import (
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
 
-// freeAddr is an address on which a server can listen, and again after it was killed. Its port
-// is below those that systems give away, which another process may get in between.
+// freeAddr returns an address on which a server can listen, even again after a kill. Its port is
+// below the ephemeral ports, so another process hardly takes it in between.
 func freeAddr(t *testing.T) string {
 	for range 1000 {
 		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
@@ -84,7 +84,7 @@ func split(addr string) (host string, port int, err error) {
 	return a.IP.String(), a.Port, nil
 }
 
-// current reports whether every replica of every stream has all of it.
+// current reports whether every replica of every stream is complete.
 func current(ctx context.Context, addrs []string, nodes int) bool {
 	nc, err := nats.Connect("nats://"+strings.Join(addrs, ",nats://"), nats.Timeout(await.Limit))
 	if err != nil {

@@ -70,7 +70,7 @@ func (e *engine) url() string { return "nats://" + e.cfg.Listen }
 
 func (e *engine) comes() {
 	e.Helper()
-	await.True(e.T, "the server starts", func() (ok bool) { // somebody else may have the port for a moment
+	await.True(e.T, "the server starts", func() (ok bool) { // another process may briefly have the port
 		var err error
 		e.server, err = embedded.Start(e.cfg)
 		return err == nil
@@ -117,7 +117,7 @@ func TestAnEngineThatGoesAwayAndComesBack(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	e.comes()
-	q := open(t, jetstream.Config{URL: e.url(), Wait: time.Second, AckWait: await.Limit / 3}) // what the engine sent to nobody comes again within the limit
+	q := open(t, jetstream.Config{URL: e.url(), Wait: time.Second, AckWait: await.Limit / 3}) // a job sent to no worker comes again within the limit
 	done := worker(t, q)
 	put := func(key string) error {
 		_, err := q.Enqueue(t.Context(), jobqueue.Job{Key: key})
@@ -150,7 +150,7 @@ func TestAnEngineThatGoesAwayAndComesBack(t *testing.T) {
 	}
 }
 
-// TestPoisonedMessages puts foreign bytes where the jobs are.
+// TestPoisonedMessages puts messages that are not jobs into the stream of jobs.
 func TestPoisonedMessages(t *testing.T) {
 	t.Parallel()
 	server := start(t, embedded.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
@@ -166,7 +166,7 @@ func TestPoisonedMessages(t *testing.T) {
 		{Header: nats.Header{"Spillway-Job": {`{"k":"x","p":"urgent"}`}}},
 		{Header: nats.Header{"Spillway-Job": {`{"k":"x","d":-1}`}}},
 		{Header: nats.Header{"Spillway-Job": {`{"k":""}`, `{"k":"two"}`}}},
-		{Data: make([]byte, 1<<20)}, // as large as the server takes
+		{Data: make([]byte, 1<<20)}, // the largest message that the server accepts
 	}
 	for _, m := range poison {
 		m.Subject = "spillway.jobs.jobs.ready.normal"
@@ -196,8 +196,9 @@ func TestPoisonedMessages(t *testing.T) {
 	}
 }
 
-// TestAJobThatEndsItsProcessTakesNoOtherAlong: each time it did, the other jobs in hand lost an
-// attempt as well, and became dead letters with it; of some no handler had begun.
+// TestAJobThatEndsItsProcessTakesNoOtherAlong: each time the job ended its process, the other jobs
+// of the process once lost an attempt too. They became dead letters together with the job, some
+// without a run.
 func TestAJobThatEndsItsProcessTakesNoOtherAlong(t *testing.T) {
 	t.Parallel()
 	const attempts, others = 3, 12
@@ -255,12 +256,12 @@ func TestAJobThatEndsItsProcessTakesNoOtherAlong(t *testing.T) {
 			starts++
 		}
 	}
-	if starts == 0 || starts > attempts { // fewer where a worker had it for AckWait and did not begin
+	if starts == 0 || starts > attempts { // fewer if a worker held the job for AckWait without a run
 		t.Errorf("it was started %d times", starts)
 	}
 }
 
-// TestAHandlerThatKillsItsWorkers gives up on a job that no worker survives.
+// TestAHandlerThatKillsItsWorkers: a job that no worker survives becomes a dead letter.
 func TestAHandlerThatKillsItsWorkers(t *testing.T) {
 	t.Parallel()
 	server := start(t, embedded.Config{Dir: t.TempDir()})
@@ -286,7 +287,7 @@ func TestAHandlerThatKillsItsWorkers(t *testing.T) {
 		dead, err = q.Dead(t.Context(), 9)
 		return err == nil && len(dead) > 0
 	})
-	// A machine that stands still for AckWait begins fewer than it attempts.
+	// If the machine stalls for AckWait, an attempt may end without a run.
 	if n := runs.Load(); len(dead) != 1 || dead[0].Job.Key != "fatal" || dead[0].Attempts != 3 || n == 0 || n > 3 {
 		t.Errorf("it ran %d times, and the dead letters are %+v", n, dead)
 	}
