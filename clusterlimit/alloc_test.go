@@ -6,7 +6,7 @@ import (
 )
 
 func TestAllowAllocatesNothing(t *testing.T) {
-	m := join(t, Config{URL: engine(t), Rate: 10, Lease: time.Hour}) // a renewal allocates, and is counted too
+	m := join(t, Config{URL: engine(t), Rate: 10, Lease: time.Hour}) // so long that no renewal, which allocates, is counted
 	var err error
 	if n := testing.AllocsPerRun(1000, func() { err = m.Allow(1) }); n != 0 {
 		t.Errorf("%v allocations, %v", n, err)

@@ -353,7 +353,8 @@ func TestNothingIsAdmittedInAdvance(t *testing.T) {
 	}
 }
 
-// Otherwise a caller that asks for a million at once takes the shares of all others.
+// A request that no share can satisfy is not reported as demand. Otherwise a caller that asks for a
+// million at once would take the shares of all others.
 func TestWhatNoShareIsEnoughForIsNoDemand(t *testing.T) {
 	m := &Member{base: time.Now(), causes: causesOf("calls")}
 	m.rate.set(0, 10, time.Hour, true, &m.causes[budget.Held])
@@ -391,7 +392,8 @@ func TestAMemberRenewsBesideANewerVersion(t *testing.T) {
 	}
 }
 
-// Such a key has an empty part, which is forbidden: Join only returned "invalid key".
+// NATS forbids keys with an empty part between dots. For such a name Join used to return only
+// "invalid key".
 func TestNamesWithAnEmptyPartAreRefused(t *testing.T) {
 	for _, name := range []string{".x", "x.", "a..b", ".", "..", "a.b.", strings.Repeat(".", 300)} {
 		if _, err := (Config{Name: name}).check(); err == nil || !strings.Contains(err.Error(), "no dot at an end") {

@@ -19,7 +19,8 @@ func holder(id string, keep bool) *Holder {
 	return NewHolder(Terms{ID: id, Totals: Amounts{total}, TTL: simTTL, Fade: 4 * simTTL, Keep: keep})
 }
 
-// The clock of the waiting replica is nearly a quarter faster, and the replica looks all the time.
+// The clock of the waiting replica is nearly a quarter faster, and the replica checks the lease all
+// the time.
 func TestALeaseIsOverBeforeAFasterClockTakesIt(t *testing.T) {
 	const step = time.Millisecond
 	for _, faster := range []float64{.9, 1, 1.24} {
