@@ -172,12 +172,12 @@ func TestTheFilesToDeployHaveMetricsThatAreThere(t *testing.T) {
 
 func TestTheDocumentationHasEveryMetricAndNoOther(t *testing.T) {
 	shown := exposition(t)
-	text, err := os.ReadFile("../docs/metrics.md")
+	text, err := os.ReadFile("../docs/operate/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	verify(t, "metrics.md", string(text), shown)
-	scaling, err := os.ReadFile("../docs/autoscaling.md")
+	scaling, err := os.ReadFile("../docs/operate/autoscaling.md")
 	if err != nil {
 		t.Fatal(err)
 	}

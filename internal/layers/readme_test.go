@@ -61,7 +61,7 @@ func side(diff, without string) string {
 // What other libraries do is shown as a test in another module found it.
 func TestTheComparisonShowsWhatTheProbesFound(t *testing.T) {
 	root := os.DirFS("../..")
-	page, err := fs.ReadFile(root, "docs/compare.md")
+	page, err := fs.ReadFile(root, "docs/migrate/compare.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestTheComparisonShowsWhatTheProbesFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(page), string(table)) {
-			t.Errorf("docs/compare.md does not have\n%s", table)
+			t.Errorf("docs/migrate/compare.md does not have\n%s", table)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestEveryPackageHasAPage(t *testing.T) {
 // The settings for nginx are those that a test of admissionhttp runs.
 func TestTheMeshPageShowsSettingsThatAreTested(t *testing.T) {
 	root := os.DirFS("../..")
-	page, err := fs.ReadFile(root, "docs/mesh.md")
+	page, err := fs.ReadFile(root, "docs/operate/mesh.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestTheMeshPageShowsSettingsThatAreTested(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), "```nginx\n"+string(settings)+"```") {
-		t.Errorf("docs/mesh.md does not have\n%s", settings)
+		t.Errorf("docs/operate/mesh.md does not have\n%s", settings)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // What the runbook says about another key of the audit works: the old chain is put aside
 // and stays whole, and a new one begins.
 func TestTheKeyOfTheAuditIsChangedAsTheRunbookSays(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/runbook.md")
+	text, err := os.ReadFile("../../../docs/operate/runbook.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ import (
 )
 
 // page is where the last results are kept.
-const page = "docs/soak.md"
+const page = "docs/lab/soak.md"
 
 // require names the programs without which tests fail where they would be skipped.
 const require = "SPILLWAY_REQUIRE"

@@ -10,10 +10,10 @@ import (
 	"github.com/spillway-go/spillway/lab/simulate"
 )
 
-// Every command in docs/capacity.md is one that this program takes, and every scenario in it is
+// Every command in docs/operate/capacity.md is one that this program takes, and every scenario in it is
 // built in.
 func TestTheCommandsInCapacity(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "capacity.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "operate", "capacity.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestTheCommandsInCapacity(t *testing.T) {
 	for _, name := range simulate.Builtin() {
 		source, _ := simulate.Source(name)
 		if strings.Contains(string(source), `"replicas": 1`) && name != "shop" && !simulated[name] {
-			t.Errorf("docs/capacity.md has no command for the fleet %s", name)
+			t.Errorf("docs/operate/capacity.md has no command for the fleet %s", name)
 		}
 	}
 }

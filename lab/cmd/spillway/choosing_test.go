@@ -14,7 +14,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-var verdicts = flag.String("verdicts", "", "with -update: take the verdicts of docs/choosing.md from this folder, which holds a folder for each experiment")
+var verdicts = flag.String("verdicts", "", "with -update: take the verdicts of docs/lab/choosing.md from this folder, which holds a folder for each experiment")
 
 func TestAdviceRestsOnClaimsThatThereAre(t *testing.T) {
 	for _, r := range advice.Rules {
@@ -42,9 +42,9 @@ func isClaim(id string) bool {
 	return false
 }
 
-// The table in docs/choosing.md is made of the rules and of the verdicts in choosing.json.
+// The table in docs/lab/choosing.md is made of the rules and of the verdicts in choosing.json.
 func TestTheTableInChoosing(t *testing.T) {
-	docs := filepath.Join("..", "..", "..", "docs")
+	docs := filepath.Join("..", "..", "..", "docs", "lab")
 	kept := filepath.Join(docs, "choosing.json")
 	if *update && *verdicts != "" {
 		if err := keepVerdicts(*verdicts, kept); err != nil {

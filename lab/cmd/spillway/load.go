@@ -76,7 +76,7 @@ Several requests, by class: mix.json holds a list. Every field may be left out; 
    {"weight": 4, "class": "batch", "priority": "low", "path": "/api/v1/patients:batch", "method": "POST", "headers": {"Content-Type": "application/json"}, "body": "{\"ids\":[\"{{.id}}\"]}"}]
   spillway load --rate 500 --data patients.csv --mix mix.json -e 'critical:p99<50ms' -e 'critical:ok>99%' http://localhost:8080
 
-From several processes: more than one machine can send, or nearer to the users. Every agent sends its share of the one schedule, the clocks are compared, and the histograms are added up bucket for bucket. An agent that is lost makes the run invalid. --agents 4 alone starts four on this machine; with --nats they wait elsewhere (spillway agent --help). docs/agents.md says how to load a cluster.
+From several processes: more than one machine can send, or nearer to the users. Every agent sends its share of the one schedule, the clocks are compared, and the histograms are added up bucket for bucket. An agent that is lost makes the run invalid. --agents 4 alone starts four on this machine; with --nats they wait elsewhere (spillway agent --help). docs/lab/agents.md says how to load a cluster.
   spillway load --agents 4 --rate 2000 URL
   spillway load --nats nats://nats.example:4222 --agents 8 --rate 100000 --duration 5m URL
 

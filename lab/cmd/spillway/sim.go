@@ -31,7 +31,7 @@ func (scenarioName) completions() []string { return simulate.Builtin() }
 
 // Help teaches.
 func (simCmd) Help() string {
-	return `What would a limiter do to this service? Callers, a backend and the policy between them are simulated in virtual time: a minute takes about a second. Each policy meets the same calls. The decisions are made by the code of the live limiter; the rest is a model, which the scenario describes: when calls arrive, how much work they are, when callers leave and retry, how the backend slows down, and what happens to it. A scenario may have many replicas behind a balancer; docs/capacity.md plans with them.
+	return `What would a limiter do to this service? Callers, a backend and the policy between them are simulated in virtual time: a minute takes about a second. Each policy meets the same calls. The decisions are made by the code of the live limiter; the rest is a model, which the scenario describes: when calls arrive, how much work they are, when callers leave and retry, how the backend slows down, and what happens to it. A scenario may have many replicas behind a balancer; docs/operate/capacity.md plans with them.
 
 Examples:
   spillway sim retry-storm                         three policies in an overload that feeds itself

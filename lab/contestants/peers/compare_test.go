@@ -50,6 +50,6 @@ func compare[S any](t *testing.T, file string, questions []question[S], sides []
 		t.Fatal(err)
 	}
 	if b.String() != string(want) {
-		t.Errorf("renew it with: go test ./lab/contestants/peers -args -update, then copy it to docs/compare.md\ngot\n%s\nwant\n%s", &b, want)
+		t.Errorf("renew it with: go test ./lab/contestants/peers -args -update, then copy it to docs/migrate/compare.md\ngot\n%s\nwant\n%s", &b, want)
 	}
 }
