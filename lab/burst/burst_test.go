@@ -431,6 +431,10 @@ func TestWhatWasKilledHasFinishedWhatItCounted(t *testing.T) {
 	if c := session(same, same)["B1"]; c.Verdict != results.Fails {
 		t.Errorf("as much memory and not killed: %s, %s", c.Verdict, c.Why)
 	}
+	late := func(r *results.Run) { r.Killed, r.Params["machine_mib"] = contestant.Overdue, 24_000 }
+	if c := session(late, same)["B1"]; c.Verdict != results.NeedsHardware {
+		t.Errorf("as much memory when it should have ended: %s, %s", c.Verdict, c.Why)
+	}
 }
 
 // What naive took when it was killed is the least that it takes.

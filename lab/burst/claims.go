@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/judge"
@@ -18,7 +19,9 @@ var (
 	refused  = counted("share refused", func(r *results.Run) float64 { return 100 * r.Share("rejected") })
 	refusal  = counted("p99 of a refusal", ledger.Quantile("rejected", 0.99, "").Value)
 	latency  = counted("mean latency", func(r *results.Run) float64 { h := r.Of("ok").Latency; return unless(h.Count() == 0, h.Mean()/1e6) })
-	killed   = counted("whether it was killed", func(r *results.Run) float64 { return map[bool]float64{true: 100}[r.Killed != ""] })
+	killed   = counted("whether it was killed for its memory", func(r *results.Run) float64 {
+		return map[bool]float64{true: 100}[r.Killed != "" && !strings.HasPrefix(r.Killed, contestant.Overdue)]
+	})
 
 	alone     = ledger.Figure{Name: "time of a job alone", Key: "work_ms", OfKilled: true}
 	allowed   = ledger.Figure{Name: "workers and generators", Key: "allowed", OfKilled: true}
@@ -281,7 +284,7 @@ var family = ledger.Family{
 	Method: []ledger.Note{
 		{Title: "Where latency begins", Text: "The published latency begins when a job starts, so the time in a queue of 100,000 is not in it. Here it begins with the submission. Jobs that one generator submits together share that moment."},
 		{Title: "Equal load", Text: "The load is a hundred thousand jobs a second for each processor, as published. Every contestant but naive-stopped is offered it by one schedule, which a thousand generators share, in the contestant's own process as published: whichever is free submits all that is due. Where goroutines are unbounded all generators soon wait behind the jobs that they spawned, for minutes; there a job that begins submits what is due, too. A submission to the published shape parks its generator until it is accepted or its timeout fires. What is submitted over 100 ms after it was due, or not at all, is counted, and said where it is more than a twentieth; then the contestants are compared all the same if each refused or left most of what was offered to it, for more would have joined that."},
-		{Title: "Killed", Text: "A memory cap kills a contestant from outside, and that is a result. The published pool runs first in each repeat, and then naive under a cap of eleven times its peak, for the claim is about ten times; or under half of the machine's memory where that is less. So naive is killed within seconds, and the verdict says when, by which cap, and how many times the pool's memory that is. A process that is killed has no noise to compare itself with: every repeat has to satisfy the rule, by what sessions differ."},
+		{Title: "Killed", Text: "A memory cap kills a contestant from outside, and that is a result. The published pool runs first in each repeat, and then naive under a cap of eleven times its peak, for the claim is about ten times; or under half of the machine's memory where that is less. So naive is killed within seconds, and the verdict says when, by which cap, and how many times the pool's memory that is. A contestant that has not ended a quarter of a minute after the burst is killed, too, and what it did until then counts. A process that is killed has no noise to compare itself with: every repeat has to satisfy the rule, by what sessions differ."},
 		{Title: "Watched from outside", Text: "A process with a hundred thousand runnable goroutines cannot report its state: the answer would wait to be scheduled, and a killed process gives none. Contestants count into memory that they share with the lab, without locks; the lab reads it, and memory, processor time and switches from the system. The counts of a killed contestant are those at its end."},
 		{Title: "Peaks", Text: "The published \"peak RAM\" is what the runtime had reserved from the system, once a second, and the \"peak goroutines\" of the pool is their number at the end. Here memory is the kernel's own peak of the resident set, goroutines are looked at every ten milliseconds. A run ends a second after its burst; jobs that are not done by then are left. The published figures are those at the end of the burst."},
 		{Title: "What is work", Text: "One job in 16 takes its buffer under the processor clock of its thread; so does one batch of submissions in 16, where a submission cannot park and a batch is more than one job. What the collector makes an allocating job do for it counts as collection. Page faults on fresh memory are in the work: touching the pages is the work."},

@@ -52,6 +52,10 @@ func (c Config) memoryCap(machineMiB int, pool uint64) (mib int, what string) {
 
 const byPool = "made from what the pool took"
 
+// overdue is how long a contestant may take to end after the burst. On a slow machine millions of
+// goroutines keep a process from ending for a minute.
+const overdue = 15 * time.Second
+
 // run runs a contestant and samples it from outside. Naive may be given the pool's run.
 func (c Config) run(ctx context.Context, name string, pool *watcher) (*watcher, error) {
 	dir, err := os.MkdirTemp("", "spillway-burst-")
@@ -70,7 +74,7 @@ func (c Config) run(ctx context.Context, name string, pool *watcher) (*watcher, 
 		peak = pool.out.Process.PeakRSS
 	}
 	w.MemoryCap, w.capped = c.memoryCap(experiment.ThisMachine().MemoryMiB, peak)
-	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: w.job, MemoryCap: uint64(w.MemoryCap) << 20}, new(bool))
+	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: w.job, MemoryCap: uint64(w.MemoryCap) << 20, TimeCap: c.Time + patience + overdue}, new(bool))
 	if err != nil {
 		return nil, err
 	}

@@ -33,10 +33,11 @@ const (
 // Spec says which contestant to start.
 type Spec struct {
 	Role      string
-	Input     any      // encoded as JSON
-	MemoryCap uint64   // bytes of resident memory; 0: none
-	Env       []string // added to this process's environment
-	Under     []string // a command that runs the contestant, such as a debugger with its flags; empty: none
+	Input     any           // encoded as JSON
+	MemoryCap uint64        // bytes of resident memory; 0: none
+	TimeCap   time.Duration // for the whole run; 0: none
+	Env       []string      // added to this process's environment
+	Under     []string      // a command that runs the contestant, such as a debugger with its flags; empty: none
 
 	// Program is the name of a folder of lab/contestants, or the import path of a
 	// command; empty: this program. If this process plays the role itself, as in the

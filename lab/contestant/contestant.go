@@ -163,7 +163,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, err
 	}
 	started := make(chan error)
-	go p.run(stdout, spec.MemoryCap, started)
+	go p.run(stdout, spec.MemoryCap, spec.TimeCap, started)
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("cannot start a contestant: %w", err)
 	}
@@ -177,7 +177,7 @@ func start(ctx context.Context, spec Spec) (*Process, error) {
 // run starts the process and sees it to its end, from one thread: Linux kills such a
 // child when the thread that started it ends, and a Go thread ends with the goroutine
 // that locked it.
-func (p *Process) run(stdout io.Reader, limit uint64, started chan<- error) {
+func (p *Process) run(stdout io.Reader, limit uint64, within time.Duration, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := p.cmd.Start()
@@ -191,7 +191,7 @@ func (p *Process) run(stdout io.Reader, limit uint64, started chan<- error) {
 		p.waitErr = p.cmd.Wait()
 		close(ended)
 	}()
-	p.watch(limit, ended)
+	p.watch(limit, within, ended)
 	<-ended
 	p.exit.PeakRSS = max(p.exit.PeakRSS, p.said.PeakRSS)
 	p.killOnce.Do(func() { // not killed by this process
@@ -219,8 +219,12 @@ func (p *Process) read(stdout io.Reader) {
 	}
 }
 
-// watch samples the memory until ended is closed, and kills above the limit.
-func (p *Process) watch(limit uint64, ended <-chan struct{}) {
+// Overdue begins Exit.Killed of a contestant that was killed for its TimeCap.
+const Overdue = "killed because it had not ended"
+
+// watch samples the memory until ended is closed, and kills above the limit, or when the
+// contestant has run for longer than within, if that is not 0.
+func (p *Process) watch(limit uint64, within time.Duration, ended <-chan struct{}) {
 	for tick := time.Tick(watchEvery); ; {
 		select {
 		case <-ended:
@@ -233,11 +237,16 @@ func (p *Process) watch(limit uint64, ended <-chan struct{}) {
 		}
 		p.exit.PeakRSS = max(p.exit.PeakRSS, high)
 		p.exit.Memory = append(p.exit.Memory, Memory{time.Since(p.started), now})
-		if limit > 0 && high > limit {
+		switch {
+		case limit > 0 && high > limit:
 			p.exit.Killed = fmt.Sprintf("killed above the memory cap of %d MiB after %s", limit>>20, p.age())
-			p.kill("")
-			return
+		case within > 0 && time.Since(p.started) > within:
+			p.exit.Killed = Overdue + " after " + p.age()
+		default:
+			continue
 		}
+		p.kill("")
+		return
 	}
 }
 

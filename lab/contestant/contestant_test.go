@@ -161,6 +161,21 @@ func TestAboveTheMemoryCapIsAResult(t *testing.T) {
 	}
 }
 
+func TestWhatDoesNotEndInTimeIsAResult(t *testing.T) {
+	if !contestant.CapEnforced {
+		t.Skip("the look at a process needs /proc")
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	exit, err := contestant.Run(t.Context(), contestant.Spec{Role: "hang", Input: silent.Addr().String(), TimeCap: 1}, nil)
+	if err != nil || !strings.HasPrefix(exit.Killed, contestant.Overdue) {
+		t.Errorf("%q, %v", exit.Killed, err)
+	}
+}
+
 func TestARuntimeThatGetsNoMoreMemoryIsAResult(t *testing.T) {
 	exit, err := contestant.Run(t.Context(), contestant.Spec{Role: "exhausted", Input: 1}, nil)
 	if err != nil || !strings.Contains(exit.Killed, "no more memory") {

@@ -91,7 +91,7 @@ func (p Plan) Keys() (out []ledger.Key) {
 // Expect is how long so many repeats should take, with the demonstrations.
 func (p Plan) Expect(repeats int) (sum time.Duration) {
 	for _, b := range p.batches() {
-		sum += time.Duration(repeats) * b.expect(nil)
+		sum += time.Duration(repeats) * b.expect(nil, 1)
 	}
 	for _, d := range p.Demos {
 		sum += d.Expect
@@ -126,10 +126,13 @@ func (p Plan) batches() (out []batch) {
 }
 
 // expect is as long as the longest group should take: the time that it took last, or
-// what was planned.
-func (b batch) expect(took map[ledger.Key]time.Duration) (longest time.Duration) {
+// what was planned, times slower if the group needs all processors.
+func (b batch) expect(took map[ledger.Key]time.Duration, slower float64) (longest time.Duration) {
 	for _, g := range b {
 		expect := g.Expect
+		if b.uses() == 1 {
+			expect = time.Duration(float64(expect) * slower)
+		}
 		for _, k := range g.Keys {
 			if last, measured := took[k]; measured {
 				expect = last

@@ -30,6 +30,7 @@ type Session struct {
 	Watch func() func() float64
 
 	name  string                   // before the labels of its steps, if it is part of a whole
+	pace  *pace                    // of the machine, in all parts of a whole; nil: as planned
 	spare func(time.Duration) bool // whether there is time to measure something again; nil: always
 	part  bool                     // of a whole: only what decides a claim is run, and what was decided stays so when the session is extended
 }

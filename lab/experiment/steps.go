@@ -94,7 +94,36 @@ func (r *sessionState) demonstrations() (steps []step) {
 func (r *sessionState) expected(b batch) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return b.expect(r.took)
+	return b.expect(r.took, r.pace.slower())
+}
+
+// pace is how fast the machine is, by what needed all processors.
+type pace struct {
+	mu            sync.Mutex
+	planned, took time.Duration
+}
+
+// add takes a batch that took so long.
+func (p *pace) add(b batch, took time.Duration) {
+	if p == nil || b.uses() < 1 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.planned, p.took = p.planned+b.expect(nil, 1), p.took+took
+}
+
+// slower is how many times as long as planned things take; 1 until a few seconds were measured.
+func (p *pace) slower() float64 {
+	if p == nil {
+		return 1
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.planned < 5*time.Second {
+		return 1
+	}
+	return max(1, p.took.Seconds()/p.planned.Seconds())
 }
 
 // mostVain is the number of measurements in a row, made again and disturbed again, after which none is
@@ -112,6 +141,7 @@ func (r *sessionState) measure(ctx context.Context, label string, b batch, trial
 		}
 		all.Wait()
 		disturbed, took := others(), time.Since(began)
+		r.pace.add(b, took)
 		if disturbed < tooMuch {
 			disturbed = 0
 		}

@@ -189,8 +189,10 @@ func (w Whole) run(ctx context.Context, session results.Session) (results.Sessio
 
 // draft plans every experiment, and goes on with those that have begun.
 func (r *wholeState) draft() error {
+	machine := new(pace)
 	for i, e := range r.Experiments {
 		s := r.Session
+		s.pace = machine
 		s.Dir, s.name, s.part = filepath.Join(r.Dir, e.ID), fmt.Sprintf("%s, %d of %d · ", e.ID, i+1, len(r.Experiments)), true
 		s.spare = func(again time.Duration) bool { return again+time.Duration(r.chosen.Load()) <= r.left() }
 		var p partState

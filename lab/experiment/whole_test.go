@@ -281,7 +281,7 @@ func TestASlowMachineLosesRepeatsAndNoPublishedClaim(t *testing.T) {
 		for _, l := range session.LeftOut {
 			out = append(out, l.Experiment+": "+l.Why)
 		}
-		if len(out) != 3 || !strings.HasPrefix(out[0], "G: it takes 5s") || !strings.HasPrefix(out[1], "A: its goals take 5s") || !strings.HasPrefix(out[2], "B: its goals take 5s") {
+		if len(out) != 3 || !strings.HasPrefix(out[0], "G: it takes 15s") || !strings.HasPrefix(out[1], "A: its goals take 15s") || !strings.HasPrefix(out[2], "B: its goals take 15s") {
 			t.Errorf("left out: %q", out)
 		}
 
