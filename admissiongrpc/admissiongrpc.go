@@ -33,7 +33,18 @@
 // sends a message earlier. Streams whose client sends nothing hold no slot. A stream holds its slot
 // until its handler sends a message or asks for the next one. From then on the stream may mostly
 // wait for its client, so it is long (limiter.Request.Long): it continues without a slot and is no
-// sample. Config.Short reports streams that must keep their slot.
+// sample. Config.Short reports streams that must keep their slot. The limiter of the server does
+// not bound long streams: bound them by a limiter of their own.
+//
+// # Cost
+//
+// The module brings gRPC. "go test ./admissiongrpc -run Alloc" tests the allocations, and "go test
+// ./admissiongrpc -run '^$' -bench ." prints the times.
+//
+// # Pitfalls
+//
+//   - Clients that do not read trailers still see UNAVAILABLE. If such clients retry at once, the
+//     limiter cannot keep them from asking.
 package admissiongrpc
 
 import (

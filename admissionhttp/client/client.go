@@ -10,6 +10,24 @@
 // priority and its remaining time to the server.
 //
 // A request counts as refused when it is answered 503 or 429.
+//
+// # Cost
+//
+// A request costs what [Config.Base] costs for it, and the operations on the budget. No benchmark
+// measures a Transport alone.
+//
+// # Pitfalls
+//
+//   - Some requests fail without being sent. Their error matches spillway.ErrRejected: handle such
+//     an error as a refusal.
+//   - A request with a body is retried only if Request.GetBody makes the body available again.
+//   - Each host is throttled separately, but the requests that succeed at one host pay for retries
+//     at another. Use one Transport for each server.
+//
+// # When not to use it
+//
+// A Transport retries only idempotent methods and requests with an Idempotency-Key (see
+// [Transport.RoundTrip]). Retries of other calls stay with their caller.
 package client
 
 import (
