@@ -1,7 +1,22 @@
 // Package spillway holds the types that all packages of the module share:
-// priorities, rejections and their reasons, and the error of a drain that ran
-// out of time. The package makes no decisions. Start with package limiter (may
-// the work run now?) or package workerpool (on which goroutine does it run?).
+// priorities, the cost and the kind of work, rejections and their reasons, and
+// the error of a drain that ran out of time. The package makes no decisions.
+// Start with package limiter (may the work run now?) or package workerpool (on
+// which goroutine does it run?).
+//
+// # Cost
+//
+// The package uses the standard library only. Refusals are made beforehand and allocate
+// nothing. A priority, cost or kind in a context allocates as context.WithValue does ("go
+// test . -run Alloc").
+//
+// # Pitfalls
+//
+//   - errors.Is(err, [ErrRejected]) holds for every refusal. Compare [Rejection].Reason,
+//     not the text of the error.
+//   - Many callers share one *Rejection, which must not be changed.
+//   - A kind ([WithKind]) names what the work does, such as a query. Names and ids of
+//     callers say nothing about how long work takes.
 package spillway
 
 import (

@@ -1,6 +1,33 @@
 // Package limit holds control laws. A law observes the start and the end of work and sets the
 // concurrency limit. A law is a pure state machine without clock, lock or goroutine. So the same
 // code runs inside the live limiter, in tests on virtual time and in the simulator.
+//
+// [Adaptive] is the default of package limiter, and of package workerpool in its variant
+// [NewAdaptiveForThroughput]. [Fixed] is a constant. [AIMD], [Vegas] and [Gradient2] are published
+// laws, to compare with. Most code only passes a law to its owner:
+//
+//	slots, err := limiter.New(limiter.Config{Law: limit.NewFixed(8)})
+//
+// # Cost
+//
+// Laws do not allocate ("go test ./limit -run Allocate"). "go test ./limit -run '^$' -bench Law"
+// prints their times.
+//
+// # Pitfalls
+//
+//   - A law belongs to one owner (see [Claim]).
+//   - Adaptive starts with a limit of 32. Of two limits with the same throughput Adaptive takes the
+//     lower one, except for work of less than 6 ms with few slots.
+//     docs/adr/0005-every-change-of-the-limit-is-a-trial.md explains the trials.
+//   - An owner passes the class of work with its start ([Load].Class) and its end ([Sample].Class).
+//     Without classes, a law treats all work as one kind.
+//   - A law of your own that keeps state per class implements [Forgetter], also if it wraps another
+//     law.
+//   - Vegas and Gradient2 have their published weaknesses: see "spillway lab overload".
+//
+// # When not to use it
+//
+// The package is for choosing a law, for writing one, and for testing one in package sim.
 package limit
 
 import (

@@ -40,6 +40,37 @@
 //
 // Stats().State names nested calls as a possible cause when work waits while no work ends or
 // nearly all work is lost.
+//
+// # Cost
+//
+// A limiter has no goroutine. An admission without a wait, its end, and an immediate
+// refusal allocate nothing ("go test ./limiter -run Alloc"). "make bench
+// BENCH='AcquireDone|Reject'" prints their times beside a mutex and a channel, and
+// docs/lab/results.md has the figures of one machine. A channel alone is several times
+// cheaper.
+//
+// # Pitfalls
+//
+//   - A permit that is never ended holds its slot for ever. Do always ends its permit.
+//     After Acquire, write defer permit.Release() in the next line. [Config.LeakAfter]
+//     finds permits that were forgotten.
+//   - Pass Done the unchanged error of the work. A deadline is a sample, and a failure is
+//     not.
+//   - Work that ignores its context keeps its slot after its caller has left.
+//   - Work of two lengths with the same priority and similar deadlines is one kind,
+//     unless each length has its own [Request.Kind]. Name the kinds, or give each length
+//     its own limiter. docs/adr/0006-a-free-slot-is-given.md shows how kinds decide.
+//   - Streams fill the limit, unless they are [Request.Long]. Bound streams by a limiter
+//     of their own.
+//   - The default law learns from latency. If load does not change how long work takes,
+//     as with long polling, mark the work as Long or end it with Release.
+//   - When a [Keyed] evicts a limiter, its counts are lost unless a [KeyedWatch] receives
+//     the limiter. metrics.Keyed adds up the counts of evicted limiters.
+//
+// # When not to use it
+//
+// A limiter is of no use where nothing is scarce. Requests per second for each customer
+// need a rate limiter. For a fixed bound within one function, errgroup is smaller.
 package limiter
 
 import (

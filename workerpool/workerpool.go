@@ -7,14 +7,37 @@
 // job runs, or its own context cancels it before it starts, or Close or a Drain that ran out of
 // time drops it. The pool counts and reports each case.
 //
-// A goroutine per job is often enough in Go. A pool pays when the number of jobs in progress must
-// stay bounded: connections, memory, a backend that slows down. A pool does not make work faster.
-//
 // A control law (package limit) decides how many jobs run at once, from a sample of the jobs,
 // unless Config sets a number or GrowAt. Workers take jobs in order of priority, first come, first
 // served within a priority. One job in 256 is taken from the least important priority that waits,
 // against starvation. The law compares jobs of one priority with each other, and tells kinds of
 // jobs apart if their contexts name one (spillway.WithKind).
+//
+// # Cost
+//
+// Once the pool is warm, a submission, a refusal and a Do allocate nothing ("go test ./workerpool
+// -run Alloc"). "spillway lab pools" measures the time beside other pools and a channel, and
+// docs/migrate/compare.md has results, losses included.
+//
+// # Pitfalls
+//
+//   - Without [Config.OnDone], a panic of a submitted job ends the process, as in a goroutine
+//     without a pool. OnDone receives the panic instead. OnDone costs time on the worker.
+//   - The context of a job is that of its submitter. A job that must outlive a request is submitted
+//     with context.WithoutCancel(ctx).
+//   - Do, Submit and Group.Wait in a job of the same pool hold one worker while they wait for
+//     another. Once all workers wait in this way, nothing ends, and Stats().State says so. A job
+//     passes work to its own pool with [Group.TrySubmit], and does the refused work itself. Or each
+//     layer of jobs has a pool of its own.
+//   - Jobs share goroutines. A job that calls runtime.LockOSThread unlocks the thread before it
+//     returns, or ends with runtime.Goexit (see [Job]).
+//   - Profile labels of the context of a job cost up to four small allocations.
+//
+// # When not to use it
+//
+// A goroutine per job is often enough in Go. A pool pays when the number of jobs in progress must
+// stay bounded: connections, memory, a backend that slows down. A pool does not make work faster.
+// Jobs that must survive a crash need package jobqueue.
 package workerpool
 
 import (
