@@ -91,6 +91,25 @@
 //
 // Buffers, decoder state and the memory that a request is bound into are pooled and cleared. The
 // handler gets copies. No other request can read or change them, or the handler's context.
+//
+// # Cost
+//
+// "go test ./route -run Alloc" tests the allocations of each kind of request. "spillway lab R"
+// measures the time beside handlers written by hand, gin, echo, chi, huma, fuego and fiber. With
+// encoding/json a GET takes a little longer than one written by hand.
+//
+// # Pitfalls
+//
+//   - A wrong tag is an error of [Mux.Add] and [Route.Handler] at start-up, not of the first
+//     request. Handle this error.
+//   - Clients that send more than they should are refused, until [Route.AllowUnknown] or
+//     [Route.AllowUnknownIf] permits unknown names. [Route.RefuseUnknown] selects names that
+//     stay refused.
+//
+// # When not to use it
+//
+// A few handlers without input need no typed routes. Proxies, and services that mostly stream, gain
+// nothing either.
 package route
 
 import (

@@ -23,6 +23,20 @@
 // group and of the route. This middleware sees the status, size and headers of the answer. A typed
 // route aborts the chain when it answers with 400 or more, as gin's own handlers do. It adds the
 // error that its function returned to gin's Errors. It does not recover panics.
+//
+// # Cost
+//
+// The module brings gin. "go test ./routegin -run Alloc" tests the allocations, and "go test
+// ./routegin -run '^$' -bench Gin" prints the time beside a gin handler written by hand.
+//
+// # Pitfalls
+//
+//   - The context of a handler is no *gin.Context, because gin reuses a *gin.Context after its
+//     request. [Context.Gin] lends the *gin.Context while the handler runs.
+//
+// # When not to use it
+//
+// A service without gin uses package route.
 package routegin
 
 import (

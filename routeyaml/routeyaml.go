@@ -3,11 +3,14 @@
 //	api := route.NewMux(route.Config{Codecs: []route.Codec{routeyaml.Codec()}})
 //
 // A body is rewritten as JSON and then bound like a JSON body, with the same plan and the same
-// faults. json tags name the members. Unknown or duplicate members, excessive depth and wrong
-// values are refused, with a pointer to each fault.
+// faults. json tags name the members; there are no yaml tags. Unknown or duplicate members,
+// excessive depth and wrong values are refused, with a pointer to each fault. Responses are not
+// encoded as YAML.
 //
-// Reading YAML takes time in proportion to its length, but far more than reading JSON: give routes
-// that accept YAML a smaller Limits.Body.
+// # Cost
+//
+// The module brings a YAML parser. Reading YAML takes time in proportion to its length, but far more
+// than reading JSON: give routes that accept YAML a smaller [route.Limits].Body.
 package routeyaml
 
 import (

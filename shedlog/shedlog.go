@@ -8,6 +8,21 @@
 //
 // No data of a request is logged. The lines contain counts by reason and priority, the
 // limit, and the text of Stats.State.
+//
+// Services behind package admissionhttp get the same lines from admissionhttp.Config.Logger.
+//
+// # Cost
+//
+// A refusal costs the counting of the observer.
+//
+// # Pitfalls
+//
+//   - A limiter has one observer. [limiter.Observers] joins several.
+//   - Call Close after the drain. Otherwise the last line is missing.
+//
+// # When not to use it
+//
+// A record of every refusal is an audit, which belongs before admission.
 package shedlog
 
 import (
