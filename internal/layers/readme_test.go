@@ -1,15 +1,19 @@
 package layers
 
 import (
+	"fmt"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// Every Go block of the README and of the pages for users is part, line by line, of an
+// Every Go block of the README and of docs/migrate is part, line by line, of an
 // example that is compiled and run: a file example*_test.go, or what is below examples.
 // Of a diff one side is; the other is what it replaces. Only the indentation may differ.
 func TestDocumentsShowCodeThatRuns(t *testing.T) {
@@ -26,15 +30,11 @@ func TestDocumentsShowCodeThatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := func(code string) bool { return strings.Contains(examples.String(), flush(code)) }
-	documents := []string{"README.md"}
-	for _, pattern := range []string{"docs/migrate/*.md", "docs/packages/*.md"} {
-		more, err := fs.Glob(root, pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		documents = append(documents, more...)
+	migrate, err := fs.Glob(root, "docs/migrate/*.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range documents {
+	for _, name := range append(migrate, "README.md") {
 		text, err := fs.ReadFile(root, name)
 		if err != nil {
 			t.Fatal(err)
@@ -76,31 +76,37 @@ func TestTheComparisonShowsWhatTheProbesFound(t *testing.T) {
 	}
 }
 
-// Every package that users import has a page, and every page a package.
-func TestEveryPackageHasAPage(t *testing.T) {
+// pkg.go.dev is the page of a package, and docs/packages.md leads there: every package that users
+// import is in that list, and its comment has more than one sentence.
+func TestEveryPackageIsDescribedAndListed(t *testing.T) {
 	root := os.DirFS("../..")
-	want := map[string]bool{"docs/packages/README.md": true}
-	for _, row := range layers {
-		for _, dir := range row {
-			first, _, _ := strings.Cut(dir, "/")
-			imported := !strings.Contains("/"+dir, "/internal/") && !strings.Contains(dir, "/cmd/")
-			if imported && first != "examples" && first != "lab" && first != "load" {
-				want["docs/packages/"+strings.ReplaceAll(strings.Replace(dir, ".", "spillway", 1), "/", "-")+".md"] = true
-			}
-		}
-	}
-	pages, err := fs.Glob(root, "docs/packages/*.md")
+	list, err := fs.ReadFile(root, "docs/packages.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range pages {
-		if !want[name] {
-			t.Errorf("%s is about no package", name)
+	comments := map[string]string{} // by folder
+	err = eachGoFile(root, func(name string, source []byte) error {
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.PackageClauseOnly|parser.ParseComments)
+		if err == nil && !strings.HasSuffix(name, "_test.go") {
+			comments[path.Dir(name)] += file.Doc.Text()
 		}
-		delete(want, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name := range want {
-		t.Errorf("there is no %s", name)
+	for _, dir := range slices.Concat(layers...) {
+		first, _, _ := strings.Cut(dir, "/")
+		imported := !strings.Contains("/"+dir, "/internal/") && !strings.Contains(dir, "/cmd/")
+		if !imported || first == "examples" || first == "lab" || first == "load" {
+			continue
+		}
+		if words := strings.Fields(comments[dir]); !strings.Contains(strings.Join(words, " "), ". ") {
+			t.Errorf("the comment of package %s has one sentence: say what it costs, where people stumble, when not to use it", dir)
+		}
+		if entry := fmt.Sprintf("[%s](%s)", strings.Replace(dir, ".", "spillway", 1), path.Join("..", dir)); !strings.Contains(string(list), entry) {
+			t.Errorf("docs/packages.md does not have %s", entry)
+		}
 	}
 }
 
