@@ -76,7 +76,7 @@ func contend(t *testing.T, members int, lease time.Duration, leases int) (all co
 	return all
 }
 
-// The numbers of docs/packages/clusterlimit.md. A lease that is not renewed in time is over.
+// The figures are those of the package comment. A lease that is not renewed in time is over.
 func TestHowOftenMembersBeatEachOther(t *testing.T) {
 	for _, c := range []struct {
 		members int

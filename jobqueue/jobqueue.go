@@ -1,6 +1,7 @@
 // Package jobqueue defines the types and the retry policy of durable jobs. A durable job survives a
 // crash and may run on another machine. This package decides what happens to a job after a run. It
-// stores nothing; jobqueue/jetstream does.
+// stores nothing: package jobqueue/jetstream keeps jobs in NATS JetStream, on a server of this
+// process (jobqueue/embedded) or elsewhere, and jobqueue/memory keeps them in memory for tests.
 //
 //	receipt, err := queue.Enqueue(ctx, jobqueue.Job{Key: orderID, Payload: body})
 //
@@ -10,8 +11,41 @@
 //
 // A job that Enqueue has acknowledged runs at least once. It may run again after a crash, or when a
 // worker exceeded its time limit, so handlers must tolerate repeated runs: use Delivery.Key as an
-// idempotency key. A crash counts as an attempt of every job that the process held, including the
-// jobs that it was about to run.
+// idempotency key. [Handler] says what each of a handler's errors means. Jobs that failed for good
+// are dead letters, for Dead, Replay and Purge of [Queue] and for the command "spillway queue".
+// [Metrics] shows a queue to operators; docs/operate/metrics.md says what to alert on.
+//
+// # Crashes
+//
+// A crash counts as an attempt of every job that the process held, including the jobs that it was
+// about to run. A job that ends its process takes no other job along into the dead letters: if a
+// job is at its last attempt and the end of the attempt before is unknown, the process takes no
+// other job until that job has run. With MaxAttempts: 1 there is no further attempt, and all jobs
+// that the process held become dead letters. A panic is not a crash: only its own job fails.
+//
+// # Cost
+//
+// The module depends on NATS. The packages of the engines say what a job costs.
+//
+// # Pitfalls
+//
+//   - A job without a Priority has the priority of the context of Enqueue; in a handler, that is
+//     the priority of the route. spillway.Normal is the zero value, so for a normal job pass
+//     spillway.WithPriority(ctx, spillway.Normal).
+//   - An HTTP handler may pass only a *spillway.Rejection from Enqueue to admissionhttp.Refuse.
+//     After ErrUnavailable, and after the context's error, the job may be stored: answer with a 503
+//     that says so, and let the client send the same key again.
+//   - A limiter that all handlers share belongs in the engine's Limiter. If a handler calls the
+//     limiter itself, it should return the rejection: the job then waits as long as the rejection
+//     advises.
+//   - A key spares work; it does not make a job run only once. Keys are forgotten after the
+//     engine's deduplication window, by default two minutes. A restarted engine, such as an
+//     embedded one after each deployment, knows only the keys of jobs that have not ended.
+//
+// # When not to use it
+//
+// For jobs that may be lost with the process, use package workerpool. If jobs must be stored in one
+// transaction with rows of a database, use a table of that database.
 package jobqueue
 
 import (

@@ -6,6 +6,32 @@
 //
 // By default the server fsyncs before it acknowledges, so an acknowledged job survives a power
 // failure. Close the queues first, then the server.
+//
+// # Full disks
+//
+// The server keeps 16 MiB of the disk free, so that jobs can still end. With less free space,
+// Enqueue refuses jobs with jobqueue.ErrDiskFull. Where the free space is unknown, as on Windows
+// and some BSDs, the server cannot do this.
+//
+// After a disk error, the server's store accepts nothing. The server then restarts by itself until
+// its store works again, and the queues continue. [Server.Room] and [Server.Failed] tell the state.
+//
+// # Cost
+//
+// The server starts in milliseconds if it holds few jobs.
+//
+// # Pitfalls
+//
+//   - A folder belongs to one process. Start refuses it to a second process, also while the first
+//     one still shuts down.
+//   - Jobs that a killed process was running run again after the rest of their AckWait. Jobs that
+//     were waiting run at once.
+//   - Replicas with a folder each have a queue each: while a replica is down, its jobs wait for it.
+//     For one queue, give all replicas the same server, such as one with Listen.
+//
+// # When not to use it
+//
+// For several machines, run NATS servers and give package jetstream their URLs.
 package embedded
 
 import (

@@ -1,17 +1,3 @@
-// Package jetstream keeps durable jobs in NATS JetStream, either in a server of this process
-// (package embedded) or in a cluster by URL.
-//
-//	server, err := embedded.Start(embedded.Config{Dir: "/var/lib/orders/jobs"})
-//	queue, err := jetstream.Open(ctx, jetstream.Config{Server: server})
-//
-// A queue consists of four streams. The first holds the jobs, including delayed jobs: a subject and
-// a consumer for each priority. The second holds dead letters, because JetStream has none. The
-// third holds one message, a slot, for each handler that may run at once, over all processes: the
-// holder of a slot may run a job. The fourth counts the jobs that were handed back without a run,
-// or when Work ended, because JetStream counts deliveries.
-//
-// Concurrent calls of Enqueue share a commit: calls that arrive during a commit join the next
-// commit. No timer is involved, so a single caller waits for one commit and nothing else.
 package jetstream
 
 import (

@@ -1,5 +1,15 @@
-// Package jobqueuetest checks that an engine keeps the promises of package jobqueue. Engines call
-// Run in their tests, in real time or in virtual time.
+// Package jobqueuetest checks that an engine keeps the promises of package jobqueue: what becomes
+// of failed jobs, priorities, bounds, heartbeats, drain and close, and the end of every wait.
+// Engines call Run in their tests, in real time or in virtual time:
+//
+//	jobqueuetest.Run(t, jobqueuetest.Engine{New: open, Largest: 1 << 10, TooLarge: 1<<10 + 1, Around: synctest.Test})
+//
+// In real time, the checks run in parallel and poll; only a check that fails takes long.
+//
+// The package kills no process. Crashes of the durable engine are tested in
+// jobqueue/internal/proof.
+//
+// For the tests of a service, use package jobqueue/memory instead.
 package jobqueuetest
 
 import (

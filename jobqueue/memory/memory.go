@@ -1,6 +1,22 @@
-// Package memory is a jobqueue.Queue that keeps its jobs in memory. It suits tests, which can run
-// in virtual time, and jobs that may be lost with the process. Its API and behaviour match the
-// durable queue.
+// Package memory is a jobqueue.Queue that keeps its jobs in memory. It suits tests and jobs that
+// may be lost with the process. Its API and behaviour match the durable queue.
+//
+// The queue starts no goroutine and uses only the clock of package time. So in testing/synctest, an
+// hour of delays, back-offs and silent workers passes in a moment.
+//
+// # Cost
+//
+// Each call takes one lock. Each job wakes every waiting worker.
+//
+// # Pitfalls
+//
+//   - Dead letters count against MaxQueued, and none is dropped. A queue whose dead letters are
+//     never purged becomes full.
+//   - The Payload of a job is not copied.
+//
+// # When not to use it
+//
+// For jobs that must survive the process, use package jobqueue/jetstream.
 package memory
 
 import (

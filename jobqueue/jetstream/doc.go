@@ -1,0 +1,52 @@
+// Package jetstream keeps durable jobs in NATS JetStream, either in a server of this process
+// (package embedded) or in a cluster by URL.
+//
+//	server, err := embedded.Start(embedded.Config{Dir: "/var/lib/orders/jobs"})
+//	queue, err := jetstream.Open(ctx, jetstream.Config{Server: server})
+//
+// A queue consists of four streams. The first holds the jobs, including delayed jobs: a subject and
+// a consumer for each priority. The second holds dead letters, because JetStream has none. The
+// third holds one message, a slot, for each handler that may run at once, over all processes: the
+// holder of a slot may run a job. The fourth counts the jobs that were handed back without a run,
+// or when Work ended, because JetStream counts deliveries.
+//
+// Concurrent calls of Enqueue share a commit: calls that arrive during a commit join the next
+// commit. No timer is involved, so a single caller waits for one commit and nothing else.
+// docs/adr/0016-jobs-are-committed-in-groups.md gives the reasons.
+//
+// # Cost
+//
+// A commit is an fsync (go test ./jobqueue/jetstream -run - -bench Enqueue). The removal of an
+// ended job is another fsync, which jobs do not share (-bench Work). With Sync: Interval, in both
+// Configs, the server fsyncs every two seconds. A machine that stops may then lose what was
+// acknowledged in these two seconds.
+//
+// # Pitfalls
+//
+//   - On a server with less than 1 GiB to give, a queue takes the half, the quarter and so on that
+//     fits. Set MaxBytes once the server has more.
+//   - Limiter bounds handlers and requests together: give both the same limiter, and the jobs a
+//     lower Priority. A refused job is tried again within a second, or when a job of this process
+//     ends, and no attempt is counted. The limiter's metrics count each such try as refused.
+//   - While the engine is away, Enqueue waits for Wait, 5 s. A caller that cannot wait so long
+//     needs a context that ends earlier, or a smaller Wait.
+//   - At most 50,000 jobs of a priority can be delayed or wait for their next attempt. Jobs behind
+//     them wait too, even if they are ready.
+//   - In Stats, a delayed job counts as ready until a worker has received it, and may count as in
+//     flight afterwards. The command "spillway queue inspect --dir" knows that nothing is in
+//     flight.
+//   - A Work that ends hands its running jobs back without counting an attempt, unless the engine
+//     does not answer at that time.
+//   - Streams with the queue's names must have the queue's policy. Open changes what can be
+//     changed, such as discard policy, age, sizes and subjects, and logs each change. For the rest,
+//     such as storage, retention and a mirror, its error names the field: delete the stream, or use
+//     another Name.
+//   - A stream or a consumer that is deleted while the queue is open is made again by the process
+//     that notices, with a line in its log. The contents are lost. A request under way is repeated,
+//     or ends with ErrUnavailable. To remove a queue, first end all processes that have it open.
+//   - A server by URL does not report a full disk: Enqueue returns ErrUnavailable after Wait. A
+//     server that has reached its max_file_store reports it at once.
+//   - With a server by URL, whether an acknowledged job is on disk depends on the server's
+//     sync_interval, or on its replicas.
+//   - Foreign messages in the queue's streams become dead letters.
+package jetstream
