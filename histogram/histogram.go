@@ -1,10 +1,13 @@
-// Package histogram counts values in log-linear buckets: every power of two is
-// divided into 128 equal steps, so a quantile is off by at most 0.4 % of its
-// value in any range. Histograms of different processes merge bucket for bucket
-// without loss. The layout is that of HdrHistogram (Gil Tene), with one fixed
-// precision, so that any two histograms can be merged.
+// Package histogram counts values in log-linear buckets: every power of two is divided into 128
+// equal steps, so a quantile is off by at most 0.4 % of its value in any range. Histograms of
+// different processes merge bucket for bucket without loss. The layout is that of HdrHistogram (Gil
+// Tene), with one fixed precision, so that any two histograms can be merged.
 //
-// Values are non-negative integers, by convention nanoseconds.
+// Values are non-negative integers, by convention nanoseconds. Recording a value within the range
+// recorded so far allocates nothing (go test ./histogram -run Allocates).
+//
+// Quantiles of quantiles mean nothing: merge the histograms, then ask for the quantile. A metric
+// that a Prometheus histogram shows anyway does not need this package.
 package histogram
 
 import (

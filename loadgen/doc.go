@@ -1,5 +1,5 @@
-// Package loadgen sends load and measures it per outcome: ok, rejected, error and
-// timeout are never mixed.
+// Package loadgen sends load and measures it per outcome: ok, rejected, error and timeout are never
+// mixed.
 //
 // # Open and closed loops
 //
@@ -18,17 +18,36 @@
 //
 // # What is sent
 //
-// [Constant] and [Poisson] keep a rate. [Even] and [Random] follow a profile of
-// legs: ramps, steps, bursts, on and off. [Trace] plays a recording.
+// [Constant] and [Poisson] keep a rate. [Even] and [Random] follow a profile of legs: ramps, steps,
+// bursts, on and off. [Trace] plays a recording.
 //
-// [HTTP] is a target for URLs, with [Data] for placeholders in its requests. [Mix]
-// sends several kinds of requests by weight, and results report each class apart.
+// [HTTP] is a target for URLs, with [Data] for placeholders in its requests. [Mix] sends several
+// kinds of requests by weight, and results report each class apart.
 //
 // # Cost
 //
 // A request in a closed loop costs two clock readings and no allocation beyond those of the target;
-// an HTTP target allocates nothing either. An open loop adds handing the request to another
-// goroutine, and keeps as many goroutines as were ever in flight at one time. On Linux one thread
-// sleeps between the starts, precise to some tens of microseconds without busy-waiting. Under
-// testing/synctest the same code runs in virtual time.
+// an HTTP target allocates nothing either (go test ./loadgen -run Allocates; -run - -bench . for
+// the time). An open loop adds handing the request to another goroutine, and keeps as many
+// goroutines as were ever in flight at one time. On Linux one thread sleeps between the starts,
+// precise to some tens of microseconds without busy-waiting. Under testing/synctest the same code
+// runs in virtual time.
+//
+// The command "spillway lab load" compares the processor time and the memory of "spillway load"
+// with those of net/http's client, wrk, hey, vegeta, k6 and oha. On two cores, a request of a
+// closed loop took 1.27 times (1.25 - 1.29) the processor time of wrk, and a quarter of that of hey
+// and vegeta, in 20 MiB.
+//
+// The generator takes processors from a service on the same machine; the summary of "spillway load"
+// says how much.
+//
+// # Several processes
+//
+// [Share] gives each process every n-th request of one schedule, Config.Begin starts the processes
+// at one instant, and [Merge] adds up their results. The command "spillway load --agents" does all
+// of it; see docs/lab/agents.md.
+//
+// # When not to use it
+//
+// For scripts with logins and pages, use k6.
 package loadgen

@@ -9,7 +9,13 @@
 //
 // Labels are bounded: the configured name, words of a fixed list, and the number of keys of a
 // family that KeyedConfig permits. Invalid UTF-8 is replaced and long text is cut, so that no name
-// and no key can fail a scrape.
+// and no key can fail a scrape. docs/operate/metrics.md lists all metrics.
+//
+// # Pitfalls
+//
+//   - Names are labels: two limiters with the same name cannot be told apart. [Distinct] finds
+//     them.
+//   - The keys of a family become labels: do not use a user's id as a key.
 package metrics
 
 import (

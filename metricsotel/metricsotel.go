@@ -7,10 +7,13 @@
 //
 // Register exports all counts and levels of package metrics. The SDK reads them when it collects,
 // so the measured work pays nothing. OpenTelemetry cannot read histograms in this way: Observer and
-// JobTimes record each duration when it is known.
+// JobTimes record each duration when it is known. Recording allocates nothing (go test
+// ./metricsotel -run Alloc; -bench Observer for the time). The observer is made before the limiter,
+// the registration after it, both with the same name.
 //
 // Names and labels are those of package metrics. An exporter to Prometheus converts them to the
-// names of package metricsprom, whose dashboard then works as well.
+// names of package metricsprom, whose dashboard then works as well. With Prometheus alone, use
+// package metricsprom: its histograms cost the work nothing either.
 package metricsotel
 
 import (

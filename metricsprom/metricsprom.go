@@ -4,11 +4,15 @@
 //
 // A collector reads Stats when it is scraped and does nothing in between: the measured work pays
 // nothing. A registry accepts any number of collectors with distinct names. It refuses a collector
-// with a repeated name at registration.
+// with a repeated name at registration. The module depends on client_golang.
 //
 // The metrics, with bounded labels, are the metrics of package metrics, with names in Prometheus
 // style: spillway.request.duration in seconds is spillway_request_duration_seconds, and a counter
-// ends in _total. Dashboard is a Grafana dashboard of these metrics.
+// ends in _total. Dashboard is a Grafana dashboard of these metrics. docs/operate/metrics.md lists
+// them and the alerts in deploy/prometheus; docs/operate/autoscaling.md scales by them.
+//
+// With OpenTelemetry, use package metricsotel instead: an exporter to Prometheus yields the same
+// names.
 package metricsprom
 
 import (

@@ -1,11 +1,22 @@
-// Package retrybudget bounds extra attempts by the number of successes. Each retry
-// or hedge takes a token, and only successes earn new tokens. While a dependency
-// works, there are enough tokens for the occasional second attempt. While the
-// dependency is down, nothing is earned, and the extra load ends by itself.
+// Package retrybudget bounds extra attempts by the number of successes. Each retry or hedge takes a
+// token, and only successes earn new tokens. While a dependency works, there are enough tokens for
+// the occasional second attempt. While the dependency is down, nothing is earned, and the extra
+// load ends by itself.
 //
-// In any period with s successes, at most Burst + Ratio*s extra attempts are
-// granted. No clock is involved, so a budget has the same effect at one request a
-// minute and at a million a second.
+// In any period with s successes, at most Burst + Ratio*s extra attempts are granted. No clock is
+// involved, so a budget has the same effect at one request a minute and at a million a second. A
+// benchmark measures what a call costs (go test ./retrybudget -run - -bench Budget).
+//
+// # Pitfalls
+//
+//   - Use one budget for each dependency. With one budget for all, a healthy dependency pays for
+//     the outage of another.
+//   - A budget does not wait between attempts. Package admissionhttp/client waits as long as the
+//     server says.
+//
+// # When not to use it
+//
+// A batch job that may wait as long as it likes needs no budget.
 package retrybudget
 
 import (
