@@ -20,14 +20,25 @@ func next(left, running []step) int {
 	for _, s := range running {
 		busy += s.uses
 	}
-	i := slices.IndexFunc(left, func(s step) bool {
+	for i, s := range left {
+		if s.repeat != left[0].repeat {
+			break
+		}
 		again := slices.ContainsFunc(running, func(other step) bool { return other.batch == s.batch })
-		return s.repeat == left[0].repeat && s.uses < 1 && busy+s.uses <= 1+1e-9 && !again
-	})
-	if i < 0 && len(running) == 0 {
+		if s.uses < 1 && busy+s.uses <= 1+1e-9 && !again {
+			return i
+		}
+	}
+	if len(running) == 0 {
 		return 0
 	}
-	return i
+	return -1
+}
+
+// without is the steps without the one of that index, in place. A session may have many thousands.
+func without(steps []step, i int) []step {
+	copy(steps[1:i+1], steps[:i])
+	return steps[1:]
 }
 
 // takes is how long the steps take if each takes as long as expected.
@@ -37,7 +48,7 @@ func takes(steps []step) (now time.Duration) {
 	for {
 		if i := next(left, running); i >= 0 {
 			s := left[i]
-			left, running, ends[s.batch] = slices.Delete(left, i, i+1), append(running, s), now+s.expect()
+			left, running, ends[s.batch] = without(left, i), append(running, s), now+s.expect()
 			continue
 		}
 		if len(running) == 0 {
@@ -66,7 +77,7 @@ func (p *Progress) play(ctx context.Context, steps []step, rest func(time.Durati
 		}
 		if i >= 0 {
 			s := left[i]
-			left = slices.Delete(left, i, i+1)
+			left = without(left, i)
 			a := p.begin(s.label, s.expect(), rest(takes(left)))
 			running = append(running, s)
 			go func() {
