@@ -37,17 +37,18 @@ func TestTwiceTheWorkIsTwiceTheInstructions(t *testing.T) {
 		t.Skip("it takes Valgrind")
 	}
 	spec := contestant.Spec{Program: "github.com/spillway-go/spillway/lab/callgrind/testdata/burn", Role: "burn", Input: []int{100_000, 200_000, 300_000}}
-	got, err := Count(t.Context(), spec, 3, 2, 7)
+	const rounds = 4
+	got, err := Count(t.Context(), spec, 3, rounds, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for round := range 2 {
-		one, two, three := got[0][round], got[1][round], got[2][round]
-		if one < 100_000 || two < 1.99*one || two > 2.01*one || three < 2.99*one || three > 3.01*one {
-			t.Errorf("round %d: %.0f, %.0f, %.0f", round+1, one, two, three)
-		}
+	// The runtime's own threads are counted too, and run by the clock: they add some per cent to
+	// a block now and then. Blocks that were taken for each other would differ by half.
+	one, two, three := slices.Min(got[0]), slices.Min(got[1]), slices.Min(got[2])
+	if one < 100_000 || two < 1.7*one || two > 2.3*one || three < 2.7*one || three > 3.3*one {
+		t.Errorf("one, two and three times the work: %.0f", got)
 	}
-	if _, err := Count(t.Context(), spec, 4, 2, 7); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "has not counted a block") {
+	if _, err := Count(t.Context(), spec, 4, rounds, 7); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "has not counted a block") {
 		t.Errorf("more blocks than there are: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ func main() {
 		for _, n := range turns {
 			blocks = append(blocks, func() { burn.Turns(n) })
 		}
-		callgrind.Play(2, 7, blocks)
+		callgrind.Play(4, 7, blocks)
 		return nil, nil
 	})})
 }
