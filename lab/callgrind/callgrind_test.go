@@ -42,8 +42,8 @@ func TestTwiceTheWorkIsTwiceTheInstructions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The runtime's own threads are counted too, and run by the clock: they add some per cent to
-	// a block now and then. Blocks that were taken for each other would differ by half.
+	// What the runtime does by the clock may add some per cent to a block now and then. Blocks that
+	// were taken for each other would differ by half.
 	one, two, three := slices.Min(got[0]), slices.Min(got[1]), slices.Min(got[2])
 	if one < 100_000 || two < 1.7*one || two > 2.3*one || three < 2.7*one || three > 3.3*one {
 		t.Errorf("one, two and three times the work: %.0f", got)
