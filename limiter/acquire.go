@@ -3,7 +3,6 @@ package limiter
 import (
 	"cmp"
 	"context"
-	"math"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -23,7 +22,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 			r.Kind = cmp.Or(r.Kind, w.Kind)
 		}
 	}
-	a := gate.Arrival{Cost: min(max(r.Cost, 1), math.MaxInt32), Priority: r.Priority, Deadline: gate.Never, Traits: r.traits()}
+	a := gate.Arrival{Cost: max(r.Cost, 1), Priority: r.Priority, Deadline: gate.Never, Traits: r.traits()}
 	if r.Kind != "" && l.gate != nil { // the zero Limiter panics in lock, with a message
 		a.Kind = l.gate.KindOf(r.Kind)
 	}
@@ -112,9 +111,9 @@ func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit,
 	l.changed()
 	recheck := l.recheckEvery(a.Cost)
 	changes := l.release()
-	expires := now + l.maxWait
-	if a.Deadline <= expires {
-		expires = forever // ctx ends the wait
+	expires := forever // ctx ends the wait
+	if l.maxWait < forever && a.Deadline > now+l.maxWait {
+		expires = now + l.maxWait
 	}
 	return l.wait(ctx, w, expires, recheck, changes)
 }

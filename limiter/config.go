@@ -34,8 +34,8 @@ type Config struct {
 
 	// MaxWait bounds every wait, also if the deadline is later. Zero means 10 seconds,
 	// for a backend that hangs: work that would wait longer than a short burst lasts is
-	// refused long before. MaxWait cannot be negative. A caller that must not wait uses
-	// TryAcquire.
+	// refused long before. MaxWait cannot be negative, except for NoMaxWait. A caller that
+	// must not wait uses TryAcquire.
 	//
 	// Shorter bounds apply without MaxWait. In a burst, work waits at most eight typical
 	// service times, or three times the time of slow work if that is longer. Work without
@@ -84,6 +84,14 @@ type Config struct {
 	Observer *Observer
 }
 
+// NoMaxWait is a Config.MaxWait with which a caller waits as long as its context allows: for
+// a batch, whose callers have nothing better to do than wait. Neither MaxWait nor a shorter
+// bound nor a deadline that is too close refuses work. QueueSize still bounds how many wait.
+// Within a priority, large work is never passed by later work. Under overload such a limiter
+// has a long queue and late answers: the limit still protects what is behind the limiter, but
+// the callers are not protected.
+const NoMaxWait time.Duration = math.MinInt64
+
 const (
 	defaultMaxWait = 10 * time.Second
 	longestWait    = forever / 4 // in effect for ever; adding other times does not overflow
@@ -98,7 +106,7 @@ func (cfg *Config) check() error {
 	if cfg.Law != nil && isNil(cfg.Law) {
 		fault("Law is a nil %T: look at the error of its constructor", cfg.Law)
 	}
-	if cfg.MaxWait < 0 {
+	if cfg.MaxWait < 0 && cfg.MaxWait != NoMaxWait {
 		fault("MaxWait is %v: it cannot be negative (zero means %v)", cfg.MaxWait, defaultMaxWait)
 	}
 	if cfg.Mode > Off {

@@ -9,7 +9,8 @@ import (
 )
 
 // A limiter in place of a weighted semaphore of golang.org/x/sync: only the constructor and
-// the line that acquires differ. Release alone is enough for a fixed limit. A weight is
+// the line that acquires differ. With package
+// limiter/semaphore only the import differs. Release alone is enough for a fixed limit. A weight is
 // Request.Cost or spillway.WithCost.
 //
 //	slots := semaphore.NewWeighted(8)

@@ -184,6 +184,9 @@ func New(cfg Config) (*Limiter, error) {
 		leakAfter: cfg.LeakAfter, onLeak: cfg.OnLeak, signals: slices.Clone(cfg.Signals),
 		law: cfg.Law, ownLaw: cfg.Law == nil, over: overruling{rampFor: cfg.SlowStart},
 	}
+	if cfg.MaxWait == NoMaxWait {
+		l.maxWait = forever
+	}
 	if l.ownLaw {
 		l.law = lawFor(cfg.Mode)
 	} else {

@@ -29,6 +29,26 @@ func (p Permit) Done(err error) { p.end(limit.OutcomeOf(err)) }
 // adaptive limit keeps its initial value, and Stats().State says so.
 func (p Permit) Release() { p.end(limit.Unknown) }
 
+// Shrink gives back some of the slots that the work holds, as when the largest part of the
+// work is done. The work runs on with the rest: it keeps at least one slot until it ends.
+// Observer.Ended receives the cost at admission. If the work is Long or has ended, Shrink does
+// nothing.
+func (p Permit) Shrink(slots int) {
+	if p.s == nil || p.s.gen.Load() != p.gen {
+		return
+	}
+	l := p.l
+	now := l.lock(l.now())
+	defer l.unlock()
+	s := p.s
+	if slots = min(slots, s.grant.Cost-s.returned-1); slots > 0 && s.gen.Load() == p.gen && !s.grant.Long {
+		l.tick(now)
+		l.gate.Shrink(s.grant, slots)
+		s.returned += slots
+		l.grant(now)
+	}
+}
+
 // Long marks running work as long by nature, as Request.Long does from the start, such
 // as a request that turns out to be a stream. The work gives its slots back and
 // continues, gives no sample and enters no prediction, and Drain waits for the work. If
@@ -43,7 +63,7 @@ func (p Permit) Long() {
 	// If the work ends from here on, the lock holder settles the end later.
 	if s := p.s; s.gen.Load() == p.gen && !s.grant.Long {
 		l.tick(now)
-		l.gate.Lengthen(now, s.grant)
+		l.gate.Lengthen(now, s.held())
 		l.running.unlink(s)
 		s.grant.Long, s.site, s.reported = true, nil, false
 		s.long.Store(true)

@@ -72,5 +72,5 @@ func (g *Gate) gathers(now time.Duration, lv int, kind uint8, a *Arrival) bool {
 // waiters behind w then pass it, because slow work, or work that hangs, may hold the other slots.
 // The floor's turn gathers slots for w again.
 func (g *Gate) blocks(now time.Duration, w *Waiter) bool {
-	return w.cost > 1 && now-w.since > 2*g.GatherFor() && !g.fits(w.cost)
+	return w.cost > 1 && !g.unbounded() && now-w.since > 2*g.GatherFor() && !g.fits(w.cost)
 }

@@ -92,9 +92,11 @@ func level(p spillway.Priority) int {
 
 // Config configures a gate.
 type Config struct {
-	Law       limit.Law     // the first law; SetLaw replaces it
-	QueueSize int           // most waiters
-	MaxWait   time.Duration // longest wait
+	Law       limit.Law // the first law; SetLaw replaces it
+	QueueSize int       // most waiters
+	// MaxWait is the longest wait. Never: work waits until its turn, or until its caller leaves, and
+	// waiters behind large work do not pass it.
+	MaxWait time.Duration
 	// MaxRefused is the share of arrivals that may be refused for lack of capacity. Beyond that
 	// share the gate admits work over the limit. Zero or one: any share. Work that would be late
 	// even if it ran at once is refused even beyond that share.
@@ -199,7 +201,7 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait
 	if g.closed != 0 {
 		return Decision{Verdict: Reject, Reason: g.closed}
 	}
-	if a.Deadline <= now {
+	if a.Deadline <= now && !g.unbounded() {
 		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose, Anyway: true}
 	}
 	d := g.place(now, lv, kind, a, mayWait)
@@ -229,7 +231,7 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait 
 	if !mayWait || g.cfg.QueueSize == 0 {
 		return Decision{Verdict: Reject, Reason: g.blame(spillway.QueueFull)}
 	}
-	if !g.service.known() {
+	if g.unbounded() || !g.service.known() {
 		return Decision{Verdict: Wait}
 	}
 	left := left(now, a.Deadline)
@@ -497,7 +499,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 // is alone in the queue is late only after its deadline; otherwise the slot goes to a waiter that
 // has the time.
 func (g *Gate) late(now time.Duration, w *Waiter) bool {
-	if w.deadline == Never || w.deadline > now && g.queued == 1 {
+	if w.deadline == Never || w.deadline > now && g.queued == 1 || g.unbounded() {
 		return false
 	}
 	return w.deadline <= now || !w.probe && float64(w.deadline-now) < g.need(now, w.kind, w.deadline)

@@ -177,9 +177,14 @@ func FuzzGate(f *testing.F) {
 	f.Add(uint8(3), uint8(2), []byte{0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 0, 1})
 	f.Add(uint8(1), uint8(0), []byte{0, 10, 20, 1, 6, 0, 7, 7})
 	f.Add(uint8(2), uint8(5), []byte{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 3, 13, 23, 3, 3, 0, 10, 200, 3, 8, 9})
+	f.Add(uint8(202), uint8(5), []byte{20, 10, 20, 4, 30, 24, 50, 3, 60, 101, 3, 13, 23, 44, 3, 0, 10, 200, 3, 8, 9})
 	f.Fuzz(func(t *testing.T, slots, room uint8, ops []byte) {
 		n := int(slots)%9 + 1
-		g := New(Config{Law: limit.NewFixed(n), QueueSize: int(room) % 7, MaxWait: time.Second})
+		cfg := Config{Law: limit.NewFixed(n), QueueSize: int(room) % 7, MaxWait: time.Second}
+		if slots > 200 {
+			cfg.MaxWait = Never
+		}
+		g := New(cfg)
 		m := &twin{limit: n, room: int(room) % 7, rejected: map[spillway.Reason]int{}}
 		var everybody []*Waiter
 		now := time.Duration(0)
@@ -202,12 +207,22 @@ func FuzzGate(f *testing.F) {
 				}
 				m.look(g, now)
 				d := g.Arrive(now, a, w)
+				mayWait := w != nil && m.room > 0 && m.closed == 0 && a.Traits != OverShare
+				if g.unbounded() && mayWait && d.Verdict == Reject && d.Reason != spillway.QueueFull {
+					t.Fatalf("op %d: nothing bounds the wait: %+v", i, d)
+				}
 				m.arrive(t, a, w, d, g.Seq(), now)
 			case 3, 4: // an end, then grants
 				if len(m.running) == 0 {
 					break
 				}
 				k := arg % len(m.running)
+				if r := &m.running[k]; op%20 == 4 && r.Cost > 1 && !r.Long {
+					g.Shrink(*r, r.Cost/2)
+					r.Cost -= r.Cost / 2
+					grantAll(t, g, m, now)
+					break
+				}
 				if op%20 == 14 && !m.running[k].Long {
 					g.Lengthen(now, m.running[k])
 					m.running[k].Long = true
@@ -299,7 +314,7 @@ func grantAll(t *testing.T, g *Gate, m *twin, now time.Duration) {
 		}
 		m.leave(w)
 		if !granted {
-			if w.deadline == Never {
+			if w.deadline == Never || g.unbounded() {
 				t.Fatal("dropped for a deadline that it has not")
 			}
 			m.rejected[spillway.DeadlineTooClose]++

@@ -103,6 +103,16 @@ func (g *Gate) Lengthen(now time.Duration, w Grant) {
 	g.untold(now, level(w.Priority), w)
 }
 
+// Shrink returns some of the slots of running work, which runs on with the rest. The owner lowers
+// the cost of the grant.
+func (g *Gate) Shrink(w Grant, slots int) {
+	g.inFlight -= slots
+	g.ledger[level(w.Priority)].inFlight -= slots
+	if g.inFlight < g.Limit() {
+		g.drained = 0
+	}
+}
+
 // untold returns the slots of work with an unknown outcome.
 func (g *Gate) untold(now time.Duration, lv int, w Grant) {
 	g.giveBack(lv, w.Kind, w.Cost)

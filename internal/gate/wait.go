@@ -4,6 +4,9 @@ import (
 	"time"
 )
 
+// unbounded reports whether only its caller ends a wait.
+func (g *Gate) unbounded() bool { return g.cfg.MaxWait == Never }
+
 // left is the time until the deadline, for the wait and the work; Never without a deadline.
 func left(now, deadline time.Duration) time.Duration {
 	if deadline == Never {

@@ -1,0 +1,149 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+func TestShrunkWorkRunsOnWithTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended []End
+		l := configured(t, Config{Law: limit.NewFixed(4), Observer: &Observer{Ended: func(e End) { ended = append(ended, e) }}})
+		p, err := l.AcquireWith(t.Context(), Request{Cost: 4, Priority: spillway.High})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waited := make(chan Permit)
+		go func() { waited <- acquire(t, l) }()
+		synctest.Wait()
+		for _, c := range []struct{ slots, left int }{{0, 4}, {-3, 4}, {2, 2}} {
+			p.Shrink(c.slots)
+			if s := l.Stats(); s.ByPriority[spillway.High].InFlight != c.left {
+				t.Fatalf("%d slots are back: %+v", c.slots, s)
+			}
+		}
+		other := <-waited
+		p.Shrink(9) // one slot stays
+		if s := l.Stats(); s.InFlight != 2 || s.Queued != 0 {
+			t.Fatalf("%+v", s)
+		}
+		p.Done(nil)
+		p.Shrink(1)
+		q, _ := l.AcquireWith(t.Context(), Request{Cost: 3}) // in the slot of p
+		p.Shrink(1)
+		if s := l.Stats(); s.InFlight != 4 {
+			t.Fatalf("a permit that has ended: %+v", s)
+		}
+		q.Shrink(1)
+		q.Long()
+		q.Shrink(1)
+		if s := l.Stats(); s.InFlight != 1 || s.LongInFlight != 1 {
+			t.Fatalf("long work holds no slots: %+v", s)
+		}
+		q.Done(nil)
+		other.Done(nil)
+		Permit{}.Shrink(1)
+		if ended[0].Cost != 4 || ended[1].Cost != 3 {
+			t.Errorf("%+v", ended)
+		}
+		atRest(t, l)
+	})
+}
+
+// Shrink races the end of the work, Long, and other work that gets its slot.
+func TestShrinkRacingTheEndLosesNothing(t *testing.T) {
+	l := configured(t, Config{Law: limit.NewFixed(8), Observer: &Observer{Ended: func(End) {}}})
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for i := range 200 {
+				p, err := l.AcquireWith(context.Background(), Request{Cost: 1 + i%5})
+				if err != nil {
+					continue
+				}
+				var racing sync.WaitGroup
+				racing.Go(func() { p.Shrink(2) })
+				racing.Go(func() { p.Shrink(1) })
+				if i%7 == 0 {
+					racing.Go(p.Long)
+				}
+				p.Done(nil)
+				racing.Wait()
+			}
+		})
+	}
+	wg.Wait()
+	atRest(t, l)
+}
+
+// With NoMaxWait only the context ends a wait, however long work takes and however close the
+// deadline is.
+func TestWithoutMaxWaitOnlyTheContextEndsAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(1), MaxWait: NoMaxWait, QueueSize: 50})
+		learn(t, l, time.Minute)
+		p := acquire(t, l)
+		var all sync.WaitGroup
+		for i := range 50 {
+			all.Go(func() {
+				if i%2 == 0 {
+					q := acquire(t, l)
+					time.Sleep(time.Minute)
+					q.Done(nil)
+					return
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if q, err := l.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+					q.Release()
+				}
+			})
+		}
+		synctest.Wait()
+		rejection, ok := errors.AsType[*spillway.Rejection](errorOf(l.Acquire(t.Context())))
+		if !ok || rejection.Reason != spillway.QueueFull {
+			t.Errorf("a 51st caller: %+v", rejection)
+		}
+		time.Sleep(time.Hour)
+		start := time.Now()
+		p.Done(nil)
+		all.Wait()
+		if took := time.Since(start); took != 25*time.Minute {
+			t.Errorf("25 minutes of work took %v", took)
+		}
+		atRest(t, l)
+	})
+}
+
+// Regression: each of many waiters for several slots looked every 100 ms whether there was room.
+func TestManyLargeWaitersSeldomLookForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(2), MaxWait: NoMaxWait})
+		p := acquire(t, l)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 1000 {
+			go func() { _, _ = l.AcquireWith(ctx, Request{Cost: 2}) }()
+		}
+		synctest.Wait()
+		l.lock(l.now())
+		every := l.recheckEvery(2)
+		l.unlock()
+		if every != time.Second {
+			t.Errorf("each of 1000 looks every %v", every)
+		}
+		cancel()
+		synctest.Wait()
+		p.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func errorOf(_ Permit, err error) error { return err }
