@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"internal/handoff", "internal/places"},
 	{"internal/gate"},
 	{"limiter"},
-	{"fanout", "internal/debugpage", "shedlog", "sim", "workerpool"},
+	{"fanout", "internal/debugpage", "limiter/semaphore", "shedlog", "sim", "workerpool"},
 	{"admissionhttp", "metrics", "route"},
 	{"admissiongrpc", "admissionhttp/client", "examples/background", "examples/batch", "examples/migrate", "jobqueue", "jobqueue/embedded", "metricsotel", "metricsprom", "routegin", "routeyaml"},
 	{"clusterlimit", "jobqueue/jetstream", "jobqueue/jobqueuetest"},
