@@ -1,24 +1,20 @@
-// Command semaphore shows a limiter in the place of golang.org/x/sync/semaphore, and
-// back: one line. weighted.go is the adapter, to be copied.
+// Command semaphore does the same work behind golang.org/x/sync/semaphore and behind
+// limiter/semaphore. The code of the work is the same: a program changes one import line, and
+// back. Behind the second, a limiter has measured the waits.
 //
 //	go run ./semaphore
-//	go run ./semaphore -adaptive
 package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	xsync "golang.org/x/sync/semaphore"
 
-	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/limiter/semaphore"
 )
 
 // slots is what code uses of a semaphore.
@@ -29,47 +25,31 @@ type slots interface {
 }
 
 func main() {
-	adaptive := flag.Bool("adaptive", false, "use a limiter, which finds out how much may run at once")
-	flag.Parse()
-	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	ours := semaphore.NewWeighted(8)
+	for _, s := range []slots{xsync.NewWeighted(8), ours} {
+		if err := Work(context.Background(), s, 200, func(context.Context) { time.Sleep(5 * time.Millisecond) }); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
-
-	var s slots = semaphore.NewWeighted(8)
-	if *adaptive {
-		s = NewWeighted(lim) // the one line
-	}
-
-	done, refused, err := Work(context.Background(), s, 200, func(context.Context) { time.Sleep(5 * time.Millisecond) })
-	fmt.Printf("done %d, refused %d\n", done, refused)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	stats := ours.Limiter().Stats()
+	fmt.Printf("done %d, half of them waited longer than %v\n", stats.Completed, time.Duration(stats.QueueWait.Quantile(0.5)).Round(time.Millisecond))
 }
 
-// Work runs n pieces of work behind s. It is code as it was written for a semaphore;
-// only that work may be refused is new.
-func Work(ctx context.Context, s slots, n int, piece func(context.Context)) (done, refused int64, err error) {
-	var finished, rejected atomic.Int64
+// Work runs n pieces of work behind s. Work is code as it was written for a semaphore.
+func Work(ctx context.Context, s slots, n int, piece func(context.Context)) (err error) {
 	var once sync.Once
 	var all sync.WaitGroup
 	for range n {
 		all.Go(func() {
-			if e := s.Acquire(ctx, 1); errors.Is(e, spillway.ErrRejected) {
-				rejected.Add(1)
-				return
-			} else if e != nil {
+			if e := s.Acquire(ctx, 1); e != nil {
 				once.Do(func() { err = e })
 				return
 			}
 			defer s.Release(1)
 			piece(ctx)
-			finished.Add(1)
 		})
 	}
 	all.Wait()
-	return finished.Load(), rejected.Load(), err
+	return err
 }

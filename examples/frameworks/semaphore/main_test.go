@@ -2,102 +2,134 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	xsync "golang.org/x/sync/semaphore"
 
-	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/limiter/semaphore"
 )
-
-const size = 4
-
-func fixed(t *testing.T, queue int) *limiter.Limiter {
-	t.Helper()
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(size), QueueSize: queue})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lim
-}
 
 // The same work gives the same result behind each of them.
 func TestOneIsAsGoodAsTheOther(t *testing.T) {
-	for name, newSlots := range map[string]func() slots{
-		"semaphore": func() slots { return semaphore.NewWeighted(size) },
-		"limiter":   func() slots { return NewWeighted(fixed(t, 0)) },
-	} {
+	const size = 4
+	for name, newSlots := range both(size) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSlots()
-				var now, most atomic.Int64
-				done, refused, err := Work(t.Context(), s, 100, func(context.Context) {
+				var now, most, done atomic.Int64
+				err := Work(t.Context(), s, 600, func(context.Context) {
 					n := now.Add(1)
 					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 					}
-					time.Sleep(time.Millisecond)
+					time.Sleep(time.Second)
 					now.Add(-1)
+					done.Add(1)
 				})
-				if done != 100 || refused != 0 || err != nil || most.Load() != size {
-					t.Errorf("done %d, refused %d, error %v, at most %d at once, want %d", done, refused, err, most.Load(), size)
+				if done.Load() != 600 || err != nil || most.Load() != size {
+					t.Errorf("done %d, error %v, at most %d at once, want %d", done.Load(), err, most.Load(), size)
 				}
 				if !s.TryAcquire(size) || s.TryAcquire(1) {
 					t.Error("the slots are not all there, or more than that")
 				}
 				s.Release(size)
-
-				// Panics cost no slot.
-				for range 3 * size {
+				for n, use := range map[int64]func(int64){1: s.Release, -1: s.Release, -2: func(n int64) { s.TryAcquire(n) }} {
 					func() {
-						defer func() { _ = recover() }()
-						if err := s.Acquire(t.Context(), 1); err != nil {
-							t.Fatal(err)
-						}
-						defer s.Release(1)
-						panic("broken")
+						defer func() {
+							if recover() == nil {
+								t.Errorf("%d does not panic", n)
+							}
+						}()
+						use(n)
 					}()
 				}
-				if !s.TryAcquire(size) {
-					t.Error("a panic kept its slot")
-				}
-
-				// A wait ends with its context.
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
-				if err := s.Acquire(ctx, 1); err == nil {
-					t.Error("there was no slot, and Acquire took one")
-				}
-				s.Release(size)
-				func() {
-					defer func() {
-						if recover() == nil {
-							t.Error("what is not held was released")
-						}
-					}()
-					s.Release(1)
-				}()
 			})
 		})
 	}
 }
 
-func TestARefusalSaysWhy(t *testing.T) {
-	lim := fixed(t, -1)
-	s := NewWeighted(lim)
-	if err := s.Acquire(t.Context(), size); err != nil {
-		t.Fatal(err)
+func both(size int64) map[string]func() slots {
+	return map[string]func() slots{
+		"x/sync": func() slots { return xsync.NewWeighted(size) },
+		"ours":   func() slots { return semaphore.NewWeighted(size) },
 	}
-	rejection, ok := errors.AsType[*spillway.Rejection](s.Acquire(t.Context(), 1))
-	if !ok || rejection.Reason != spillway.QueueFull {
-		t.Errorf("refused with %+v", rejection)
+}
+
+// Callers of any weight come, give up and return slots in any portions. After each step the same
+// callers have their slots, and the others the same errors.
+func TestBothLiveTheSameLife(t *testing.T) {
+	for seed := range uint64(200) {
+		size := int64(seed % 9)
+		lives := map[string][]string{}
+		for name, newSlots := range both(size) {
+			synctest.Test(t, func(t *testing.T) { lives[name] = life(t, newSlots(), size, seed) })
+		}
+		for i, want := range lives["x/sync"] {
+			if got := lives["ours"][i]; got != want {
+				t.Fatalf("seed %d, step %d:\n%s\nwant\n%s", seed, i, got, want)
+			}
+		}
 	}
-	s.Release(size)
-	if st := lim.Stats(); st.InFlight != 0 || st.Rejected != 1 || st.Completed != 1 {
-		t.Errorf("%+v", st)
+}
+
+// life returns a line about all callers for each of 60 steps.
+func life(t *testing.T, s slots, size int64, seed uint64) (lines []string) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var held atomic.Int64
+	var callers []*atomic.Value
+	var cancels []context.CancelFunc
+	for range 60 {
+		tried := ""
+		switch n := 1 + r.Int64N(size+2); r.IntN(6) {
+		case 0, 1:
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+r.Int64N(int64(10*time.Second))))
+			defer cancel()
+			got := new(atomic.Value)
+			got.Store("waits")
+			callers, cancels = append(callers, got), append(cancels, cancel)
+			go func() {
+				if err := s.Acquire(ctx, n); err != nil {
+					got.Store(err.Error())
+					return
+				}
+				held.Add(n)
+				got.Store("has " + fmt.Sprint(n))
+			}()
+		case 2:
+			took := s.TryAcquire(n)
+			if took {
+				held.Add(n)
+			}
+			tried = fmt.Sprintf("try %d: %v", n, took)
+		case 3, 4:
+			n = min(n, held.Load())
+			held.Add(-n)
+			s.Release(n)
+		case 5:
+			if len(cancels) > 0 && r.IntN(2) == 0 {
+				cancels[r.IntN(len(cancels))]()
+			} else {
+				time.Sleep(time.Duration(r.Int64N(int64(2 * time.Second))))
+			}
+		}
+		synctest.Wait()
+		line := fmt.Sprintf("%d held, %s", held.Load(), tried)
+		for i, c := range callers {
+			line += fmt.Sprintf("; %d: %v", i, c.Load())
+		}
+		lines = append(lines, line)
 	}
+	for _, cancel := range cancels {
+		cancel()
+	}
+	synctest.Wait()
+	s.Release(held.Load())
+	if !s.TryAcquire(size) {
+		t.Error("the slots are not all there")
+	}
+	return lines
 }
