@@ -35,15 +35,21 @@ type HTTPConfig struct {
 	// goroutines call Check at once. The body is reused as soon as Check returns.
 	Check func(n uint64, status int, body []byte) error
 
+	// Redirects is the most redirects that one request follows, as net/http's client does: over
+	// other hosts, too, and without Authorization there. The outcome is that of the last answer.
+	// Requests then go through net/http, and cost what net/http costs. 0: no redirect is followed,
+	// and the outcome of a redirect is an Error.
+	Redirects int
+
 	HTTP2    bool          // HTTP/2, over plain http without an upgrade; otherwise HTTP/1.1
 	TLS      *tls.Config   // for https; nil: the system's roots
 	MaxConns int           // most connections to a host; requests wait for one. 0: as many as requests in flight
 	Timeout  time.Duration // bound on one request, in addition to the context's deadline; 0: no other bound
 }
 
-// HTTP is a Target that sends HTTP requests over kept-alive connections. It follows no redirects,
-// asks for no compression and uses no proxy. Every body is read to its end, so connections are
-// reused, and latency includes the complete answer.
+// HTTP is a Target that sends HTTP requests over kept-alive connections. It follows redirects
+// only if HTTPConfig.Redirects allows it, asks for no compression and uses no proxy. Every body is
+// read to its end, so connections are reused, and latency includes the complete answer.
 //
 // A 2xx answer is OK, 429 and 503 are Rejected, a passed deadline is a Timeout,
 // everything else is an Error.
@@ -51,8 +57,8 @@ type HTTPConfig struct {
 // Requests over plain HTTP/1.1 to the host of the URL take a short path: the bytes of a request are
 // prepared once, the answer is read in place, and HTTPConfig.Timeout is the connection's deadline.
 // The short path allocates nothing, and leaves more of the processors to a target on the same
-// machine ("spillway lab load" has both paths). TLS, HTTP/2, other hosts and bodies of more than 64
-// KiB go through net/http. Both paths repeat a request only if the server had closed its idle
+// machine ("spillway lab load" has both paths). TLS, HTTP/2, other hosts, bodies of more than 64 KiB
+// and requests that may follow redirects go through net/http. Both paths repeat a request only if the server had closed its idle
 // connection, and only if a repeat is safe.
 type HTTP struct {
 	cfg    HTTPConfig
@@ -71,6 +77,7 @@ type HTTP struct {
 
 	raw        *connections // nil: net/http only
 	transport  *http.Transport
+	client     *http.Client // nil: no redirect is followed
 	traffic    traffic
 	bodies     sync.Pool // *bytes.Buffer, for Check with net/http
 	firstError atomic.Pointer[error]
@@ -95,6 +102,9 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	}
 	if cfg.MaxConns < 0 || cfg.Timeout < 0 {
 		return nil, fmt.Errorf("loadgen: MaxConns %d and Timeout %v must not be negative", cfg.MaxConns, cfg.Timeout)
+	}
+	if cfg.Redirects < 0 {
+		return nil, fmt.Errorf("loadgen: Redirects is %d: want 0 for none, or how many a request follows", cfg.Redirects)
 	}
 	if cfg.Method == "" {
 		cfg.Method = http.MethodGet
@@ -127,10 +137,13 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	}
 	h := &HTTP{cfg: cfg, sample: sample, origin: u.Scheme + "://" + u.Host}
 	h.transport = newTransport(&cfg, &h.traffic)
+	if cfg.Redirects > 0 {
+		h.client = newClient(h.transport, cfg.Redirects)
+	}
 	if err := h.compile(); err != nil {
 		return nil, err
 	}
-	if u.Scheme == "http" && !cfg.HTTP2 && isPlainHost(u.Host) && isPlainHost(sample.Host) && h.body.longest(cfg.Data) <= maxRawBody {
+	if u.Scheme == "http" && !cfg.HTTP2 && cfg.Redirects == 0 && isPlainHost(u.Host) && isPlainHost(sample.Host) && h.body.longest(cfg.Data) <= maxRawBody {
 		port := u.Port()
 		if port == "" {
 			port = "80"

@@ -3,6 +3,7 @@ package loadgen
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -33,6 +34,16 @@ func newTransport(cfg *HTTPConfig, counted *traffic) *http.Transport {
 	}
 }
 
+// newClient returns a client that follows at most so many redirects.
+func newClient(transport *http.Transport, most int) *http.Client {
+	return &http.Client{Transport: transport, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+		if len(via) > most {
+			return fmt.Errorf("more than %d redirects", most)
+		}
+		return nil
+	}}
+}
+
 // viaNetHTTP sends request n with net/http, to address unless it is empty.
 func (h *HTTP) viaNetHTTP(ctx context.Context, n uint64, address string, after *time.Duration) (Outcome, error) {
 	if h.cfg.Timeout > 0 {
@@ -44,7 +55,11 @@ func (h *HTTP) viaNetHTTP(ctx context.Context, n uint64, address string, after *
 	if err != nil {
 		return Error, err
 	}
-	answer, err := h.transport.RoundTrip(request)
+	send := h.transport.RoundTrip
+	if h.client != nil {
+		send = h.client.Do
+	}
+	answer, err := send(request)
 	if err != nil {
 		return Error, err
 	}
@@ -99,6 +114,9 @@ func (h *HTTP) request(ctx context.Context, n uint64, address string) (*http.Req
 		// A new reader each time: a connection may still be reading the old one
 		// when an early answer is complete.
 		request.Body = io.NopCloser(bytes.NewReader(body))
+		if h.client != nil { // a redirect may ask for the body again
+			request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		}
 		request.ContentLength = int64(len(body))
 	}
 	return request, nil
