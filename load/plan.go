@@ -126,7 +126,7 @@ func (s *Spec) check() error {
 	}
 	switch {
 	case math.IsNaN(s.Rate) || math.IsInf(s.Rate, 0):
-		return fmt.Errorf("--rate is %v: want a number of requests a second", s.Rate)
+		return fmt.Errorf("--rate is %v: want a number of requests a second, or --clients N for as many as N clients can send", s.Rate)
 	case s.Rate < 0 || s.Clients < 0 || s.Duration < 0 || s.Timeout < 0 || s.MaxInFlight < 1:
 		return errors.New("--rate, --clients, --duration and --timeout cannot be negative, and --max-in-flight must be at least 1")
 	case s.Interval < time.Millisecond:
@@ -146,6 +146,8 @@ func (s *Spec) check() error {
 		return errors.New("with --rate, say either --duration or --requests: one follows from the other")
 	case s.DataRandom && s.Data.Format == "":
 		return errors.New("--data-random goes with --data")
+	case len(s.Targets) > 0 && (s.URL != "" || s.Mix != nil || s.Data.Format != "" || s.Method != ""):
+		return errors.New("a list of targets says itself what is sent where: leave out the URL, --method, --data and --mix")
 	}
 	return nil
 }
@@ -155,6 +157,9 @@ func (s *Spec) aim(p *Plan) error {
 	base, err := s.request()
 	if err != nil {
 		return err
+	}
+	if len(s.Targets) > 0 {
+		return aimAt(p, base, s.Targets)
 	}
 	if s.Mix == nil {
 		target, err := loadgen.NewHTTP(base)
@@ -189,7 +194,7 @@ func (s *Spec) aim(p *Plan) error {
 // request is what is said about every request.
 func (s *Spec) request() (loadgen.HTTPConfig, error) {
 	h := loadgen.HTTPConfig{
-		URL: s.URL, Method: s.Method, Header: s.Header, Body: s.Body, HTTP2: s.HTTP2, Timeout: s.Timeout, Data: &loadgen.Data{},
+		URL: s.URL, Method: s.Method, Header: s.Header, Body: s.Body, HTTP2: s.HTTP2, Redirects: s.Redirects, Timeout: s.Timeout, Data: &loadgen.Data{},
 	}
 	if s.Insecure {
 		h.TLS = &tls.Config{InsecureSkipVerify: true}

@@ -18,7 +18,8 @@ import (
 
 // Spec says what to send where, and when. Its JSON form holds secrets if a header does.
 type Spec struct {
-	URL string `json:"url"`
+	URL     string   `json:"url"`
+	Targets []Target `json:"targets,omitempty"` // in place of URL: requests that are sent in turn
 
 	// One of these four says how much.
 	Rate    float64         `json:"rate,omitempty"`    // requests a second of an open loop
@@ -35,6 +36,8 @@ type Spec struct {
 	Body     []byte      `json:"body,omitempty"`
 	Insecure bool        `json:"insecure,omitempty"` // any TLS certificate will do
 	HTTP2    bool        `json:"http2,omitempty"`
+
+	Redirects int `json:"redirects,omitempty"` // the most that one request follows
 
 	Data       Rows    `json:"data,omitzero"`
 	DataRandom bool    `json:"data_random,omitempty"`

@@ -16,12 +16,12 @@ type capacityCmd struct {
 	URL string `arg:"" help:"The service, such as http://localhost:8080/api/v1/patients/P000042."`
 
 	SLO     string        `name:"slo" default:"p99=200ms,errors=0.1%" help:"What its answers must keep: p50, p90, p99, p99.9 with a time, errors, rejected with a percentage; errors and rejected are 1% unless said."`
-	MaxRate float64       `default:"10000" placeholder:"N" help:"Never offer more than N requests a second."`
+	MaxRate rate          `default:"10000" placeholder:"N" help:"Never offer more than N requests a second."`
 	Time    time.Duration `default:"90s" help:"How long the search may take; with more it is more exact."`
-	Traffic float64       `placeholder:"N" help:"Also say how many replicas N requests a second need."`
+	Traffic rate          `placeholder:"N" help:"Also say how many replicas N requests a second need."`
 	Poisson bool          `help:"Random gaps between requests, as independent users make them, instead of even ones. The knee is lower then, and less exact."`
 	Seed    uint64        `default:"1" help:"Of the gaps of --poisson."`
-	Timeout time.Duration `help:"How long one request may take; unless given 2s, or four times the longest latency of the SLO if that is more."`
+	Timeout time.Duration `short:"t" help:"How long one request may take; unless given 2s, or four times the longest latency of the SLO if that is more."`
 
 	requestFlags `embed:""`
 
@@ -56,14 +56,19 @@ func (c *capacityCmd) Run(env *environment) error {
 	} else if !info.IsDir() {
 		return badInput(fmt.Errorf("the page: %s is no folder", filepath.Dir(c.HTML)))
 	}
-	target, err := c.target(env.ctx, c.URL)
+	request, err := c.config(env.stdin)
+	if err != nil {
+		return badInput(err)
+	}
+	request.URL = c.URL
+	target, err := reach(env.ctx, request)
 	if err != nil {
 		return badInput(err)
 	}
 	defer target.Close()
 	shown := time.Time{}
 	result, err := capacity.Run(env.ctx, capacity.Config{
-		Target: target, SLO: slo, MaxRate: c.MaxRate, Time: c.Time, Timeout: c.Timeout, Random: c.Poisson, Seed: c.Seed, Traffic: c.Traffic,
+		Target: target, SLO: slo, MaxRate: float64(c.MaxRate), Time: c.Time, Timeout: c.Timeout, Random: c.Poisson, Seed: c.Seed, Traffic: float64(c.Traffic),
 		Progress: func(p capacity.Probe, s loadgen.Snapshot) {
 			if time.Since(shown) < 200*time.Millisecond {
 				return

@@ -22,10 +22,10 @@ type compareCmd struct {
 	Rounds int    `default:"20" help:"How many rounds, each with two blocks or runs of A and one of B, in random order. One more warms up."`
 	Seed   uint64 `default:"1" help:"Of the order."`
 
-	Rate    float64       `group:"Load of URLs (--rate or --clients)" placeholder:"N" help:"Open loop: start N requests a second by schedule, however slow the answers are."`
-	Clients int           `group:"Load of URLs (--rate or --clients)" placeholder:"N" help:"Closed loop: N clients that each wait for an answer before they send again."`
+	Rate    rate          `short:"q" aliases:"rps,qps,R" group:"Load of URLs (--rate or --clients)" placeholder:"N" help:"Open loop: start N requests a second by schedule, however slow the answers are."`
+	Clients int           `short:"c" aliases:"connections,concurrency,vus" group:"Load of URLs (--rate or --clients)" placeholder:"N" help:"Closed loop: N clients that each wait for an answer before they send again."`
 	Block   time.Duration `group:"Load of URLs (--rate or --clients)" default:"1s" help:"How long a block of requests to one URL is. Longer blocks lower the noise floor."`
-	Timeout time.Duration `group:"Load of URLs (--rate or --clients)" default:"30s" help:"How long one request may take."`
+	Timeout time.Duration `short:"t" group:"Load of URLs (--rate or --clients)" default:"30s" help:"How long one request may take."`
 
 	requestFlags `embed:""`
 
@@ -91,15 +91,20 @@ func (c *compareCmd) measure(env *environment) (*compare.Result, error) {
 	}}
 	late, why := 0, ""
 	if isURL(c.A) {
-		load := compare.Load{Rate: c.Rate, Clients: c.Clients, Block: c.Block, Timeout: c.Timeout}
+		load := compare.Load{Rate: float64(c.Rate), Clients: c.Clients, Block: c.Block, Timeout: c.Timeout}
 		if c.Block < 10*time.Millisecond || c.Timeout < 0 {
 			return nil, fmt.Errorf("block is %v and timeout %v: want a block of at least 10ms and no negative timeout", c.Block, c.Timeout)
+		}
+		request, err := c.config(env.stdin)
+		if err != nil {
+			return nil, err
 		}
 		for _, side := range []struct {
 			url     string
 			measure *compare.Measure
 		}{{c.A, &cfg.A}, {c.B, &cfg.B}} {
-			target, err := c.target(env.ctx, side.url)
+			request.URL = side.url
+			target, err := reach(env.ctx, request)
 			if err != nil {
 				return nil, err
 			}

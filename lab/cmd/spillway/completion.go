@@ -133,7 +133,7 @@ func complete(node *kong.Node, words []string) []string {
 // flagOf is the flag with that name, of the command or of those above it, or nil.
 func flagOf(node *kong.Node, name string) *kong.Flag {
 	for _, f := range slices.Concat(node.AllFlags(false)...) {
-		if name == "--"+f.Name || f.Short != 0 && name == "-"+string(f.Short) {
+		if slices.Contains(namesOf(f), name) {
 			return f
 		}
 	}

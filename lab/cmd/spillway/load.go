@@ -16,25 +16,25 @@ import (
 )
 
 type loadCmd struct {
-	URL string `arg:"" help:"Where to send the load, such as http://localhost:8080/api/v1/patients/P000042."`
+	URL string `arg:"" optional:"" help:"Where to send the load, such as http://localhost:8080/api/v1/patients/P000042. Without it, targets are read from standard input."`
 
-	Rate     float64       `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"N" help:"Open loop: start N requests a second by schedule, however slow the answers are. Latency counts from the intended start."`
+	Rate     rate          `short:"q" aliases:"rps,qps,R" group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"N" help:"Open loop: start N requests a second by schedule, however slow the answers are; 20/s and 1200/m are the same rate. Latency counts from the intended start."`
 	Profile  string        `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"LEGS" help:"Open loop with a changing rate: RATE:TIME or FROM-TO:TIME, with commas, such as 100:10s,100-500:30s,0:5s. With --duration it is repeated until then."`
 	Trace    string        `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"FILE" help:"Open loop: start requests when those of a recording did, a line each: seconds, or a time such as 1.5s, alone or as the first column of a CSV file."`
-	Clients  int           `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"N" help:"Closed loop: N clients that each wait for an answer before they send again."`
+	Clients  int           `short:"c" aliases:"connections,concurrency,vus" group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"N" help:"Closed loop: N clients that each wait for an answer before they send again."`
 	Poisson  bool          `group:"How much (one of --rate, --profile, --trace and --clients)" help:"With --rate or --profile: random gaps, as independent users make them, instead of even ones."`
-	Duration time.Duration `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"D" help:"How long to send; 10s unless --requests, --profile or --trace says when to stop."`
-	Requests uint64        `group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"N" help:"With --rate or --clients: how many requests to send in total."`
+	Duration time.Duration `short:"z" group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"D" help:"How long to send; 10s unless --requests, --profile or --trace says when to stop."`
+	Requests uint64        `short:"n" aliases:"iterations" group:"How much (one of --rate, --profile, --trace and --clients)" placeholder:"N" help:"With --rate or --clients: how many requests to send in total."`
 
 	requestFlags `embed:""`
 
 	Data       string        `group:"The request" placeholder:"FILE" help:"Rows for placeholders such as {{.id}} in the URL, in headers and in the body: .csv with a line of names, or .jsonl with an object a line. {{n}} is the number of the request, without --data, too."`
 	DataRandom bool          `group:"The request" help:"Draw the rows of --data at random, by --seed, instead of in turn."`
 	Mix        string        `group:"The request" placeholder:"FILE" help:"Several requests by weight, from a JSON file; their outcomes are reported by class, too."`
-	Timeout    time.Duration `group:"The request" default:"30s" help:"How long one request may take."`
-	HTTP2      bool          `name:"http2" group:"The request" help:"Speak HTTP/2 instead of HTTP/1.1."`
+	Timeout    time.Duration `short:"t" group:"The request" default:"30s" help:"How long one request may take."`
+	HTTP2      bool          `name:"http2" aliases:"h2,h2c" group:"The request" help:"Speak HTTP/2 instead of HTTP/1.1."`
 
-	Format   string        `group:"The result" enum:"text,json,prometheus" default:"text" help:"Of the result on standard output: text, json or prometheus, for a push gateway or a text file collector."`
+	Format   string        `short:"o" aliases:"output-format" group:"The result" enum:"text,json,prometheus" default:"text" help:"Of the result on standard output: text, json or prometheus, for a push gateway or a text file collector."`
 	JSON     bool          `name:"json" group:"The result" help:"The same as --format json; progress stays on standard error."`
 	CSV      string        `name:"csv" group:"The result" placeholder:"FILE" help:"Also write what happened in each interval, a line each, while it happens."`
 	Interval time.Duration `group:"The result" default:"1s" help:"Of the live view and of the lines of --csv."`
@@ -60,6 +60,16 @@ Examples:
   spillway load --rate 200 --duration 30s http://localhost:8080/api/v1/patients/P000042
   spillway load --clients 50 --requests 10000 -e 'p99<200ms' -e 'error<1%' http://localhost:8080/livez
   spillway load --rate 50 -X POST -H 'Content-Type: application/json' -d '{"ids":["P000001","P000002"]}' http://localhost:8080/api/v1/patients:batch
+
+Lines of hey, wrk, vegeta and k6, and how they are written here:
+  hey -z 30s -c 50 -q 10 URL                               spillway load -z 30s -q 500 URL
+  wrk -t2 -c50 -d30s --latency URL                         spillway load -c 50 -z 30s URL
+  echo GET URL | vegeta attack -rate 20/s -duration 30s    echo GET URL | spillway load -rate 20/s -duration 30s
+  k6 run --vus 50 --duration 30s script.js                 spillway load --vus 50 --duration 30s URL
+Here -q is the rate of all requests together, and hey's is that of each of its workers. -d is the body, and a redirect is followed only with --follow. Another flag of theirs is an error that says what to write; docs/lab/load.md has more such lines.
+
+Many targets, in turn: lines such as those of vegeta on standard input, and no URL. Headers of a target follow its line, then @ and a file with the body. Placeholders are not filled in.
+  printf 'GET http://localhost:8080/a\nAccept: text/html\n\nPOST http://localhost:8080/b\n@body.json\n' | spillway load --rate 20/s
 
 A changing rate: a ramp; steps; a burst; two seconds on and eight off, for a minute; a recording:
   spillway load --profile 0-500:60s URL
@@ -88,7 +98,7 @@ Exit codes: 0 every expectation was kept; 1 one was not, or an agent was lost; 2
 }
 
 func (c *loadCmd) Run(env *environment) (err error) {
-	plan, err := c.plan(env.args)
+	plan, err := c.plan(env)
 	if err != nil {
 		return badInput(err)
 	}
@@ -119,7 +129,7 @@ func (c *loadCmd) Run(env *environment) (err error) {
 		return err
 	}
 	env.status("")
-	summary := summarize(c.URL, measured, plan.expectations)
+	summary := summarize(plan.name, measured, plan.expectations)
 	if err := summary.write(env.stdout, c.Format); err != nil {
 		return err
 	}
@@ -160,11 +170,15 @@ func (c *loadCmd) send(env *environment, plan prepared, progress func(loadgen.Sn
 }
 
 // plan checks everything that can be checked before anything is sent.
-func (c *loadCmd) plan(args []string) (p prepared, err error) {
-	if p.spec, err = c.spec(); err != nil {
+func (c *loadCmd) plan(env *environment) (p prepared, err error) {
+	if p.spec, err = c.spec(env.stdin); err != nil {
 		return p, err
 	}
-	if err = c.checkAgents(args); err != nil {
+	p.name = c.URL
+	if n := len(p.spec.Targets); n > 0 {
+		p.name = fmt.Sprintf("%d targets, the first of which is %s", n, p.spec.Targets[0].URL)
+	}
+	if err = c.checkAgents(env.args); err != nil {
 		return p, err
 	}
 	if p.Plan, err = p.spec.Plan(); err != nil {
@@ -179,6 +193,7 @@ func (c *loadCmd) plan(args []string) (p prepared, err error) {
 // prepared is a load of which everything was checked.
 type prepared struct {
 	*load.Plan
+	name         string // of what is loaded
 	spec         load.Spec
 	expectations []loadgen.Expectation
 }

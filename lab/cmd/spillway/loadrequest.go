@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,21 +14,31 @@ import (
 )
 
 // spec is the load that the flags describe, with the files that they name.
-func (c *loadCmd) spec() (s load.Spec, err error) {
+func (c *loadCmd) spec(stdin io.Reader) (s load.Spec, err error) {
 	if c.JSON {
 		if c.Format == "prometheus" {
 			return s, errors.New("say either --json or --format prometheus")
 		}
 		c.Format = "json"
 	}
-	request, err := c.config(c.URL)
+	if c.Rate > 0 && c.Clients > 0 {
+		return s, fmt.Errorf("--rate (-q) and --clients (-c) exclude each other: for %v requests a second, at most %d of them unanswered, write --rate %v --max-in-flight %d; hey's -q is for each worker, so write --rate %v",
+			c.Rate, c.Clients, c.Rate, c.Clients, float64(c.Rate)*float64(c.Clients))
+	}
+	request, err := c.config(stdin)
 	if err != nil {
 		return s, err
 	}
 	s = load.Spec{
-		URL: c.URL, Rate: c.Rate, Profile: c.Profile, Clients: c.Clients, Poisson: c.Poisson, Duration: c.Duration, Requests: c.Requests,
-		Method: request.Method, Header: request.Header, Body: request.Body, Insecure: c.Insecure, HTTP2: c.HTTP2, DataRandom: c.DataRandom,
+		URL: c.URL, Rate: float64(c.Rate), Profile: c.Profile, Clients: c.Clients, Poisson: c.Poisson, Duration: c.Duration, Requests: c.Requests,
+		Method: request.Method, Header: request.Header, Body: request.Body, Insecure: c.Insecure, HTTP2: c.HTTP2, Redirects: request.Redirects, DataRandom: c.DataRandom,
 		Timeout: c.Timeout, Interval: c.Interval, Seed: c.Seed, MaxInFlight: c.MaxInFlight,
+	}
+	if c.URL == "" || c.URL == "-" {
+		s.URL = ""
+		if s.Targets, err = readTargets(stdin); err != nil {
+			return s, err
+		}
 	}
 	if c.Trace != "" {
 		if s.Trace, err = readTrace(c.Trace); err != nil {
@@ -48,6 +60,28 @@ func (c *loadCmd) spec() (s load.Spec, err error) {
 		}
 	}
 	return s, nil
+}
+
+// readTargets reads the requests that are given in place of a URL.
+func readTargets(stdin io.Reader) ([]load.Target, error) {
+	absent := errors.New(`expected "<url>", or targets on standard input, such as GET http://localhost:8080/`)
+	if f, ok := stdin.(*os.File); ok {
+		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 { // nobody waits for what is typed
+			return nil, absent
+		}
+	}
+	text, err := io.ReadAll(stdin)
+	if err == nil && len(bytes.TrimSpace(text)) == 0 {
+		return nil, absent
+	}
+	var targets []load.Target
+	if err == nil {
+		targets, err = load.ReadTargets(text, os.ReadFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the targets on standard input: %w", err)
+	}
+	return targets, nil
 }
 
 func readTrace(path string) ([]time.Duration, error) {

@@ -87,6 +87,7 @@ func (versionCmd) Run(env *environment) error {
 // environment is what commands may access.
 type environment struct {
 	ctx            context.Context
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	args           []string
 	width          int // of the terminal behind standard error; 0: it is none
@@ -121,7 +122,11 @@ func isBadInput(err error) bool {
 }
 
 // run is the whole command without the process: it returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return runWith(ctx, args, os.Stdin, stdout, stderr)
+}
+
+func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
 			exit, ok := v.(exitCode)
@@ -141,12 +146,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		answer(stdout, parser.Model.Node, args[1:])
 		return 0
 	}
+	words, err := translate(parser.Model.Node, words)
+	if err != nil {
+		return reportError(stderr, badInput(err))
+	}
 	parsed, err := parser.Parse(words)
 	if err != nil {
 		return reportError(stderr, badInput(hint(err)))
 	}
 	out := &sink{Writer: stdout}
-	env := &environment{ctx: ctx, stdout: out, stderr: stderr, args: args, width: terminalWidth(stderr)}
+	env := &environment{ctx: ctx, stdin: stdin, stdout: out, stderr: stderr, args: args, width: terminalWidth(stderr)}
 	err = parsed.Run(env)
 	answer, answered := errors.AsType[exitCode](err)
 	if answered {
@@ -212,11 +221,6 @@ func hint(err error) error {
 	command := "spillway"
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context != nil {
 		command = commandOf(parse.Context)
-	}
-	for _, flag := range []string{"unknown flag --agents", "unknown flag --nats"} {
-		if strings.HasPrefix(err.Error(), flag) {
-			return fmt.Errorf("%w: only spillway load can send from several agents", err)
-		}
 	}
 	return fmt.Errorf("%w; see %s --help", err, command)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -17,10 +18,11 @@ import (
 
 // requestFlags say what is sent.
 type requestFlags struct {
-	Method   string   `short:"X" group:"The request" help:"Method; GET, or POST when there is a body."`
+	Method   string   `short:"X" aliases:"m" group:"The request" help:"Method; GET, or POST when there is a body."`
 	Header   []string `short:"H" sep:"none" group:"The request" placeholder:"\"NAME: VALUE\"" help:"A header; may be repeated."`
-	Body     string   `short:"d" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file."`
-	Insecure bool     `group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
+	Body     string   `short:"d" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file, and @- from standard input."`
+	Follow   bool     `group:"The request" help:"Follow redirects, up to ten for a request. Otherwise a redirect is an error. Latency then covers all of them, and a request costs this command more."`
+	Insecure bool     `aliases:"insecure-skip-tls-verify" group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
 }
 
 // AfterApply has the header of the environment sent beside those of the command line. Other
@@ -42,9 +44,12 @@ func (f *requestFlags) AfterApply(kctx *kong.Context) error {
 	return nil
 }
 
-// config is what the flags say about every request.
-func (f *requestFlags) config(url string) (loadgen.HTTPConfig, error) {
-	h := loadgen.HTTPConfig{URL: url, Method: strings.ToUpper(f.Method), Header: http.Header{}}
+// mostRedirects is how many a request follows, as net/http's client does.
+const mostRedirects = 10
+
+// config is what the flags say about every request, without its URL.
+func (f *requestFlags) config(stdin io.Reader) (loadgen.HTTPConfig, error) {
+	h := loadgen.HTTPConfig{Method: strings.ToUpper(f.Method), Header: http.Header{}}
 	for _, line := range f.Header {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
@@ -53,13 +58,19 @@ func (f *requestFlags) config(url string) (loadgen.HTTPConfig, error) {
 		h.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	if file, ok := strings.CutPrefix(f.Body, "@"); ok {
-		data, err := os.ReadFile(file)
-		if err != nil {
+		read := func() ([]byte, error) { return os.ReadFile(file) }
+		if file == "-" {
+			read = func() ([]byte, error) { return io.ReadAll(stdin) }
+		}
+		var err error
+		if h.Body, err = read(); err != nil {
 			return h, fmt.Errorf("the body: %w", err)
 		}
-		h.Body = data
 	} else if f.Body != "" {
 		h.Body = []byte(f.Body)
+	}
+	if f.Follow {
+		h.Redirects = mostRedirects
 	}
 	if f.Insecure {
 		h.TLS = &tls.Config{InsecureSkipVerify: true}
@@ -67,12 +78,8 @@ func (f *requestFlags) config(url string) (loadgen.HTTPConfig, error) {
 	return h, nil
 }
 
-// target is the requests' target; a server must be there.
-func (f *requestFlags) target(ctx context.Context, url string) (*loadgen.HTTP, error) {
-	h, err := f.config(url)
-	if err != nil {
-		return nil, err
-	}
+// reach is the target of requests; a server must be there.
+func reach(ctx context.Context, h loadgen.HTTPConfig) (*loadgen.HTTP, error) {
 	target, err := loadgen.NewHTTP(h)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Users come with the lines of other load generators. A flag that means the same here has their
+// name, too: it is a short name or an alias of ours. This file does what the parser cannot. A long
+// name may have a single dash, as Go's package flag has it. A flag that only another generator
+// has, or a value that only makes sense there, is an error that says what to write.
+
+// instead says what to write for a flag that only other load generators have, or what to do
+// without it. VALUE stands for the flag's value.
+var instead = explained(
+	"write --clients VALUE, or beside --rate --max-in-flight VALUE", "workers max-workers max-connections",
+	"write --profile: 0-20:30s rises to 20 a second within 30s", "stage stages burst-rate burst-delay",
+	"write --rate VALUE (bombardier), or --follow to follow redirects (oha); ab's is not needed", "r",
+	"write --clients VALUE (k6), or -X PUT -d @FILE (ab)", "u",
+	"write --requests VALUE (k6), or -X HEAD (ab)", "i",
+	"write -d VALUE", "b",
+	"write -d @VALUE for the body in a file", "D body-file",
+	"write -d @FILE for the body in a file", "f p",
+	"write -H 'Content-Type: VALUE'", "T content-type",
+	"write -H 'User-Agent: VALUE'", "U user-agent",
+	"write -H 'Cookie: VALUE'", "C",
+	"write -H 'Host: VALUE'", "host",
+	"write -H 'Accept: VALUE' (hey, oha), or USER:PASSWORD@ before the host in the URL (ab)", "A",
+	"write USER:PASSWORD@ before the host in the URL (hey, oha), or -H 'Connection: close' (bombardier)", "a",
+	"write < VALUE: without a URL, targets are read from standard input", "targets urls-from-file",
+	"write --data FILE and {{.column}} in the URL, --mix FILE for several requests, or --profile for a rate that changes (ab's -s is --timeout)", "s script",
+	"write --data FILE, with {{.column}} in the URL or the body", "rand-regex-url Z stream",
+	"write > FILE: the result goes to standard output, as JSON with --json", "output out summary-export j",
+	"write --csv FILE for a line each second", "g",
+	"write --follow to follow redirects", "redirects redirect max-redirects",
+	"no redirect is followed unless --follow says so: leave it out", "disable-redirects",
+	"write -H 'Connection: close' for a connection for each request; otherwise they are kept alive", "keepalive disable-keepalive disableKeepAlives no-connection-reuse no-vu-connection-reuse",
+	"write --insecure to accept any certificate (bombardier); connections are kept alive anyway (ab)", "k",
+	"write --insecure to accept any certificate; those of the system are trusted", "root-certs cacert cert key",
+	"threads are not needed: leave it out", "threads",
+	"latencies are always printed: leave it out", "latency latencies u_latency L l",
+	"latency counts from the intended start of --rate: leave it out", "latency-correction",
+	"no compression is asked for: leave it out", "disable-compression",
+	"no proxy is used: leave it out, and send to the service itself", "x P proxy proxy-header",
+	"not needed: leave it out", "cpus quiet no-print print no-tui no-summary no-usage-report discard-response-bodies fasthttp http1 http-version lazy name v verbose w fps tag batch summary-trend-stats stats-success-breakdown",
+	"there is nothing like it here: leave it out", "F laddr local-addr unix-socket resolvers connect-to dns-ttl max-body chunked session-tickets prometheus-addr opentelemetry-addr http-debug",
+)
+
+// explained reads pairs of an explanation and the names that it is for.
+func explained(pairs ...string) map[string]string {
+	m := map[string]string{}
+	for pair := range slices.Chunk(pairs, 2) {
+		for name := range strings.FieldsSeq(pair[1]) {
+			m[dashed(name)] = pair[0]
+		}
+	}
+	return m
+}
+
+// missing says what to write for a flag of spillway load that another command does not have.
+var missing = map[string]map[string]string{
+	"capacity": {
+		"clients": "the search finds the concurrency: leave it out", "rate": "the search finds the rate: write --max-rate VALUE to bound it",
+		"requests": "write --time for how long the search may take", "duration": "write --time VALUE for how long the search may take",
+		"format": "write --json for JSON", "expect": "write --slo",
+	},
+	"compare": {
+		"requests": "write --rounds, and --block for how long each part of a round is",
+		"duration": "write --block VALUE for how long each part of a round is, and --rounds",
+		"format":   "write --json for JSON", "expect": "write --metric",
+	},
+}
+
+// dialect is what can be said to a command.
+type dialect struct {
+	command string
+	own     map[string]*kong.Flag // by every name with its dashes
+	load    map[string]*kong.Flag // those of spillway load
+}
+
+// translate returns the line with all flags as the parser knows them, or an error that says what
+// to change. A line without load, capacity or compare, or with --help, stays as it is.
+func translate(model *kong.Node, line []string) ([]string, error) {
+	at := 0
+	for at < len(line) && strings.HasPrefix(line[at], "-") {
+		if line[at] == "--config" {
+			at++
+		}
+		at++
+	}
+	if at >= len(line) || !slices.Contains([]string{"load", "capacity", "compare"}, line[at]) || slices.Contains(line, "--help") || slices.Contains(line, "-h") {
+		return line, nil
+	}
+	d := dialect{line[at], flagsOf(model, line[at]), flagsOf(model, "load")}
+	words, err := d.translate(line[at+1:])
+	if err != nil {
+		return nil, fmt.Errorf("%w; see spillway %s --help", err, d.command)
+	}
+	return slices.Concat(line[:at+1], words), nil
+}
+
+// flagsOf are the flags of a command and those of all commands.
+func flagsOf(model *kong.Node, command string) map[string]*kong.Flag {
+	flags := map[string]*kong.Flag{}
+	i := slices.IndexFunc(model.Children, func(c *kong.Node) bool { return c.Name == command })
+	for _, f := range slices.Concat(model.Children[i].AllFlags(false)...) {
+		for _, name := range namesOf(f) {
+			flags[name] = f
+		}
+	}
+	return flags
+}
+
+// namesOf are the names of a flag, with their dashes.
+func namesOf(f *kong.Flag) []string {
+	names := []string{"--" + f.Name}
+	if f.Short != 0 {
+		names = append(names, "-"+string(f.Short))
+	}
+	for _, alias := range f.Aliases {
+		names = append(names, dashed(alias))
+	}
+	return names
+}
+
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// typed is a flag as it stands in a line.
+type typed struct {
+	word     string // the whole word
+	name     string // with the dashes that the parser expects
+	value    string
+	attached bool // the value is part of the word
+	valued   bool // there is a value
+}
+
+func (t *typed) String() string {
+	if t.valued && !t.attached {
+		return t.word + " " + t.value
+	}
+	return t.word
+}
+
+func (d *dialect) translate(words []string) (out []string, err error) {
+	var wrong []string
+	for i := 0; i < len(words); i++ {
+		if words[i] == "--" {
+			out = append(out, words[i:]...)
+			break
+		}
+		if isValue(words[i]) {
+			out = append(out, words[i])
+			continue
+		}
+		t := d.split(words[i])
+		f, said := d.own[t.name], d.instead(t.name)
+		takes := f != nil && !f.IsBool() || f == nil && strings.Contains(said, "VALUE")
+		if takes && !t.attached && i+1 < len(words) && isValue(words[i+1]) {
+			i++
+			t.value, t.valued = words[i], true
+		}
+		if f != nil {
+			said = t.problem(f)
+			out = append(out, t.words(f)...)
+		} else if said == "" { // the parser says that there is no such flag
+			out = append(out, t.word)
+		}
+		if said != "" {
+			wrong = append(wrong, t.said(said))
+		}
+	}
+	if len(wrong) > 0 {
+		return out, errors.New(strings.Join(wrong, "; "))
+	}
+	return out, nil
+}
+
+func isValue(word string) bool { return word == "-" || !strings.HasPrefix(word, "-") }
+
+// split finds the name in a word that begins with a dash.
+func (d *dialect) split(word string) typed {
+	t := typed{word: word}
+	t.name, t.value, t.attached = strings.Cut(word, "=")
+	if !strings.HasPrefix(word, "--") && len(t.name) > 2 {
+		if d.known("-" + t.name) {
+			t.name = "-" + t.name
+		} else if short := word[:2]; d.own[short] != nil || d.load[short] != nil || strings.Trim(word[2:3], "0123456789") == "" {
+			t.name, t.value, t.attached = short, word[2:], true
+		}
+	}
+	t.valued = t.attached
+	return t
+}
+
+func (d *dialect) known(name string) bool {
+	return d.own[name] != nil || d.instead(name) != ""
+}
+
+// instead says what to write for a flag that the command does not have; empty if nobody has it.
+func (d *dialect) instead(name string) string {
+	if d.own[name] != nil {
+		return ""
+	}
+	if f := d.load[name]; f != nil {
+		if said := missing[d.command][f.Name]; said != "" {
+			return said
+		}
+		return "only spillway load has --" + f.Name
+	}
+	return instead[name]
+}
+
+// words are what the parser gets for one of its flags.
+func (t *typed) words(f *kong.Flag) []string {
+	word := t.word
+	switch short := !strings.HasPrefix(t.name, "--"); {
+	case short && f.Name != "body" && strings.HasPrefix(t.word, t.name+"="): // -c=50 is 50, and not "=50"
+		word = "--" + f.Name + t.word[len(t.name):]
+	case !short && !strings.HasPrefix(t.word, "--"):
+		word = "-" + t.word
+	}
+	if t.valued && !t.attached {
+		return []string{word, t.value}
+	}
+	return []string{word}
+}
+
+// problem says what to write for a value that means something else to another load generator.
+func (t *typed) problem(f *kong.Flag) string {
+	_, isNumber := strconv.ParseFloat(t.value, 64)
+	span, isSpan := time.ParseDuration(strings.TrimPrefix(t.value, "="))
+	_, isTime := f.Target.Interface().(time.Duration)
+	switch {
+	case t.name == "-d" && isSpan == nil && span != 0:
+		return "-d is the body here: write --duration VALUE, or --body VALUE to send that text"
+	case f.Name == "body" && t.valued && t.name != "-d" && !strings.HasPrefix(t.word, "--") && !strings.HasPrefix(t.value, "@"):
+		return "write -d @VALUE for the body in a file, or --body VALUE to send that text"
+	case t.name == "-t" && isNumber == nil && t.value != "0":
+		return "write -t VALUEs for a timeout in seconds (hey); wrk's threads are not needed: leave them out"
+	case isTime && isNumber == nil && isSpan != nil:
+		return "write --" + f.Name + " VALUEs for seconds"
+	case t.name == "-q" && !t.valued:
+		return "the rate needs a number, as in hey and oha; to be quiet, write 2> /dev/null"
+	case f.Name == "format" && t.valued && t.value == "csv":
+		return "write --csv FILE for a line each second"
+	case f.Name == "format" && t.valued && !slices.Contains(f.EnumSlice(), t.value):
+		return "write --format " + strings.Join(f.EnumSlice(), ", ") + " for the form, and > FILE for another place"
+	}
+	return ""
+}
+
+// said is one part of the error.
+func (t *typed) said(what string) string {
+	value := t.value
+	if !t.valued {
+		value = "VALUE"
+	}
+	return fmt.Sprintf("%.100s: %s", t, strings.ReplaceAll(what, "VALUE", value))
+}
