@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -85,7 +86,8 @@ type dialect struct {
 }
 
 // translate returns the line with all flags as the parser knows them, or an error that says what
-// to change. A line without load, capacity or compare, or with --help, stays as it is.
+// to change. A line that asks for help needs no other flags. A line without load, capacity or
+// compare stays as it is.
 func translate(model *kong.Node, line []string) ([]string, error) {
 	at := 0
 	for at < len(line) && strings.HasPrefix(line[at], "-") {
@@ -94,8 +96,11 @@ func translate(model *kong.Node, line []string) ([]string, error) {
 		}
 		at++
 	}
-	if at >= len(line) || !slices.Contains([]string{"load", "capacity", "compare"}, line[at]) || slices.Contains(line, "--help") || slices.Contains(line, "-h") {
+	if at >= len(line) || !slices.Contains([]string{"load", "capacity", "compare"}, line[at]) {
 		return line, nil
+	}
+	if slices.Contains(line, "--help") || slices.Contains(line, "-h") {
+		return append(slices.Clone(line[:at+1]), "--help"), nil
 	}
 	d := dialect{line[at], flagsOf(model, line[at]), flagsOf(model, "load")}
 	words, err := d.translate(line[at+1:])
@@ -165,7 +170,10 @@ func (d *dialect) translate(words []string) (out []string, err error) {
 		}
 		t := d.split(words[i])
 		f, said := d.own[t.name], d.instead(t.name)
-		takes := f != nil && !f.IsBool() || f == nil && strings.Contains(said, "VALUE")
+		takes := strings.Contains(said, "VALUE")
+		if known := cmp.Or(f, d.load[t.name]); known != nil {
+			takes = !known.IsBool()
+		}
 		if takes && !t.attached && i+1 < len(words) && isValue(words[i+1]) {
 			i++
 			t.value, t.valued = words[i], true

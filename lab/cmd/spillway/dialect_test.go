@@ -95,7 +95,7 @@ func TestWhatOnlyOthersHaveIsAnErrorThatSaysWhatToWrite(t *testing.T) {
 		"load -q -n 100 " + u:                     "-q: the rate needs a number",
 		"load -c 5 -o csv " + u:                   "-o csv: write --csv FILE",
 		"load -c 5 -o out.bin " + u:               "write --format text, json, prometheus for the form, and > FILE",
-		"load -c 5 -T text/html " + u:             "-T: write -H 'Content-Type: text/html'",
+		"load -c 5 -T text/html " + u:             "-T text/html: write -H 'Content-Type: text/html'",
 		"load -c 5 -D body.json " + u:             "-D body.json: write -d @body.json",
 		"load -c 5 -disable-keepalive " + u:       "write -H 'Connection: close'",
 		"load -rate 5 -body file.json":            "-body file.json: write -d @file.json for the body in a file, or --body file.json",
