@@ -308,7 +308,12 @@ func (h *HTTP) outcome(n uint64, status int, body []byte) (Outcome, error) {
 type statusError int
 
 func (e statusError) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("status %d %s", int(e), http.StatusText(int(e))))
+	text := strings.TrimSpace(fmt.Sprintf("status %d %s", int(e), http.StatusText(int(e))))
+	switch e {
+	case 301, 302, 303, 307, 308:
+		text += ": a redirect that was not followed"
+	}
+	return text
 }
 
 // checkError hides the error of Check from errors.Is: the outcome is Error whatever that error

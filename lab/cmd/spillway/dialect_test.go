@@ -276,7 +276,7 @@ func TestRedirectsAreFollowedIfAsked(t *testing.T) {
 	}))
 	defer server.Close()
 	args := []string{"load", "-c", "1", "-n", "2", "-e", "ok>=100%", server.URL + "/old"}
-	if code, stdout, _ := command(t, args...); code != 1 || !strings.Contains(stdout, "first error: status 301") {
+	if code, stdout, _ := command(t, args...); code != 1 || !strings.Contains(stdout, "first error: status 301 Moved Permanently: a redirect that was not followed") {
 		t.Errorf("unasked: exit code %d, %s", code, stdout)
 	}
 	if code, stdout, stderr := command(t, append(args, "--follow")...); code != 0 {

@@ -176,7 +176,10 @@ func (c *loadCmd) plan(env *environment) (p prepared, err error) {
 	}
 	p.name = c.URL
 	if n := len(p.spec.Targets); n > 0 {
-		p.name = fmt.Sprintf("%d targets, the first of which is %s", n, p.spec.Targets[0].URL)
+		p.name = p.spec.Targets[0].URL
+		if n > 1 {
+			p.name = fmt.Sprintf("%d targets, the first of which is %s", n, p.name)
+		}
 	}
 	if err = c.checkAgents(env.args); err != nil {
 		return p, err
