@@ -10,6 +10,7 @@ require (
 	github.com/spillway-go/spillway v0.0.0
 	github.com/spillway-go/spillway/admissiongrpc v0.0.0
 	github.com/spillway-go/spillway/metricsprom v0.0.0
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/sync v0.24.0
 	google.golang.org/grpc v1.84.0
 )

@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"limiter"},
 	{"fanout", "internal/debugpage", "limiter/semaphore", "shedlog", "sim", "workerpool"},
 	{"admissionhttp", "metrics", "route"},
-	{"admissiongrpc", "admissionhttp/client", "examples/background", "examples/batch", "examples/migrate", "jobqueue", "jobqueue/embedded", "metricsotel", "metricsprom", "routegin", "routeyaml"},
+	{"admissiongrpc", "admissionhttp/client", "examples/background", "examples/batch", "examples/migrate", "jobqueue", "jobqueue/embedded", "metricsotel", "metricsprom", "routegin", "examples/frameworks/routeyaml"},
 	{"clusterlimit", "jobqueue/jetstream", "jobqueue/jobqueuetest"},
 	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore", "jobqueue/memory"},
 	{"examples/frameworks/internal/exercise", "jobqueue/cmd/queue", "jobqueue/internal/proof"},
@@ -34,16 +34,16 @@ var layers = [][]string{
 	{"load/agents", "load/chart", "load/judge"},
 	{"load/compare", "load/document"},
 	{"load/capacity", "lab/internal/labtest/browser"},
-	{"examples/patientapi/deploy/internal/prune", "examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/internal/sqlstate", "examples/patientapi/postgres/db", "examples/patientapi/postgres/provision", "examples/patientapi/probe", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/contestants/fan/specimen", "lab/oncall", "lab/patterns/specimen", "lab/results", "lab/contestants/web/specimen", "lab/turns"},
+	{"examples/patientapi/checks/deploy/internal/prune", "examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/internal/sqlstate", "examples/patientapi/postgres/db", "examples/patientapi/postgres/provision", "examples/patientapi/probe", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/contestants/fan/specimen", "lab/oncall", "lab/patterns/specimen", "lab/results", "lab/contestants/web/specimen", "lab/turns"},
 	{"examples/patientapi", "examples/patientapi/access", "examples/patientapi/audit", "lab/advice", "lab/callgrind", "lab/internal/labtest", "lab/ledger"},
 	{"examples/patientapi/internal/accesstest", "examples/patientapi/internal/audittest", "examples/patientapi/internal/cachetest", "examples/patientapi/internal/packed", "examples/patientapi/internal/postgrestest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "examples/patientapi/token", "lab/ledger/planted"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},
 	{"examples/patientapi/audit/postgres", "examples/patientapi/audit/sqlite", "examples/patientapi/front", "examples/patientapi/postgres", "examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/report"},
 	{"examples/patientapi/patterns", "examples/patientapi/tracing", "lab/experiment"},
 	{"examples/patientapi/export"},
-	{"lab/postgres", "examples/patientapi/conformance/client", "examples/patientapi/fhir", "examples/patientapi/httpapi", "lab/service"},
+	{"lab/postgres", "examples/patientapi/checks/conformance/client", "examples/patientapi/fhir", "examples/patientapi/httpapi", "lab/service"},
 	{"examples/patientapi/app", "lab/*"},
-	{"examples/patientapi/cmd/patientapi", "examples/patientapi/conformance", "examples/patientapi/conformance/r4", "examples/patientapi/deploy", "lab/admission", "lab/overload/demo", "lab/contestants/agents", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/peers", "lab/contestants/pools", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes", "lab/contestants/durable", "lab/contestants/budget"},
+	{"examples/patientapi/cmd/patientapi", "examples/patientapi/checks/conformance", "examples/patientapi/checks/conformance/r4", "examples/patientapi/checks/deploy", "lab/admission", "lab/overload/demo", "lab/contestants/agents", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/peers", "lab/contestants/pools", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes", "lab/contestants/durable", "lab/contestants/budget"},
 	{"lab/cmd/spillway", "lab/contestants/audited", "lab/contestants/patient"},
 }
 
@@ -54,7 +54,6 @@ var adapters = map[string]string{
 	"metricsotel":   "go.opentelemetry.io/",
 	"metricsprom":   "github.com/prometheus/",
 	"routegin":      "github.com/gin-gonic/",
-	"routeyaml":     "go.yaml.in/yaml/",
 }
 
 // forTests are the internal packages of the root module that the tests of all modules use.

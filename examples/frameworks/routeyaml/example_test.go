@@ -6,8 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/spillway-go/spillway/examples/frameworks/routeyaml"
 	"github.com/spillway-go/spillway/route"
-	"github.com/spillway-go/spillway/routeyaml"
 )
 
 // A route accepts YAML as well as JSON, with the same tags and rules.

@@ -250,7 +250,7 @@ func TestTheDatabaseBearsTheReplicas(t *testing.T) {
 
 // ko builds the command that the image names, on a base without a shell.
 func TestKoBuildsTheImageOfTheDeployment(t *testing.T) {
-	text, err := os.ReadFile("../.ko.yaml")
+	text, err := os.ReadFile("../../.ko.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestKoBuildsTheImageOfTheDeployment(t *testing.T) {
 	if !ok || len(ko.Builds) != 1 || ko.Builds[0].Main != "./"+path {
 		t.Errorf("the image is %s, ko builds %+v", c.Image, ko.Builds)
 	}
-	if _, err := os.Stat("../" + path + "/main.go"); err != nil {
+	if _, err := os.Stat("../../" + path + "/main.go"); err != nil {
 		t.Error(err)
 	}
 	if !strings.HasPrefix(ko.DefaultBaseImage, "gcr.io/distroless/static") || !strings.Contains(ko.DefaultBaseImage, ":nonroot") {

@@ -14,8 +14,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/spillway-go/spillway/examples/frameworks/routeyaml"
 	"github.com/spillway-go/spillway/route"
-	"github.com/spillway-go/spillway/routeyaml"
 )
 
 func TestDocumentsAreRewritten(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/app"
 )
 
-const verifyFolder = "verify"
+const verifyFolder = manifests + "/verify"
 
 func TestTheVerificationIsObjectsThatKubernetesTakes(t *testing.T) {
 	for kind, object := range renderFolder(t, verifyFolder) {
@@ -63,7 +63,7 @@ func TestTheVerificationReadsTheRecordsOfTheService(t *testing.T) {
 // Metrics and labels of the alerts are checked beside those of the dashboard, in package
 // app.
 func TestEveryAlertSaysWhatItMeans(t *testing.T) {
-	text, err := os.ReadFile("alerts.yaml")
+	text, err := os.ReadFile(manifests + "/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-// Package routeyaml lets typed routes accept YAML bodies.
+// Package routeyaml is an example of a codec for typed routes, one that accepts YAML bodies. Copy
+// the file to use it.
 //
 //	api := route.NewMux(route.Config{Codecs: []route.Codec{routeyaml.Codec()}})
 //
@@ -9,7 +10,7 @@
 //
 // # Cost
 //
-// The module brings a YAML parser. Reading YAML takes time in proportion to its length, but far more
+// Package routeyaml needs a YAML parser, go.yaml.in/yaml. Reading YAML takes time in proportion to its length, but far more
 // than reading JSON: give routes that accept YAML a smaller [route.Limits].Body.
 package routeyaml
 

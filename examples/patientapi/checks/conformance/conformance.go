@@ -4,14 +4,14 @@
 // inputs against the running service, and every error that is documented is
 // brought about.
 //
-// It is a module of its own, so that the service does not depend on generators
-// and validators.
+// Package conformance and package deploy are in the module examples/patientapi/checks, so
+// that the service does not depend on generators and validators.
 package conformance
 
 import _ "embed"
 
-//go:generate sh -c "go run ../cmd/patientapi openapi >openapi.json"
-//go:generate env GOWORK=off go tool -modfile=../../../internal/tools/go.mod oapi-codegen -config client/config.yaml openapi.json
+//go:generate sh -c "go run ../../cmd/patientapi openapi >openapi.json"
+//go:generate env GOWORK=off go tool -modfile=../../../../internal/tools/go.mod oapi-codegen -config client/config.yaml openapi.json
 //go:generate sh -c "sha256sum <openapi.json >client/openapi.sha256"
 
 // Document is the OpenAPI document that the client was generated from.

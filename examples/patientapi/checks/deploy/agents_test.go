@@ -26,7 +26,7 @@ type job struct {
 	}
 }
 
-const loadFolder = "../../../deploy/agents"
+const loadFolder = "../../../../deploy/agents"
 
 func TestTheAgentsAreObjectsThatKubernetesTakes(t *testing.T) {
 	for kind, object := range renderFolder(t, loadFolder) {
@@ -57,7 +57,7 @@ func TestEveryAgentRunsOnceBesideTheOthers(t *testing.T) {
 	}
 	if main, ok := strings.CutPrefix(c.Image, "ko://github.com/spillway-go/spillway/"); !ok {
 		t.Errorf("image %s", c.Image)
-	} else if _, err := os.Stat("../../../" + main + "/main.go"); err != nil {
+	} else if _, err := os.Stat("../../../../" + main + "/main.go"); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
+// manifests is the folder that is checked.
+const manifests = "../../deploy"
+
 var overlays = []string{"dev", "production"}
 
 // rendered is what an overlay makes, by kind. Each kind is there once.
@@ -16,7 +19,7 @@ type rendered map[string][]byte
 
 func render(t *testing.T, overlay string) rendered {
 	t.Helper()
-	return renderFolder(t, "overlays/"+overlay)
+	return renderFolder(t, manifests+"/overlays/"+overlay)
 }
 
 func renderFolder(t *testing.T, folder string) rendered {
