@@ -89,8 +89,8 @@ func (b Branch[Req, Res]) Within(d time.Duration) Branch[Req, Res] {
 //
 // Each second attempt costs a token of budget, which the branch's successes refill, and a token of
 // Config.Budget. A nil budget stands for a private one that earns three tokens per two hundred
-// successes. Do makes no second attempt without both tokens, for calls under WithoutHedging, and
-// while a limiter refuses (Config.Limiter, or one that a branch uses) and for a second afterwards.
+// successes. Do makes no second attempt without both tokens, and while a limiter refuses
+// (Config.Limiter, or one that a branch uses) and for a second afterwards.
 // A branch that runs in the caller for lack of a goroutine is hedged only if a goroutine is free
 // when the second attempt is due.
 func (b Branch[Req, Res]) Hedged(budget *retrybudget.Budget) Branch[Req, Res] {

@@ -106,11 +106,3 @@ func (c *callContext) unused() bool {
 	s := c.state.Load()
 	return s == nil || s.real == nil
 }
-
-type noHedging struct{}
-
-// WithoutHedging returns a context under which Do makes no second attempts, for a caller that
-// detects an overload before this package does.
-func WithoutHedging(ctx context.Context) context.Context {
-	return context.WithValue(ctx, noHedging{}, true)
-}

@@ -23,7 +23,7 @@ func (f *Fanout[Req, Res]) pauseHedging() {
 func (fr *frame[Req, Res]) armHedge(i int, ctx context.Context) context.Context {
 	b, st := &fr.f.branches[i], &fr.states[i]
 	delay := b.times.slow()
-	if delay == 0 || fr.parent.Value(noHedging{}) != nil {
+	if delay == 0 {
 		return ctx
 	}
 	ctx, st.cancel[0] = context.WithCancelCause(ctx)
@@ -52,12 +52,10 @@ func (fr *frame[Req, Res]) second(i int) {
 		defer cancel()
 	}
 	if int64(f.now()) < f.shed.Load() || !fr.admitted() {
-		f.counts.suppressed.Add(1)
 		return
 	}
 	defer fr.dismiss()
 	if !b.hedge.TryTake() {
-		f.counts.suppressed.Add(1)
 		return
 	}
 	f.counts.hedges.Add(1)
@@ -69,7 +67,7 @@ func (fr *frame[Req, Res]) second(i int) {
 
 // settleHedge cancels the timer and the other attempt of branch i once one attempt has settled the
 // branch. The frame is locked.
-func (fr *frame[Req, Res]) settleHedge(i int, err error, second bool) {
+func (fr *frame[Req, Res]) settleHedge(i int, err error) {
 	b, st := &fr.f.branches[i], &fr.states[i]
 	if b.hedge == nil {
 		return
@@ -82,9 +80,6 @@ func (fr *frame[Req, Res]) settleHedge(i int, err error, second bool) {
 	}
 	if err == nil {
 		b.hedge.Success()
-		if second {
-			fr.f.counts.wins.Add(1)
-		}
 	}
 }
 

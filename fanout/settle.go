@@ -47,7 +47,7 @@ func (fr *frame[Req, Res]) settle(i int, e *ending, began, now time.Duration, se
 	if err == nil && st.left > 0 {
 		b.lateness.made(fr.f.now(), st.left)
 	}
-	fr.settleHedge(i, err, second)
+	fr.settleHedge(i, err)
 	fr.decide(i, err, now-st.started)
 	return err == nil
 }

@@ -20,9 +20,7 @@ type Stats struct {
 	LateEnded  uint64 // late branches that have ended since
 	LatePanics uint64 // panics that no caller waited for, also of attempts that lost to the other attempt
 
-	Hedges     uint64 // second attempts
-	HedgeWins  uint64 // second attempts that succeeded before the first
-	Suppressed uint64 // second attempts due but not made, for lack of a token or under overload
+	Hedges uint64 // second attempts
 
 	Branches []BranchStats // in the order in which branches start
 }
@@ -32,16 +30,15 @@ type Stats struct {
 // within an eighth. Parallel calls of a Fanout with a Hedged or Within branch are all measured. Of
 // other calls at least one in sixteen is measured, and each when calls are slow.
 type BranchStats struct {
-	Name     string
-	Required bool
-	Quick    time.Duration // the 10th percentile: with less time left, no second attempt is made
-	Slow     time.Duration // the 95th percentile, or the higher one after which the branch is hedged
+	Name  string
+	Quick time.Duration // the 10th percentile: with less time left, no second attempt is made
+	Slow  time.Duration // the 95th percentile, or the higher one after which the branch is hedged
 }
 
 type counts struct {
 	partial, failed            atomic.Uint64
 	late, lateDone, latePanics atomic.Uint64
-	hedges, wins, suppressed   atomic.Uint64
+	hedges                     atomic.Uint64
 }
 
 // tellLate accounts for a late attempt of b, and passes its error to OnLate. ended: the last
@@ -68,7 +65,7 @@ func (f *Fanout[Req, Res]) Stats() Stats {
 		Name: f.cfg.Name, Mode: f.cfg.Mode,
 		Calls: f.calls.Load(), Partial: f.counts.partial.Load(), Failed: f.counts.failed.Load(),
 		LateEnded: f.counts.lateDone.Load(), Late: f.counts.late.Load(), LatePanics: f.counts.latePanics.Load(),
-		HedgeWins: f.counts.wins.Load(), Hedges: f.counts.hedges.Load(), Suppressed: f.counts.suppressed.Load(),
+		Hedges: f.counts.hedges.Load(),
 	}
 	if s.Mode == Auto {
 		s.Mode = Sequential
@@ -78,7 +75,7 @@ func (f *Fanout[Req, Res]) Stats() Stats {
 	}
 	for i := range f.branches {
 		b := &f.branches[i]
-		s.Branches = append(s.Branches, BranchStats{b.name, b.required, b.times.quick(), b.times.slow()})
+		s.Branches = append(s.Branches, BranchStats{b.name, b.times.quick(), b.times.slow()})
 	}
 	return s
 }
