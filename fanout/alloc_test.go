@@ -13,7 +13,7 @@ func TestAllocs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	run := func(context.Context, int) (uint64, error) { return 1, nil }
-	asks := func(ctx context.Context, _ int) (uint64, error) { return 1, ctx.Err() }
+	readsContext := func(ctx context.Context, _ int) (uint64, error) { return 1, ctx.Err() }
 	for _, c := range []struct {
 		name string
 		cfg  Config
@@ -21,11 +21,11 @@ func TestAllocs(t *testing.T) {
 		want float64
 	}{
 		{"sequential", Config{Mode: Sequential}, run, 0},
-		{"sequential that looks at its context", Config{Mode: Sequential}, asks, 0},
+		{"sequential that looks at its context", Config{Mode: Sequential}, readsContext, 0},
 		{"parallel", Config{Mode: Parallel}, run, 1}, // the context, which a branch may keep
-		{"parallel that looks at its context", Config{Mode: Parallel}, asks, 1},
+		{"parallel that looks at its context", Config{Mode: Parallel}, readsContext, 1},
 		{"parallel with a borrowed context", Config{Mode: Parallel, BorrowedContext: true}, run, 0},
-		{"parallel with a borrowed context that looks at it", Config{Mode: Parallel, BorrowedContext: true}, asks, 0},
+		{"parallel with a borrowed context that looks at it", Config{Mode: Parallel, BorrowedContext: true}, readsContext, 0},
 		{"auto with a borrowed context", Config{BorrowedContext: true}, run, 0},
 	} {
 		for _, n := range []int{1, 2, 3, 8} {

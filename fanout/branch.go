@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"errors"
 	"runtime/debug"
 	"time"
 
@@ -11,29 +10,32 @@ import (
 )
 
 // Branch is one source of an answer. Make it with Required or Optional.
-type Branch[Req, Res any] struct{ spec branch[Req, Res] }
+type Branch[Req, Res any] struct{ branch branch[Req, Res] }
 
-type branch[Req, Res any] struct {
+// spec is what a branch is apart from its types.
+type spec struct {
 	name     string
 	required bool
 	within   time.Duration
 	hedge    *retrybudget.Budget // nil: not hedged
+	times    *times
+	lateness *lateness // nil for a required branch
+}
+
+type branch[Req, Res any] struct {
+	spec
 
 	// run calls the branch in the caller and merges its answer, unless its context has ended by
 	// then. ended is the context's error, err the branch's error.
 	run func(context.Context, Req, *Res) (ended, err error)
 	// slot makes the place for the branch's answer when the branch runs on another goroutine.
 	slot func() slot[Req, Res]
-
-	times    *times
-	lateness *lateness // nil for a required branch
 }
 
-// slot holds the answer of one branch of one call until it is merged.
+// slot holds the answers of one branch of one call: each attempt's in a place of its own.
 type slot[Req, Res any] interface {
-	// attempt runs the branch and settles the attempt. It returns with the frame locked.
-	attempt(fr *frame[Req, Res], i int, ctx context.Context, began time.Duration, second bool)
-	merge(*Res)
+	run(ctx context.Context, req Req, attempt int8) error
+	merge(res *Res, attempt int8)
 	clear()
 }
 
@@ -44,10 +46,10 @@ type slot[Req, Res any] interface {
 // was given up, or, in sequential calls, right after run. merge must not keep the pointer.
 func Required[Req, Res, T any](name string, run func(context.Context, Req) (T, error), merge func(*Res, T)) Branch[Req, Res] {
 	if run == nil || merge == nil {
-		return Branch[Req, Res]{branch[Req, Res]{name: name, required: true}} // New complains
+		return Branch[Req, Res]{branch[Req, Res]{spec: spec{name: name, required: true}}} // New complains
 	}
 	return Branch[Req, Res]{branch[Req, Res]{
-		name: name, required: true,
+		spec: spec{name: name, required: true},
 		run: func(ctx context.Context, req Req, res *Res) (ended, err error) {
 			v, err := guard(ctx, req, run)
 			ended = ctx.Err()
@@ -56,7 +58,7 @@ func Required[Req, Res, T any](name string, run func(context.Context, Req) (T, e
 			}
 			return ended, err
 		},
-		slot: func() slot[Req, Res] { return &typed[Req, Res, T]{run: run, into: merge} },
+		slot: func() slot[Req, Res] { return &typed[Req, Res, T]{fetch: run, into: merge} },
 	}}
 }
 
@@ -69,7 +71,7 @@ func Required[Req, Res, T any](name string, run func(context.Context, Req) (T, e
 // anyway. Calls with other remaining times do not matter, nor do failures other than lateness.
 func Optional[Req, Res, T any](name string, run func(context.Context, Req) (T, error), merge func(*Res, T)) Branch[Req, Res] {
 	b := Required(name, run, merge)
-	b.spec.required = false
+	b.branch.required = false
 	return b
 }
 
@@ -78,7 +80,7 @@ func Optional[Req, Res, T any](name string, run func(context.Context, Req) (T, e
 // attempt adds nothing to d. Do gives up a branch that ignores its deadline if the branch runs on
 // another goroutine.
 func (b Branch[Req, Res]) Within(d time.Duration) Branch[Req, Res] {
-	b.spec.within = d
+	b.branch.within = d
 	return b
 }
 
@@ -97,7 +99,7 @@ func (b Branch[Req, Res]) Hedged(budget *retrybudget.Budget) Branch[Req, Res] {
 	if budget == nil {
 		budget, _ = retrybudget.New(retrybudget.Config{Ratio: 0.015})
 	}
-	b.spec.hedge = budget
+	b.branch.hedge = budget
 	return b
 }
 
@@ -113,64 +115,18 @@ func guard[Req, T any](ctx context.Context, req Req, run func(context.Context, R
 	return run(ctx, req)
 }
 
-// ending describes how an attempt ended, by its error and its context. Both may be user code, so
-// ask calls their methods without the frame's lock.
-type ending struct {
-	err      error
-	rejected bool  // a limiter refused the attempt
-	over     error // error of the attempt's context
-	heard    bool  // err matches over
-	alone    bool  // the attempt's own deadline ended its context, not the caller's context
-}
-
-// ask fills in the other fields from err and the contexts. A panic in an error's method is a panic
-// of the branch.
-func (e *ending) ask(ctx, callers context.Context) {
-	defer func() {
-		if p := recover(); p != nil {
-			e.err = &spillway.PanicError{Value: p, Stack: debug.Stack()}
-		}
-	}()
-	if e.over = ctx.Err(); e.over != nil {
-		e.alone = endedAlone(ctx, callers)
-	}
-	if e.err != nil {
-		e.rejected = errors.Is(e.err, spillway.ErrRejected)
-		e.heard = e.over != nil && errors.Is(e.err, e.over)
-	}
-}
-
+// typed is the slot of a branch that returns a T.
 type typed[Req, Res, T any] struct {
-	run   func(context.Context, Req) (T, error)
-	into  func(*Res, T)
-	value T
+	fetch  func(context.Context, Req) (T, error)
+	into   func(*Res, T)
+	values [2]T // of the attempts
 }
 
-func (s *typed[Req, Res, T]) attempt(fr *frame[Req, Res], i int, ctx context.Context, began time.Duration, second bool) {
-	ended := false
-	defer func() {
-		if !ended { // runtime.Goexit: only deferred functions still run on this goroutine
-			fr.mu.Lock()
-			fr.vanished(i)
-		}
-	}()
-	v, err := guard(ctx, fr.req, s.run)
-	ended = true
-	now := fr.clock()
-	e := ending{err: err}
-	e.ask(ctx, fr.parent)
-	if e.rejected {
-		fr.f.pauseHedging()
-	}
-	fr.mu.Lock()
-	if fr.settle(i, &e, began, now, second) {
-		s.value = v
-	}
+func (s *typed[Req, Res, T]) run(ctx context.Context, req Req, attempt int8) (err error) {
+	s.values[attempt], err = guard(ctx, req, s.fetch)
+	return err
 }
 
-func (s *typed[Req, Res, T]) merge(res *Res) { s.into(res, s.value) }
+func (s *typed[Req, Res, T]) merge(res *Res, attempt int8) { s.into(res, s.values[attempt]) }
 
-func (s *typed[Req, Res, T]) clear() {
-	var zero T
-	s.value = zero
-}
+func (s *typed[Req, Res, T]) clear() { s.values = [2]T{} }

@@ -40,8 +40,8 @@ func (b *Budget) InUse() int { return int(b.used.Load()) }
 
 const useNewBudget = "the Budget is a zero value: use NewBudget"
 
-// unmade reports a Budget that NewBudget did not make. A nil Budget is fine.
-func (b *Budget) unmade() bool { return b != nil && b.size == 0 }
+// isZero reports a Budget that NewBudget did not make. A nil Budget is fine.
+func (b *Budget) isZero() bool { return b != nil && b.size == 0 }
 
 // take takes a token if one is free, and reports whether it did.
 func (b *Budget) take() bool {

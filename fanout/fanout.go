@@ -112,20 +112,25 @@ func (m Mode) String() string {
 // returns an error. A Fanout must not be copied. Under testing/synctest a Fanout
 // belongs to the bubble that first used it: make one in each test.
 type Fanout[Req, Res any] struct {
-	cfg      Config
+	plan
 	branches []branch[Req, Res] // the required ones first
-	required int
-	within   bool // some branch has a deadline of its own
-	hedged   bool // some branch is hedged
-	budget   *Budget
-	base     time.Time
 	frames   sync.Pool
+	calls    atomic.Uint64 // number of calls; selects which calls are measured
+}
 
-	calls  atomic.Uint64 // number of calls; selects which calls are measured
-	learn  learner
-	shed   atomic.Int64 // when a pause of hedging ends, in nanoseconds since base
-	procs  atomic.Int32 // GOMAXPROCS, read every 64 calls because reading takes a lock
-	counts counts
+// plan is what a Fanout is apart from its types.
+type plan struct {
+	cfg    Config
+	specs  []*spec // of the branches
+	within bool    // some branch has a deadline of its own
+	hedged bool    // some branch is hedged
+	budget *Budget
+	base   time.Time
+
+	learn      learner
+	hedgeAfter atomic.Int64 // when a pause of hedging ends, in nanoseconds since base
+	procs      atomic.Int32 // GOMAXPROCS, read every 64 calls because reading takes a lock
+	counts     counts
 }
 
 // Result is the merged answer of a call.
@@ -179,36 +184,34 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 	if len(branches) == 0 {
 		return nil, fmt.Errorf("fanout %q: there are no branches", cfg.Name)
 	}
-	if cfg.Budget.unmade() {
+	if cfg.Budget.isZero() {
 		return nil, fmt.Errorf("fanout %q: %s", cfg.Name, useNewBudget)
 	}
-	f := &Fanout[Req, Res]{cfg: cfg, budget: cfg.Budget, base: time.Now()}
+	f := &Fanout[Req, Res]{plan: plan{cfg: cfg, budget: cfg.Budget, base: time.Now()}}
 	names := map[string]bool{}
 	for _, required := range []bool{true, false} {
 		for _, b := range branches {
 			switch {
-			case b.spec.run == nil || b.spec.name == "":
-				return nil, fmt.Errorf("fanout %q: branch %q needs a name and two functions: use Required or Optional", cfg.Name, b.spec.name)
-			case b.spec.within < 0:
-				return nil, fmt.Errorf("fanout %q: branch %q: Within is %v: it cannot be negative", cfg.Name, b.spec.name, b.spec.within)
-			case b.spec.hedge != nil && b.spec.hedge.Ratio() == 0:
-				return nil, fmt.Errorf("fanout %q: branch %q: the budget of Hedged is a zero value: use retrybudget.New", cfg.Name, b.spec.name)
-			case b.spec.required != required:
+			case b.branch.run == nil || b.branch.name == "":
+				return nil, fmt.Errorf("fanout %q: branch %q needs a name and two functions: use Required or Optional", cfg.Name, b.branch.name)
+			case b.branch.within < 0:
+				return nil, fmt.Errorf("fanout %q: branch %q: Within is %v: it cannot be negative", cfg.Name, b.branch.name, b.branch.within)
+			case b.branch.hedge != nil && b.branch.hedge.Ratio() == 0:
+				return nil, fmt.Errorf("fanout %q: branch %q: the budget of Hedged is a zero value: use retrybudget.New", cfg.Name, b.branch.name)
+			case b.branch.required != required:
 				continue
-			case names[b.spec.name]:
-				return nil, fmt.Errorf("fanout %q: there are two branches %q", cfg.Name, b.spec.name)
+			case names[b.branch.name]:
+				return nil, fmt.Errorf("fanout %q: there are two branches %q", cfg.Name, b.branch.name)
 			}
-			names[b.spec.name] = true
-			f.branches = append(f.branches, b.spec)
-			f.within = f.within || b.spec.within > 0
-			f.hedged = f.hedged || b.spec.hedge != nil
-			if required {
-				f.required++
-			}
+			names[b.branch.name] = true
+			f.branches = append(f.branches, b.branch)
+			f.within = f.within || b.branch.within > 0
+			f.hedged = f.hedged || b.branch.hedge != nil
 		}
 	}
 	for i := range f.branches {
-		b := &f.branches[i]
+		b := &f.branches[i].spec
+		f.specs = append(f.specs, b)
 		b.times = &times{high: 0.95}
 		if b.hedge != nil {
 			b.times.high = max(b.times.high, 1-b.hedge.Ratio())
@@ -283,26 +286,35 @@ func (f *Fanout[Req, Res]) Do(ctx context.Context, req Req) (Result[Res], error)
 }
 
 // choose returns the mode of call n, and whether the call is measured.
-func (f *Fanout[Req, Res]) choose(n uint64) (mode uint32, measured bool) {
+func (p *plan) choose(n uint64) (mode uint32, measured bool) {
 	switch {
-	case f.cfg.Mode == Sequential:
-		return inSequence, f.learn.due(n)
-	case f.hedged: // the caller must be free to return the answer of a hedge
+	case p.cfg.Mode == Sequential:
+		return inSequence, p.learn.due(n)
+	case p.hedged: // the caller must be free to return the answer of a hedge
 		return inParallel, true
-	case f.cfg.Mode == Parallel:
-		return inParallel, f.learn.due(n)
+	case p.cfg.Mode == Parallel:
+		return inParallel, p.learn.due(n)
 	}
-	return f.learn.choose(n)
+	return p.learn.choose(n)
 }
 
 // learned records a measured call that succeeded.
-func (f *Fanout[Req, Res]) learned(parallel bool, wall, sum, longest time.Duration) {
-	if f.cfg.Mode == Auto && !f.hedged {
-		f.learn.learn(parallel, wall, sum, longest)
+func (p *plan) learned(parallel bool, wall, sum, longest time.Duration) {
+	if p.cfg.Mode == Auto && !p.hedged {
+		p.learn.learn(parallel, wall, sum, longest)
 		return
 	}
-	f.learn.pace(wall, measureEvery)
+	p.learn.pace(wall, measureEvery)
+}
+
+// shedPause is how long hedging pauses after a refusal by a limiter.
+const shedPause = time.Second
+
+func (p *plan) pauseHedging() {
+	if p.hedged {
+		p.hedgeAfter.Store(int64(p.now() + shedPause))
+	}
 }
 
 // now returns the time since New: one reading of the monotonic clock.
-func (f *Fanout[Req, Res]) now() time.Duration { return time.Since(f.base) }
+func (p *plan) now() time.Duration { return time.Since(p.base) }

@@ -31,7 +31,7 @@ type flight[V any] struct {
 
 	value  V
 	err    error
-	goexit bool
+	exited bool // fn called runtime.Goexit
 }
 
 var errAbandoned = errors.New("fanout: no caller waits any more")
@@ -59,16 +59,7 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V
 	if err != nil {
 		return v, false, err
 	}
-	g.mu.Lock()
-	f := g.flights[key]
-	if f == nil {
-		f = g.start(ctx, key, same, fn)
-	} else {
-		f.joined = true
-	}
-	f.waiting++
-	g.mu.Unlock()
-
+	f := g.join(ctx, key, same, fn)
 	select {
 	case <-f.done:
 	case <-ctx.Done():
@@ -76,7 +67,7 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V
 			return v, false, ctx.Err()
 		}
 	}
-	if f.goexit {
+	if f.exited {
 		runtime.Goexit()
 	}
 	return f.value, f.joined, f.err
@@ -94,8 +85,22 @@ func equalsItself[K comparable](key K) (same bool, err error) {
 	return key == other, nil
 }
 
-// start starts the work for key, which later callers can join if shared is set. It is called with
-// the lock held.
+// join adds a caller to the work for key. If there is none, join starts work, which later callers
+// can join if shared is set.
+func (g *Group[K, V]) join(ctx context.Context, key K, shared bool, fn func(context.Context) (V, error)) *flight[V] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f := g.flights[key]
+	if f == nil {
+		f = g.start(ctx, key, shared, fn)
+	} else {
+		f.joined = true
+	}
+	f.waiting++
+	return f
+}
+
+// start starts the work for key. The lock is held.
 func (g *Group[K, V]) start(ctx context.Context, key K, shared bool, fn func(context.Context) (V, error)) *flight[V] {
 	f := &flight[V]{done: make(chan struct{})}
 	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -108,23 +113,28 @@ func (g *Group[K, V]) start(ctx context.Context, key K, shared bool, fn func(con
 	go func() {
 		var v V
 		var err error
-		goexit := true
+		exited := true
 		defer func() {
-			g.mu.Lock()
-			f.value, f.err, f.goexit = v, err, goexit
-			g.forget(key, f)
-			close(f.done)
-			late := f.waiting == 0
-			g.mu.Unlock()
+			late := g.finish(key, f, v, err, exited)
 			f.cancel(context.Canceled)
 			if late && err != nil && g.OnLate != nil {
 				g.OnLate(key, err)
 			}
 		}()
 		v, err = guard(ctx, key, func(ctx context.Context, _ K) (V, error) { return fn(ctx) })
-		goexit = false
+		exited = false
 	}()
 	return f
+}
+
+// finish records the result of the work, and reports whether no caller waits for it.
+func (g *Group[K, V]) finish(key K, f *flight[V], v V, err error, exited bool) (late bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f.value, f.err, f.exited = v, err, exited
+	g.forget(key, f)
+	close(f.done)
+	return f.waiting == 0
 }
 
 // left removes a caller whose context has ended, and reports whether the work has ended anyway.
@@ -143,7 +153,7 @@ func (g *Group[K, V]) left(key K, f *flight[V]) (ended bool) {
 	return false
 }
 
-// forget lets the next caller for key start new work. It is called with the lock held.
+// forget lets the next caller for key start new work. The lock is held.
 func (g *Group[K, V]) forget(key K, f *flight[V]) {
 	if g.flights[key] == f {
 		delete(g.flights, key)

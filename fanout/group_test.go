@@ -56,10 +56,10 @@ func TestTheFirstCallersCancellationHarmsNobody(t *testing.T) {
 
 func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := 0
+		reported := 0
 		g := Group[int, int]{OnLate: func(key int, err error) {
 			if _, ok := errors.AsType[*spillway.PanicError](err); ok && key == 1 {
-				told++
+				reported++
 			}
 		}}
 		ended := make(chan time.Duration, 2)
@@ -91,8 +91,8 @@ func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
 			t.Error(v, shared, err)
 		}
 		time.Sleep(2 * time.Hour)
-		if synctest.Wait(); told != 1 {
-			t.Errorf("the late panic was told %d times", told)
+		if synctest.Wait(); reported != 1 {
+			t.Errorf("the late panic was reported %d times", reported)
 		}
 	})
 }

@@ -36,14 +36,14 @@ func (r *replica) find(ctx context.Context, call int) (int, error) {
 	r.attempts++
 	again := call == r.latest
 	r.latest = call
-	took := 8*ms + time.Duration(r.rng.ExpFloat64()*float64(2*ms))
+	elapsed := 8*ms + time.Duration(r.rng.ExpFloat64()*float64(2*ms))
 	if again && r.rng.IntN(100) == 0 || !again && call%100 == r.straggler || r.hang {
-		took = time.Second
+		elapsed = time.Second
 	}
 	err := r.down
 	r.mu.Unlock()
 	select {
-	case <-time.After(took):
+	case <-time.After(elapsed):
 		return 1, err
 	case <-ctx.Done():
 		r.mu.Lock()
@@ -130,17 +130,17 @@ func TestHedgingEndsInAnOutage(t *testing.T) {
 func TestAHedgeThatFailsDisturbsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		attempts, odd := 0, false
+		attempts, straggles := 0, false
 		f, err := New(Config{}, Required("replica", func(ctx context.Context, _ int) (int, error) {
 			mu.Lock()
 			attempts++
-			first := !odd || attempts == 101
+			first := !straggles || attempts == 101
 			mu.Unlock()
 			if !first {
 				return 0, errDown // the hedge, at once
 			}
 			d := 10 * ms
-			if odd {
+			if straggles {
 				d = time.Second
 			}
 			select {
@@ -156,7 +156,7 @@ func TestAHedgeThatFailsDisturbsNobody(t *testing.T) {
 		}
 		p99(t, f, 100)
 		mu.Lock()
-		odd = true
+		straggles = true
 		mu.Unlock()
 		began := time.Now()
 		got, err := f.Do(t.Context(), 0)

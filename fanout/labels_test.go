@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// labelsHere returns the profile labels of its caller's goroutine.
-func labelsHere(t testing.TB) string {
+// goroutineLabels returns the profile labels of its caller's goroutine.
+func goroutineLabels(t testing.TB) string {
 	var b strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
 		t.Error(err)
 	}
 	for block := range strings.SplitSeq(b.String(), "\n\n") {
-		if strings.Contains(block, "fanout.labelsHere") {
+		if strings.Contains(block, "fanout.goroutineLabels") {
 			_, labels, _ := strings.Cut(block, "# labels: ")
 			labels, _, _ = strings.Cut(labels, "\n")
 			return labels
@@ -36,7 +36,7 @@ func TestALateHelperHasTheLabelsOfTheCallThatItHelps(t *testing.T) {
 	} {
 		got := "not run"
 		f, err := New(Config{Mode: Parallel}, Required("a", func(context.Context, int) (int, error) {
-			got = labelsHere(t)
+			got = goroutineLabels(t)
 			return 1, nil
 		}, func(*int, int) {}))
 		if err != nil {
@@ -49,7 +49,7 @@ func TestALateHelperHasTheLabelsOfTheCallThatItHelps(t *testing.T) {
 		begins := func() bool {
 			fr.mu.Lock()
 			defer fr.mu.Unlock()
-			return !fr.closed
+			return fr.phase == open
 		}
 		pprof.Do(t.Context(), pprof.Labels("patient", "4711"), func(context.Context) {
 			go func() {

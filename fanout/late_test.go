@@ -100,34 +100,34 @@ func TestLateBranchesHarmNobody(t *testing.T) {
 	})
 }
 
-func TestALatePanicIsTold(t *testing.T) {
+func TestALatePanicIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []*BranchError
-		f := newLookup(t, Config{OnLate: func(e *BranchError) { told = append(told, e) }}, after(1*ms, errDown), panics(time.Second))
+		var reported []*BranchError
+		f := newLookup(t, Config{OnLate: func(e *BranchError) { reported = append(reported, e) }}, after(1*ms, errDown), panics(time.Second))
 		_, _ = f.Do(t.Context(), "")
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if len(told) != 1 || told[0].Branch != "cache" {
-			t.Fatal(told)
+		if len(reported) != 1 || reported[0].Branch != "cache" {
+			t.Fatal(reported)
 		}
-		if _, ok := errors.AsType[*spillway.PanicError](told[0].Err); !ok || f.Stats().LatePanics != 1 {
-			t.Error(told[0].Err, f.Stats())
+		if _, ok := errors.AsType[*spillway.PanicError](reported[0].Err); !ok || f.Stats().LatePanics != 1 {
+			t.Error(reported[0].Err, f.Stats())
 		}
 	})
 }
 
 // The result of a branch whose caller's context has ended reaches OnLate, wherever the branch ran:
 // a panic is not lost because the caller was cancelled first.
-func TestWhatComesTooLateIsTold(t *testing.T) {
-	spent, _ := NewBudget(1)
-	spent.take()
+func TestWhatComesTooLateIsReported(t *testing.T) {
+	exhausted, _ := NewBudget(1)
+	exhausted.take()
 	for name, cfg := range map[string]Config{
-		"beside the caller": {Mode: Parallel}, "in the caller": {Mode: Sequential}, "without a token": {Mode: Parallel, Budget: spent},
+		"beside the caller": {Mode: Parallel}, "in the caller": {Mode: Sequential}, "without a token": {Mode: Parallel, Budget: exhausted},
 	} {
 		for outcome, late := range map[string]source{"panic: nil map": panics(time.Second), "down": fails(time.Second), "answered too late": deaf(time.Second, "x")} {
 			synctest.Test(t, func(t *testing.T) {
-				var told []string
-				cfg.OnLate = func(e *BranchError) { told = append(told, firstLine(e)) }
+				var reported []string
+				cfg.OnLate = func(e *BranchError) { reported = append(reported, firstLine(e)) }
 				f := newLookup(t, cfg, late, after(ms, nil))
 				ctx, cancel := context.WithTimeout(t.Context(), 10*ms)
 				defer cancel()
@@ -135,8 +135,8 @@ func TestWhatComesTooLateIsTold(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
 				s := f.Stats()
-				if want := "fanout: branch database: " + outcome; !slices.Equal(told, []string{want}) || s.Late != 1 || s.LateEnded != 1 || (s.LatePanics == 1) != strings.HasPrefix(outcome, "panic") {
-					t.Errorf("%s: told %q, want %q; %+v", name, told, want, s)
+				if want := "fanout: branch database: " + outcome; !slices.Equal(reported, []string{want}) || s.Late != 1 || s.LateEnded != 1 || (s.LatePanics == 1) != strings.HasPrefix(outcome, "panic") {
+					t.Errorf("%s: reported %q, want %q; %+v", name, reported, want, s)
 				}
 			})
 		}
@@ -155,7 +155,7 @@ func TestWithoutATokenACallDoesWhatItsSequentialTwinSays(t *testing.T) {
 		data[0] |= 1 // sequential
 		p := parse(data)
 		synctest.Test(t, func(t *testing.T) {
-			p.spent = true
+			p.exhausted = true
 			if got, want := p.live(t), p.twin(); got != want {
 				t.Fatalf("%+v:\n got %+v\nwant %+v", p, got, want)
 			}

@@ -21,14 +21,14 @@ type lateness struct {
 
 // run is the evidence about calls of one kind.
 type run struct {
-	late   int           // late calls in a row
-	until  time.Duration // when the evidence expires
-	made   time.Duration // when the latest answer in time came
-	judged uint32        // calls that the evidence ruled out, probes included
+	late     int           // late calls in a row
+	until    time.Duration // when the evidence expires
+	answered time.Duration // when the latest answer in time came
+	ruledOut uint32        // calls that the evidence ruled out, probes included
 }
 
 const (
-	enoughLate    = 64              // late calls in a row; unlikely if one call in twenty is in time
+	minLate       = 64              // late calls in a row; unlikely if one call in twenty is in time
 	evidenceLasts = 5 * time.Second // least life of the evidence after a late call
 	evidenceTimes = 20              // least life of the evidence, in remaining times of the late call
 	probeEvery    = 16              // one in probeEvery calls ruled out by the evidence starts anyway
@@ -47,7 +47,7 @@ func (l *lateness) late(now, left time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.of(left)
-	if now-left < r.made { // a call of this kind was answered in the meantime
+	if now-left < r.answered { // a call of this kind was answered in the meantime
 		return
 	}
 	ends := now + max(evidenceLasts, evidenceTimes*left)
@@ -62,15 +62,15 @@ func (l *lateness) late(now, left time.Duration) {
 	r.until = ends
 }
 
-// made records a call that was answered in time; left was its remaining time at the start.
-func (l *lateness) made(now, left time.Duration) {
+// inTime records a call that was answered in time; left was its remaining time at the start.
+func (l *lateness) inTime(now, left time.Duration) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.of(left)
-	r.late, r.made = 0, now
+	r.late, r.answered = 0, now
 }
 
 // hopeless reports that a call with the remaining time left is not worth starting. One call in
@@ -82,12 +82,12 @@ func (l *lateness) hopeless(now, left time.Duration) bool {
 		l.until.Store(0)
 	}
 	r := l.of(left)
-	if r.late < enoughLate || now >= r.until {
+	if r.late < minLate || now >= r.until {
 		return false
 	}
-	r.judged++
+	r.ruledOut++
 	const golden = 0x9e3779b9 // multiples of golden spread over all numbers
-	block, place := r.judged/probeEvery, r.judged%probeEvery
+	block, place := r.ruledOut/probeEvery, r.ruledOut%probeEvery
 	return (block+1)*golden>>28 != place
 }
 

@@ -96,17 +96,17 @@ func TestARequiredBranchIsStartedWhileThereIsTime(t *testing.T) {
 	})
 }
 
-// asked is a lookup whose cache may be too slow.
-type asked struct {
+// slowCache is a lookup whose cache may be too slow.
+type slowCache struct {
 	*Fanout[int, uint64]
 	takes   func(call int) time.Duration
 	started atomic.Int64
 }
 
-// newAsked makes a lookup whose cache has its own time limit; zero: none.
-func newAsked(t *testing.T, cfg Config, own time.Duration) *asked {
+// newSlowCache makes a lookup whose cache has its own time limit; zero: none.
+func newSlowCache(t *testing.T, cfg Config, own time.Duration) *slowCache {
 	t.Helper()
-	a := &asked{takes: func(int) time.Duration { return 50 * ms }}
+	a := &slowCache{takes: func(int) time.Duration { return 50 * ms }}
 	var err error
 	a.Fanout, err = New(cfg,
 		Required("database", func(ctx context.Context, _ int) (uint64, error) { return sleeps(ctx, ms) }, add),
@@ -124,7 +124,7 @@ func TestABranchThatIsTooSlowIsTriedOneCallInSixteen(t *testing.T) {
 	for _, own := range []time.Duration{0, 20 * ms} {
 		t.Run(fmt.Sprintf("within %v", own), func(t *testing.T) {
 			everywhere(t, func(t *testing.T, cfg Config) {
-				a, left := newAsked(t, cfg, own), never
+				a, left := newSlowCache(t, cfg, own), never
 				if own == 0 {
 					left = 20 * ms
 				}
@@ -157,7 +157,7 @@ func TestABranchThatWasSlowForAMinuteIsAskedAgain(t *testing.T) {
 	for _, idle := range []time.Duration{0, evidenceLasts} {
 		t.Run(fmt.Sprint("after ", idle), func(t *testing.T) {
 			everywhere(t, func(t *testing.T, cfg Config) {
-				a := newAsked(t, cfg, 20*ms)
+				a := newSlowCache(t, cfg, 20*ms)
 				for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(5 * ms) {
 					_, _ = a.Do(t.Context(), 0)
 				}
@@ -182,7 +182,7 @@ func TestProbesDoNotKeepStepWithCalls(t *testing.T) {
 	for _, period := range []int{2, 3, 4, 5, 8, 16, 32} {
 		for phase := 0; phase < period; phase += 1 + period/8 {
 			synctest.Test(t, func(t *testing.T) {
-				a := newAsked(t, Config{}, 20*ms)
+				a := newSlowCache(t, Config{}, 20*ms)
 				for range 100 {
 					_, _ = a.Do(t.Context(), 0)
 				}
@@ -267,28 +267,28 @@ func TestLatenessIsOfOneKindAndForgottenByTheClock(t *testing.T) {
 		hopeless bool
 	}{
 		{"nothing is known", nil, 0, left, false},
-		{"late often enough", late(enoughLate, left, left), 0, left, true},
-		{"not often enough", late(enoughLate-1, left, left), 0, left, false},
-		{"almost as much time is the same kind", late(enoughLate, left, left), 0, left * 9 / 10, true},
-		{"more time", late(enoughLate, left, left), 0, 4 * left, false},
-		{"less time", late(enoughLate, left, left), 0, left / 4, false},
-		{"no deadline", late(enoughLate, left, left), 0, forever, false},
-		{"no time at all", late(enoughLate, left, left), 0, 0, false},
-		{"an answer", append(late(enoughLate, left, left), event{left, true, left}), 0, left, false},
-		{"an answer to another kind", append(late(enoughLate, left, left), event{left, true, 4 * left}), 0, left, true},
-		{"long ago", late(enoughLate, left, left), evidenceLasts, left, false},
-		{"not so long ago", late(enoughLate, left, left), evidenceLasts - 1, left, true},
-		{"long ago, for calls that are longer", late(enoughLate, time.Second, time.Second), 20*time.Second - 1, time.Second, true},
-		{"longer ago", late(enoughLate, time.Second, time.Second), 20 * time.Second, time.Second, false},
-		{"seldom", late(2*enoughLate, evidenceLasts, left), 0, left, false},
-		{"those that began before an answer", append([]event{{time.Second, true, left}}, late(enoughLate, ms/10, left)...), 0, left, false},
+		{"late often enough", late(minLate, left, left), 0, left, true},
+		{"not often enough", late(minLate-1, left, left), 0, left, false},
+		{"almost as much time is the same kind", late(minLate, left, left), 0, left * 9 / 10, true},
+		{"more time", late(minLate, left, left), 0, 4 * left, false},
+		{"less time", late(minLate, left, left), 0, left / 4, false},
+		{"no deadline", late(minLate, left, left), 0, forever, false},
+		{"no time at all", late(minLate, left, left), 0, 0, false},
+		{"an answer", append(late(minLate, left, left), event{left, true, left}), 0, left, false},
+		{"an answer to another kind", append(late(minLate, left, left), event{left, true, 4 * left}), 0, left, true},
+		{"long ago", late(minLate, left, left), evidenceLasts, left, false},
+		{"not so long ago", late(minLate, left, left), evidenceLasts - 1, left, true},
+		{"long ago, for calls that are longer", late(minLate, time.Second, time.Second), 20*time.Second - 1, time.Second, true},
+		{"longer ago", late(minLate, time.Second, time.Second), 20 * time.Second, time.Second, false},
+		{"seldom", late(2*minLate, evidenceLasts, left), 0, left, false},
+		{"those that began before an answer", append([]event{{time.Second, true, left}}, late(minLate, ms/10, left)...), 0, left, false},
 	} {
 		var l lateness
 		now := time.Hour
 		l.late(now, 0) // a call whose remaining time was not determined
 		for _, e := range c.events {
 			if now += e.after; e.made {
-				l.made(now, e.left)
+				l.inTime(now, e.left)
 			} else {
 				l.late(now, e.left)
 			}

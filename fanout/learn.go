@@ -42,7 +42,7 @@ type learner struct {
 	over      window        // wall time minus the sum, in parallel mode
 	start     time.Duration // lower bound of what starting goroutines costs a call
 	settled   time.Duration // usual time of a call in the current mode, at the last decision
-	odd       int           // calls in a row that differ from settled by a factor of two or more
+	outliers  int           // calls in a row that differ from settled by a factor of two or more
 	unclear   bool          // the latest parallel call might have been as quick sequentially
 }
 
@@ -54,10 +54,10 @@ const (
 )
 
 const (
-	measureEvery = 16 // one in measureEvery calls is measured; every call when branches are slow
-	closeLook    = 4  // one in closeLook calls is measured where the better mode is unclear
-	tries        = 3  // calls to judge a mode by
-	pause        = 48 // calls between two trials
+	measureEvery   = 16 // one in measureEvery calls is measured; every call when branches are slow
+	measureUnclear = 4  // one in measureUnclear calls is measured where the better mode is unclear
+	tries          = 3  // calls to judge a mode by
+	pause          = 48 // calls between two trials
 
 	// farApart is the ratio of the sum of the branches' times to the wall time above which
 	// sequential is not tried. Times measured in parallel exceed sequential times, because of cold
@@ -66,8 +66,8 @@ const (
 	better   = 0.98 // the other mode must take less than this share of the current mode's time to replace it
 	// payOff is the inverse of the share of the calls' time that trials may lose.
 	payOff = 40
-	// leastStart is the least cost of starting goroutines.
-	leastStart = 300 * time.Nanosecond
+	// minStart is the least cost of starting goroutines.
+	minStart = 300 * time.Nanosecond
 	// Above slowCall, and above slowBranch for each branch, the cost of reading the clock and
 	// processing its times is a negligible share of a call.
 	slowCall   = 50 * time.Microsecond
@@ -79,7 +79,7 @@ const (
 
 // reset prepares for calls of n branches.
 func (l *learner) reset(n int) {
-	l.parallel, l.start, l.slow = true, leastStart, max(slowCall, time.Duration(n)*slowBranch)
+	l.parallel, l.start, l.slow = true, minStart, max(slowCall, time.Duration(n)*slowBranch)
 	l.since = pause // nothing is known yet: try soon
 	l.now.Store(inParallel)
 	l.every.Store(1)
@@ -105,7 +105,7 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 		l.sum.add(sum)
 		l.over.add(wall - sum)
 		l.unclear = float64(sum) < farApart*float64(wall)
-		l.start = max(leastStart, l.over.median())
+		l.start = max(minStart, l.over.median())
 	} else {
 		l.seq.add(wall)
 		l.gain.add(sum - longest)
@@ -136,7 +136,7 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 		}
 		if !l.parallel { // in parallel mode, sequential is tried as soon as worthTrying reports true
 			l.since = 0
-			l.start = max(leastStart, l.start/8*7) // lowered, because an unusual call may have raised it
+			l.start = max(minStart, l.start/8*7) // lowered, because an unusual call may have raised it
 		}
 	}
 	// Otherwise the call began before the mode changed: one more sample.
@@ -146,14 +146,14 @@ func (l *learner) learn(parallel bool, wall, sum, longest time.Duration) {
 // watch detects that the workload has changed since the last decision.
 func (l *learner) watch(wall time.Duration) {
 	if l.settled > 0 && wall < l.settled*2 && wall > l.settled/2 {
-		l.odd = 0
+		l.outliers = 0
 		return
 	}
-	if l.odd++; l.odd < 3 {
+	if l.outliers++; l.outliers < 3 {
 		return
 	}
-	l.odd = 0
-	l.since, l.start = pause, leastStart
+	l.outliers = 0
+	l.since, l.start = pause, minStart
 	l.seq, l.par, l.sum, l.gain, l.over = window{}, window{}, window{}, window{}, window{}
 	l.settled = wall
 	l.debt = min(l.debt, wall/2) // paid off soon, to follow the change
@@ -187,7 +187,7 @@ func (l *learner) better() bool {
 // decide ends a trial and sets the current mode.
 func (l *learner) decide() {
 	own, other := l.own().median(), l.other().median()
-	l.trying, l.checking, l.since, l.odd, l.settled = false, false, 0, 0, own
+	l.trying, l.checking, l.since, l.outliers, l.settled = false, false, 0, 0, own
 	if l.better() {
 		l.parallel = !l.parallel
 		l.settled, l.debt = other, 0
@@ -208,10 +208,10 @@ func (l *learner) publish(wall time.Duration) {
 		l.now.Store(mode)
 	}
 	switch {
-	case l.trying || l.odd > 0 || l.own().n < tries:
+	case l.trying || l.outliers > 0 || l.own().n < tries:
 		l.pace(wall, 1)
 	case l.parallel && (l.unclear || l.worthTrying()):
-		l.pace(wall, closeLook)
+		l.pace(wall, measureUnclear)
 	default:
 		l.pace(wall, measureEvery)
 	}
@@ -223,7 +223,7 @@ func (l *learner) joins() bool {
 	if l.own().n >= tries {
 		usual = l.own().median()
 	}
-	return usual > 0 && usual < joinBelow && l.odd == 0
+	return usual > 0 && usual < joinBelow && l.outliers == 0
 }
 
 // pace sets which calls are measured from now on: all slow calls, otherwise one in every.

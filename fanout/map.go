@@ -61,7 +61,7 @@ func Map[T, R any](ctx context.Context, cfg MapConfig, items []T, fn func(contex
 		return nil, fmt.Errorf("fanout: Map: Limit is %d: it cannot be negative (zero means %d for each processor)", cfg.Limit, limitPerProc)
 	case fn == nil:
 		return nil, errors.New("fanout: Map: fn is nil")
-	case cfg.Budget.unmade():
+	case cfg.Budget.isZero():
 		return nil, errors.New("fanout: Map: " + useNewBudget)
 	}
 	if err := ctx.Err(); err != nil {
@@ -108,20 +108,14 @@ type mapping[T, R any] struct {
 	errs    []*ItemError // unsorted
 	next    int
 	done    int
-	working int // goroutines, and the caller while it runs fn itself
-	goexit  bool
+	working int  // goroutines, and the caller while it runs fn itself
+	exited  bool // fn called runtime.Goexit
 	closed  bool
 }
 
 func (m *mapping[T, R]) do(ctx context.Context) ([]R, error) {
 	defer m.close() // also when fn calls runtime.Goexit on this goroutine
-	m.mu.Lock()
-	started := m.start()
-	if !started {
-		m.working++ // the caller counts against the limit too
-	}
-	m.mu.Unlock()
-	if !started {
+	if !m.begin() {
 		m.work(false)
 		if err := ctx.Err(); err != nil { // a caller that runs no element would have returned by now
 			return m.outcome(err)
@@ -135,6 +129,17 @@ func (m *mapping[T, R]) do(ctx context.Context) ([]R, error) {
 		}
 	}
 	return m.outcome(m.cut(ctx.Err()))
+}
+
+// begin starts a goroutine. Without one, it returns false, and the caller counts against the limit.
+func (m *mapping[T, R]) begin() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	started := m.start()
+	if !started {
+		m.working++
+	}
+	return started
 }
 
 // cut returns end, the error of the caller's context, if an element failed with end. So the result
@@ -154,7 +159,7 @@ func (m *mapping[T, R]) cut(end error) error {
 func (m *mapping[T, R]) over() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.done == len(m.items) || m.goexit || len(m.errs) > 0 && !m.all
+	return m.done == len(m.items) || m.exited || len(m.errs) > 0 && !m.all
 }
 
 func (m *mapping[T, R]) close() {
@@ -164,23 +169,25 @@ func (m *mapping[T, R]) close() {
 	m.cancel(context.Canceled)
 }
 
-// start starts a goroutine, within the limit and the budget. It is called with
-// the lock held.
+// start starts a goroutine, within the limit and the budget. The lock is held.
 func (m *mapping[T, R]) start() bool {
 	if m.next == len(m.items) || m.working == m.limit || !m.budget.take() {
 		return false
 	}
 	m.working++
 	go func() {
-		defer func() {
-			m.mu.Lock()
-			m.working--
-			m.mu.Unlock()
-			m.budget.give()
-		}()
+		defer m.depart()
 		m.work(true)
 	}()
 	return true
+}
+
+// depart ends a goroutine of start.
+func (m *mapping[T, R]) depart() {
+	m.mu.Lock()
+	m.working--
+	m.mu.Unlock()
+	m.budget.give()
 }
 
 // work runs elements until none is left. Each goroutine starts another goroutine first, so that all
@@ -188,45 +195,60 @@ func (m *mapping[T, R]) start() bool {
 // works alone because the budget was spent asks for a token before each element.
 func (m *mapping[T, R]) work(grow bool) {
 	for {
-		m.mu.Lock()
-		if m.next == len(m.items) || m.closed || m.goexit || m.ctx.Err() != nil {
-			m.mu.Unlock()
+		i, ok := m.take(&grow)
+		if !ok {
 			return
 		}
-		i := m.next
-		m.next++
-		if grow || m.working == 1 {
-			grow = !m.start() && grow
-		}
-		m.mu.Unlock()
 		m.call(i)
 	}
+}
+
+// take takes the next element, and starts another goroutine if grow is set or the caller works
+// alone. grow is reset when a goroutine was started.
+func (m *mapping[T, R]) take(grow *bool) (i int, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.next == len(m.items) || m.closed || m.exited || m.ctx.Err() != nil {
+		return 0, false
+	}
+	i = m.next
+	m.next++
+	if *grow || m.working == 1 {
+		*grow = !m.start() && *grow
+	}
+	return i, true
 }
 
 func (m *mapping[T, R]) call(i int) {
 	returned := false
 	defer func() {
 		if !returned {
-			m.mu.Lock()
-			if !m.late() { // a caller that has returned reads goexit without the lock
-				m.goexit = true
-			}
-			m.mu.Unlock()
-			m.signal()
+			m.exit()
 		}
 	}()
 	v, err := guard(m.ctx, m.items[i], m.fn)
 	returned = true
+	if late := m.record(i, v, err); late && err != nil && m.onLate != nil {
+		m.onLate(&ItemError{i, err})
+	}
+}
 
+// exit records that fn called runtime.Goexit.
+func (m *mapping[T, R]) exit() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.late() { // a caller that has returned reads exited without the lock
+		m.exited = true
+	}
+	signal(m.wake)
+}
+
+// record records the result of element i, or reports that the result is late.
+func (m *mapping[T, R]) record(i int, v R, err error) (late bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.late() {
-		if err != nil && m.onLate != nil {
-			m.mu.Unlock()
-			defer m.mu.Lock()
-			m.onLate(&ItemError{i, err})
-		}
-		return
+		return true
 	}
 	m.done++
 	if err == nil {
@@ -238,23 +260,17 @@ func (m *mapping[T, R]) call(i int) {
 		}
 	}
 	if m.done == len(m.items) || err != nil && !m.all {
-		m.signal()
+		signal(m.wake)
 	}
+	return false
 }
 
-// late reports whether the result of an element no longer counts. It is called with the lock held.
+// late reports whether the result of an element no longer counts. The lock is held.
 func (m *mapping[T, R]) late() bool { return m.closed || len(m.errs) > 0 && !m.all }
-
-func (m *mapping[T, R]) signal() {
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
-}
 
 func (m *mapping[T, R]) outcome(ctxErr error) ([]R, error) {
 	m.close()
-	if m.goexit {
+	if m.exited {
 		runtime.Goexit()
 	}
 	if !m.all {

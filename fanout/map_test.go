@@ -126,12 +126,12 @@ func TestMapEndsWithTheFirstError(t *testing.T) {
 		var cause error
 		began := time.Now()
 		var late []int
-		tell := func(e *ItemError) {
+		report := func(e *ItemError) {
 			mu.Lock()
 			defer mu.Unlock()
 			late = append(late, e.Index)
 		}
-		got, err := Map(t.Context(), MapConfig{Limit: 4, OnLate: tell}, numbers(100), func(ctx context.Context, i int) (int, error) {
+		got, err := Map(t.Context(), MapConfig{Limit: 4, OnLate: report}, numbers(100), func(ctx context.Context, i int) (int, error) {
 			mu.Lock()
 			started++
 			mu.Unlock()
@@ -153,14 +153,14 @@ func TestMapEndsWithTheFirstError(t *testing.T) {
 		if !ok || item.Index != 1 || !errors.Is(err, errDown) || got != nil {
 			t.Errorf("%v, %v", got, err)
 		}
-		if took := time.Since(began); took != ms {
-			t.Errorf("it took %v", took)
+		if elapsed := time.Since(began); elapsed != ms {
+			t.Errorf("it took %v", elapsed)
 		}
 		time.Sleep(2 * time.Hour)
 		mu.Lock()
 		defer mu.Unlock()
 		if slices.Sort(late); !slices.Equal(late, []int{0, 2, 3}) {
-			t.Errorf("told of %v", late)
+			t.Errorf("reported: %v", late)
 		}
 		if started != 4 || cause != err {
 			t.Errorf("%d started, the others were told %v", started, cause)
@@ -258,9 +258,9 @@ func TestNestedMapsDoNotMultiply(t *testing.T) {
 }
 
 func TestGoexitInMapEndsTheCaller(t *testing.T) {
-	spent, _ := NewBudget(1)
-	spent.take()
-	for _, budget := range []*Budget{nil, spent} {
+	exhausted, _ := NewBudget(1)
+	exhausted.take()
+	for _, budget := range []*Budget{nil, exhausted} {
 		synctest.Test(t, func(t *testing.T) {
 			returned, ended := false, make(chan struct{})
 			go func() {
@@ -284,9 +284,9 @@ func TestMapSaysWhatIsWrong(t *testing.T) {
 // In the caller, for lack of a goroutine, Map once ran all elements even after ctx had ended. On
 // goroutines, an element that noticed the end first once replaced ctx's error by its own.
 func TestMapOfACallerWhoLeavesIsTheSameWhereverItRuns(t *testing.T) {
-	spent, _ := NewBudget(1)
-	spent.take()
-	for _, budget := range []*Budget{nil, spent} {
+	exhausted, _ := NewBudget(1)
+	exhausted.take()
+	for _, budget := range []*Budget{nil, exhausted} {
 		for _, all := range []bool{false, true} {
 			for _, hears := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {

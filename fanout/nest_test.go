@@ -167,9 +167,9 @@ func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
 				if err != nil || got.Value != 16*16*16 {
 					t.Fatal(got, err)
 				}
-				took := time.Since(began)
-				if took > 2*64*ms {
-					t.Errorf("%v: it took %v", mode, took)
+				elapsed := time.Since(began)
+				if elapsed > 2*64*ms {
+					t.Errorf("%v: it took %v", mode, elapsed)
 				}
 			}
 			close(stop)

@@ -103,16 +103,16 @@ func wraps(s source) source {
 // missing.
 func TestSemantics(t *testing.T) {
 	long := 5 * time.Second
-	spent, _ := NewBudget(1)
-	spent.take()
+	exhausted, _ := NewBudget(1)
+	exhausted.take()
 	for _, row := range []struct {
 		name            string
 		database, cache source
 		timeout, leave  time.Duration // the caller's
 		within          time.Duration // the cache's
 
-		took    time.Duration
-		alone   time.Duration // when branches run in the caller; zero: the same as took
+		elapsed time.Duration
+		alone   time.Duration // when branches run in the caller; zero: the same as elapsed
 		users   string
 		missing string // format: branch: error
 		waiting string // missing when branches run in the caller; empty: the same
@@ -120,65 +120,65 @@ func TestSemantics(t *testing.T) {
 		is      error
 	}{
 		{name: "both fine", database: after(50*ms, nil, "ann", "bob"), cache: after(40*ms, nil, "bob", "eve"),
-			took: 50 * ms, alone: 90 * ms, users: "ann bob eve"},
+			elapsed: 50 * ms, alone: 90 * ms, users: "ann bob eve"},
 		{name: "the required one fails while the other hangs", database: after(1*ms, errDown), cache: deaf(long, "x"),
-			took: 1 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down"},
+			elapsed: 1 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down"},
 		{name: "the required one fails at once", database: after(0, errDown), cache: deaf(long, "x"),
-			took: 0, err: "fanout: branch database: down", is: errDown, missing: "database: down"},
+			elapsed: 0, err: "fanout: branch database: down", is: errDown, missing: "database: down"},
 		{name: "the optional one fails", database: after(50*ms, nil, "ann"), cache: after(1*ms, errDown),
-			took: 50 * ms, alone: 51 * ms, users: "ann", missing: "cache: down"},
+			elapsed: 50 * ms, alone: 51 * ms, users: "ann", missing: "cache: down"},
 		{name: "the optional one fails last", database: after(1*ms, nil, "ann"), cache: after(50*ms, errDown),
-			took: 50 * ms, alone: 51 * ms, users: "ann", missing: "cache: down"},
+			elapsed: 50 * ms, alone: 51 * ms, users: "ann", missing: "cache: down"},
 		{name: "both fail", database: after(50*ms, errDown), cache: after(1*ms, errDown),
-			took: 50 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down, cache: down", waiting: "database: down"},
+			elapsed: 50 * ms, err: "fanout: branch database: down", is: errDown, missing: "database: down, cache: down", waiting: "database: down"},
 
 		{name: "the deadline is between the two", database: after(10*ms, nil, "ann"), cache: deaf(long, "x"), timeout: 30 * ms,
-			took: 30 * ms, alone: 10*ms + long, users: "ann", missing: "cache: context deadline exceeded"},
+			elapsed: 30 * ms, alone: 10*ms + long, users: "ann", missing: "cache: context deadline exceeded"},
 		{name: "the deadline is between the two, the required one is late", database: deaf(long, "x"), cache: after(10*ms, nil, "eve"), timeout: 30 * ms,
-			took: 30 * ms, alone: long, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded,
+			elapsed: 30 * ms, alone: long, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded,
 			missing: "database: context deadline exceeded", waiting: "database: context deadline exceeded, cache: context deadline exceeded"},
 		{name: "the deadline passes and both hear of it", database: wraps(after(long, nil, "x")), cache: wraps(after(long, nil, "x")), timeout: 30 * ms,
-			took: 30 * ms, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded,
+			elapsed: 30 * ms, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded,
 			missing: "database: context deadline exceeded, cache: context deadline exceeded"},
 		{name: "the deadline passes before the required one fails", database: fails(40 * ms), cache: deaf(long, "x"), timeout: 30 * ms,
-			took: 30 * ms, alone: 40 * ms, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded,
+			elapsed: 30 * ms, alone: 40 * ms, err: "fanout: branch database: context deadline exceeded", is: context.DeadlineExceeded,
 			missing: "database: context deadline exceeded, cache: context deadline exceeded"},
 
 		{name: "the cache's own deadline, kept", database: after(50*ms, nil, "ann"), cache: after(long, nil, "x"), within: 20 * ms,
-			took: 50 * ms, alone: 70 * ms, users: "ann", missing: "cache: context deadline exceeded"},
+			elapsed: 50 * ms, alone: 70 * ms, users: "ann", missing: "cache: context deadline exceeded"},
 		{name: "the cache's own deadline, ignored", database: after(10*ms, nil, "ann"), cache: deaf(long, "x"), within: 20 * ms,
-			took: 20 * ms, alone: 10*ms + long, users: "ann", missing: "cache: context deadline exceeded"},
+			elapsed: 20 * ms, alone: 10*ms + long, users: "ann", missing: "cache: context deadline exceeded"},
 		{name: "the cache's own deadline, and a failure after it", database: after(10*ms, nil, "ann"), cache: fails(long), within: 20 * ms,
-			took: 20 * ms, alone: 10*ms + long, users: "ann", missing: "cache: context deadline exceeded"},
+			elapsed: 20 * ms, alone: 10*ms + long, users: "ann", missing: "cache: context deadline exceeded"},
 		{name: "the cache's own deadline counts from its turn", database: after(50*ms, nil, "ann"), cache: after(19*ms, nil, "eve"), within: 20 * ms,
-			took: 50 * ms, alone: 69 * ms, users: "ann eve"},
+			elapsed: 50 * ms, alone: 69 * ms, users: "ann eve"},
 		{name: "the caller's deadline is before the cache's own", database: after(50*ms, nil, "ann"), cache: after(long, nil, "x"), within: 20 * ms, timeout: 60 * ms,
-			took: 50 * ms, alone: 60 * ms, users: "ann", missing: "cache: context deadline exceeded"},
+			elapsed: 50 * ms, alone: 60 * ms, users: "ann", missing: "cache: context deadline exceeded"},
 
 		{name: "the required one panics", database: panics(1 * ms), cache: deaf(long, "x"),
-			took: 1 * ms, err: "fanout: branch database: panic: nil map", missing: "database: panic: nil map"},
+			elapsed: 1 * ms, err: "fanout: branch database: panic: nil map", missing: "database: panic: nil map"},
 		{name: "the optional one panics", database: after(50*ms, nil, "ann"), cache: panics(1 * ms),
-			took: 50 * ms, alone: 51 * ms, users: "ann", missing: "cache: panic: nil map"},
+			elapsed: 50 * ms, alone: 51 * ms, users: "ann", missing: "cache: panic: nil map"},
 
 		{name: "the caller leaves", database: deaf(long, "x"), cache: after(long, nil, "x"), leave: 7 * ms,
-			took: 7 * ms, alone: long, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
+			elapsed: 7 * ms, alone: long, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
 		{name: "the caller leaves and both hear of it", database: after(long, nil, "x"), cache: after(long, nil, "x"), leave: 7 * ms,
-			took: 7 * ms, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
+			elapsed: 7 * ms, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
 		{name: "the caller leaves and both tell in their own words", database: wraps(after(long, nil, "x")), cache: wraps(after(long, nil, "x")), leave: 7 * ms,
-			took: 7 * ms, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
+			elapsed: 7 * ms, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
 		{name: "the caller leaves with the cache missing", database: after(1*ms, nil, "ann"), cache: deaf(long, "x"), leave: 7 * ms,
-			took: 7 * ms, alone: 1*ms + long, err: "context canceled", is: context.Canceled, missing: "cache: context canceled"},
+			elapsed: 7 * ms, alone: 1*ms + long, err: "context canceled", is: context.Canceled, missing: "cache: context canceled"},
 		{name: "the caller leaves before the required one fails", database: fails(long), cache: deaf(long, "x"), leave: 7 * ms,
-			took: 7 * ms, alone: long, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
+			elapsed: 7 * ms, alone: long, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
 		{name: "the caller leaves before the optional one fails", database: after(1*ms, nil, "ann"), cache: fails(long), leave: 7 * ms,
-			took: 7 * ms, alone: 1*ms + long, err: "context canceled", is: context.Canceled, missing: "cache: context canceled"},
+			elapsed: 7 * ms, alone: 1*ms + long, err: "context canceled", is: context.Canceled, missing: "cache: context canceled"},
 		{name: "the caller leaves before a panic", database: panics(long), cache: deaf(long, "x"), leave: 7 * ms,
-			took: 7 * ms, alone: long, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
+			elapsed: 7 * ms, alone: long, err: "context canceled", is: context.Canceled, missing: "database: context canceled, cache: context canceled"},
 	} {
-		for _, cfg := range []Config{{Mode: Auto}, {Mode: Parallel}, {Mode: Sequential}, {Mode: Parallel, Budget: spent}} {
+		for _, cfg := range []Config{{Mode: Auto}, {Mode: Parallel}, {Mode: Sequential}, {Mode: Parallel, Budget: exhausted}} {
 			name, row := cfg.Mode.String(), row
 			if cfg.Mode == Sequential || cfg.Budget != nil {
-				row.took = cmp.Or(row.alone, row.took)
+				row.elapsed = cmp.Or(row.alone, row.elapsed)
 				row.missing = cmp.Or(row.waiting, row.missing)
 			}
 			if cfg.Budget != nil {
@@ -206,8 +206,8 @@ func TestSemantics(t *testing.T) {
 					}
 					began := time.Now()
 					got, err := f.Do(ctx, "ann@example.org")
-					if took := time.Since(began); took != row.took {
-						t.Errorf("it took %v, want %v", took, row.took)
+					if elapsed := time.Since(began); elapsed != row.elapsed {
+						t.Errorf("it took %v, want %v", elapsed, row.elapsed)
 					}
 					if users := strings.Join(got.Value, " "); users != row.users {
 						t.Errorf("users %q, want %q", users, row.users)
@@ -291,14 +291,14 @@ func TestAPanicCarriesItsStack(t *testing.T) {
 }
 
 func TestGoexitInABranchEndsTheCaller(t *testing.T) {
-	spent, _ := NewBudget(1)
+	exhausted, _ := NewBudget(1)
 	for name, cfg := range map[string]Config{
-		"beside": {Mode: Parallel}, "in": {Mode: Sequential}, "in, without a token": {Mode: Parallel, Budget: spent},
+		"beside": {Mode: Parallel}, "in": {Mode: Sequential}, "in, without a token": {Mode: Parallel, Budget: exhausted},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			if cfg.Budget != nil {
-				spent.take()
-				defer spent.give()
+				exhausted.take()
+				defer exhausted.give()
 			}
 			f := newLookup(t, cfg, source{does: func(context.Context, string) ([]string, error) { runtime.Goexit(); return nil, nil }}, after(time.Hour, nil))
 			returned, ended := false, make(chan struct{})

@@ -65,7 +65,7 @@ func (fr *frame[Req, Res]) inCaller(ctx context.Context, b *branch[Req, Res], re
 	own, left := ctx, time.Duration(0)
 	if b.within > 0 || b.lateness.watched() {
 		var cancel context.CancelFunc
-		if own, cancel, left, err = fr.f.start(ctx, b); err != nil {
+		if own, cancel, left, err = fr.bind(ctx, &b.spec); err != nil {
 			return ctx.Err() != nil, err
 		}
 		if cancel != nil {
@@ -75,16 +75,16 @@ func (fr *frame[Req, Res]) inCaller(ctx context.Context, b *branch[Req, Res], re
 	ended, err := b.run(own, req, &fr.res)
 	if ended == nil {
 		if err == nil && left > 0 {
-			b.lateness.made(fr.f.now(), left)
+			b.lateness.inTime(fr.now(), left)
 		}
 		return false, err
 	}
 	if ended == context.DeadlineExceeded {
-		b.lateness.late(fr.f.now(), left)
+		b.lateness.late(fr.now(), left)
 	}
 	if !errors.Is(err, ended) {
-		fr.f.counts.late.Add(1)
-		fr.f.tellLate(b, err, true)
+		fr.counts.late.Add(1)
+		fr.reportLate(&b.spec, err, true)
 	}
 	return !endedAlone(own, ctx), ended
 }
@@ -97,9 +97,9 @@ func endedAlone(own, callers context.Context) bool {
 	return own.Err() == context.DeadlineExceeded && (!some || mine.Before(theirs))
 }
 
-// start returns branch b's context, its cancel function, which may be nil, and the branch's
+// bind returns branch b's context, its cancel function, which may be nil, and the branch's
 // remaining time; zero: not determined. The error says why the branch is not started.
-func (f *Fanout[Req, Res]) start(ctx context.Context, b *branch[Req, Res]) (context.Context, context.CancelFunc, time.Duration, error) {
+func (p *plan) bind(ctx context.Context, b *spec) (context.Context, context.CancelFunc, time.Duration, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, 0, err
 	}
@@ -107,7 +107,7 @@ func (f *Fanout[Req, Res]) start(ctx context.Context, b *branch[Req, Res]) (cont
 		return ctx, nil, 0, nil
 	}
 	left := b.left(ctx, b.within)
-	if b.lateness.watched() && b.lateness.hopeless(f.now(), left) {
+	if b.lateness.watched() && b.lateness.hopeless(p.now(), left) {
 		return nil, nil, 0, tooLate
 	}
 	own, cancel := b.bounded(ctx, left, b.within)
@@ -116,7 +116,7 @@ func (f *Fanout[Req, Res]) start(ctx context.Context, b *branch[Req, Res]) (cont
 
 // left returns how much time branch b has under ctx, the context of its call. own is the time until
 // the branch's own deadline.
-func (b *branch[Req, Res]) left(ctx context.Context, own time.Duration) time.Duration {
+func (b *spec) left(ctx context.Context, own time.Duration) time.Duration {
 	left := forever
 	if deadline, ok := ctx.Deadline(); ok {
 		left = time.Until(deadline)
@@ -129,7 +129,7 @@ func (b *branch[Req, Res]) left(ctx context.Context, own time.Duration) time.Dur
 
 // bounded returns the context of an attempt with the remaining time left. own is the time until the
 // branch's own deadline. The function may be nil.
-func (b *branch[Req, Res]) bounded(ctx context.Context, left, own time.Duration) (context.Context, context.CancelFunc) {
+func (b *spec) bounded(ctx context.Context, left, own time.Duration) (context.Context, context.CancelFunc) {
 	if b.within == 0 || left < own {
 		return ctx, nil
 	}

@@ -36,22 +36,22 @@ type BranchStats struct {
 }
 
 type counts struct {
-	partial, failed            atomic.Uint64
-	late, lateDone, latePanics atomic.Uint64
-	hedges                     atomic.Uint64
+	partial, failed             atomic.Uint64
+	late, lateEnded, latePanics atomic.Uint64
+	hedges                      atomic.Uint64
 }
 
-// tellLate accounts for a late attempt of b, and passes its error to OnLate. ended: the last
-// attempt of a late branch.
-func (f *Fanout[Req, Res]) tellLate(b *branch[Req, Res], err error, ended bool) {
-	if ended {
-		f.counts.lateDone.Add(1)
+// reportLate counts an attempt of b that no caller waited for, and passes its error to OnLate. last:
+// the last attempt of a late branch.
+func (p *plan) reportLate(b *spec, err error, last bool) {
+	if last {
+		p.counts.lateEnded.Add(1)
 	}
 	if _, panicked := err.(*spillway.PanicError); panicked {
-		f.counts.latePanics.Add(1)
+		p.counts.latePanics.Add(1)
 	}
-	if f.cfg.OnLate != nil {
-		f.cfg.OnLate(&BranchError{b.name, err})
+	if p.cfg.OnLate != nil {
+		p.cfg.OnLate(&BranchError{b.name, err})
 	}
 }
 
@@ -64,7 +64,7 @@ func (f *Fanout[Req, Res]) Stats() Stats {
 	s := Stats{
 		Name: f.cfg.Name, Mode: f.cfg.Mode,
 		Calls: f.calls.Load(), Partial: f.counts.partial.Load(), Failed: f.counts.failed.Load(),
-		LateEnded: f.counts.lateDone.Load(), Late: f.counts.late.Load(), LatePanics: f.counts.latePanics.Load(),
+		LateEnded: f.counts.lateEnded.Load(), Late: f.counts.late.Load(), LatePanics: f.counts.latePanics.Load(),
 		Hedges: f.counts.hedges.Load(),
 	}
 	if s.Mode == Auto {

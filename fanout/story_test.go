@@ -51,13 +51,13 @@ func TestTheOldLookupLostAnswers(t *testing.T) {
 		database, cache := after(40*ms, nil, "ann"), after(50*ms, nil, "eve")
 		began := time.Now()
 		users, _ := published(database, cache)
-		if took := time.Since(began); took != 50*ms || slices.Contains(users, "eve") {
-			t.Errorf("the published code returned %v after %v: it should have waited for the cache and lost its answer", users, took)
+		if elapsed := time.Since(began); elapsed != 50*ms || slices.Contains(users, "eve") {
+			t.Errorf("the published code returned %v after %v: it should have waited for the cache and lost its answer", users, elapsed)
 		}
 		began = time.Now()
 		got, err := newLookup(t, Config{}, database, cache).Do(t.Context(), "")
-		if took := time.Since(began); took != 50*ms || !slices.Equal(got.Value, []string{"ann", "eve"}) || err != nil {
-			t.Errorf("%v, %v after %v", got.Value, err, took)
+		if elapsed := time.Since(began); elapsed != 50*ms || !slices.Equal(got.Value, []string{"ann", "eve"}) || err != nil {
+			t.Errorf("%v, %v after %v", got.Value, err, elapsed)
 		}
 	})
 }
@@ -67,13 +67,13 @@ func TestTheOldLookupWaitedFiveSecondsForACacheItNoLongerNeeded(t *testing.T) {
 		database, cache := after(0, errDown), deaf(5*time.Second)
 		began := time.Now()
 		_, err := published(database, cache)
-		if took := time.Since(began); took != 5*time.Second || err != errDown {
-			t.Errorf("the published code: %v after %v", err, took)
+		if elapsed := time.Since(began); elapsed != 5*time.Second || err != errDown {
+			t.Errorf("the published code: %v after %v", err, elapsed)
 		}
 		began = time.Now()
 		_, err = newLookup(t, Config{}, database, cache).Do(t.Context(), "")
-		if took := time.Since(began); took != 0 || !errors.Is(err, errDown) {
-			t.Errorf("%v after %v", err, took)
+		if elapsed := time.Since(began); elapsed != 0 || !errors.Is(err, errDown) {
+			t.Errorf("%v after %v", err, elapsed)
 		}
 		time.Sleep(5 * time.Second) // the cache ends, if it was started
 	})

@@ -26,12 +26,12 @@ type times struct {
 }
 
 const (
-	buckets   = 300
-	enough    = 64   // samples before quantiles are read
-	remember  = 1024 // calls before the counts are halved
-	readAgain = 16   // samples between two readings of the quantiles
+	buckets    = 300
+	minSamples = 64   // samples before quantiles are read
+	remember   = 1024 // calls before the counts are halved
+	readAgain  = 16   // samples between two readings of the quantiles
 
-	// fade is the interval at which the counts are halved while their sum exceeds enough. A high
+	// fade is the interval at which the counts are halved while their sum exceeds minSamples. A high
 	// quantile needs more samples than a few seconds may yield, so fade is long.
 	fade = time.Minute
 )
@@ -41,7 +41,7 @@ func (t *times) add(now, d time.Duration, calls int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now >= t.fades {
-		for ago := now - t.fades; ago >= 0 && t.total > enough; ago -= fade {
+		for ago := now - t.fades; ago >= 0 && t.total > minSamples; ago -= fade {
 			t.halve()
 		}
 		t.fades = now + fade
@@ -50,7 +50,7 @@ func (t *times) add(now, d time.Duration, calls int) {
 	t.total += calls
 	t.known++
 	t.fresh++
-	if t.known < enough || t.fresh < readAgain {
+	if t.known < minSamples || t.fresh < readAgain {
 		return
 	}
 	t.fresh = 0

@@ -77,7 +77,7 @@ func TestTimesForgetByTheClock(t *testing.T) {
 		l.add(now, time.Second, 1)
 	}
 	now += time.Hour
-	for range 3 * enough {
+	for range 3 * minSamples {
 		now += time.Second
 		l.add(now, time.Millisecond, 1)
 	}
@@ -86,14 +86,14 @@ func TestTimesForgetByTheClock(t *testing.T) {
 	}
 	for range 16 {
 		now += time.Minute
-		for range enough {
+		for range minSamples {
 			l.add(now, time.Millisecond, 1)
 		}
 	}
 	if slow := l.slow(); slow > 2*time.Millisecond {
 		t.Errorf("minutes later, slow is still %v", slow)
 	}
-	if l.total < enough || l.total > 3*enough {
-		t.Errorf("%d samples are kept of %d in a minute", l.total, enough)
+	if l.total < minSamples || l.total > 3*minSamples {
+		t.Errorf("%d samples are kept of %d in a minute", l.total, minSamples)
 	}
 }

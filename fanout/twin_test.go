@@ -18,15 +18,15 @@ type script struct {
 
 // play is a call of branches, in their starting order.
 type play struct {
-	mode     Mode
-	spent    bool // the call is parallel, but there is no token
-	branches []script
-	end      time.Duration // end of the caller's context; zero: never
-	cancel   bool          // the context is cancelled at end; otherwise its deadline passes
+	mode      Mode
+	exhausted bool // the call is parallel, but there is no token
+	branches  []script
+	end       time.Duration // end of the caller's context; zero: never
+	cancel    bool          // the context is cancelled at end; otherwise its deadline passes
 }
 
 type answer struct {
-	took    time.Duration
+	elapsed time.Duration
 	values  string
 	missing string
 	err     string
@@ -60,25 +60,25 @@ func (p play) twin() (a answer) {
 	if p.mode == Sequential {
 		for i, s := range p.branches {
 			limit, over := end, why
-			if own := a.took + s.within; s.within > 0 && own < end { // counted from the branch's own start
+			if own := a.elapsed + s.within; s.within > 0 && own < end { // counted from the branch's own start
 				limit, over = own, context.DeadlineExceeded
 			}
 			stop := false
-			switch done := a.took + s.takes; {
-			case a.took >= end:
+			switch done := a.elapsed + s.takes; {
+			case a.elapsed >= end:
 				fail(i, why)
 			case done > limit: // the branch's result no longer counts
-				if a.took = limit; s.deaf {
-					a.took = done
+				if a.elapsed = limit; s.deaf {
+					a.elapsed = done
 				}
 				fail(i, over)
 				stop = s.required && limit < end
 			case s.fails:
-				a.took = done
+				a.elapsed = done
 				fail(i, errDown)
 				stop = s.required
 			default:
-				a.took = done
+				a.elapsed = done
 				values = append(values, fmt.Sprint(i))
 			}
 			if stop {
@@ -87,22 +87,22 @@ func (p play) twin() (a answer) {
 		}
 	} else {
 		for _, s := range p.branches { // the last branch to be settled
-			a.took = max(a.took, min(s.takes, orNever(s.within)))
+			a.elapsed = max(a.elapsed, min(s.takes, orNever(s.within)))
 		}
 		for _, s := range p.branches { // unless a required branch fails first
 			if settled := min(s.takes, orNever(s.within)); s.required && (s.fails || s.takes > settled) {
-				a.took = min(a.took, settled)
+				a.elapsed = min(a.elapsed, settled)
 			}
 		}
-		a.took = min(a.took, end)
+		a.elapsed = min(a.elapsed, end)
 		broken := slices.ContainsFunc(p.branches, func(s script) bool {
 			settled := min(s.takes, orNever(s.within))
-			return s.required && settled == a.took && (s.fails || s.takes > settled)
+			return s.required && settled == a.elapsed && (s.fails || s.takes > settled)
 		})
 		for i, s := range p.branches {
 			switch settled := min(s.takes, orNever(s.within)); {
-			case settled > a.took && broken: // cancelled: not reported
-			case settled > a.took:
+			case settled > a.elapsed && broken: // cancelled: not reported
+			case settled > a.elapsed:
 				fail(i, why)
 			case settled < s.takes:
 				fail(i, context.DeadlineExceeded)
@@ -150,7 +150,7 @@ func (p play) live(t *testing.T) (a answer) {
 		branches = append(branches, b.Within(s.within))
 	}
 	cfg, held := Config{Mode: p.mode}, 0
-	if p.spent {
+	if p.exhausted {
 		cfg.Mode, held = Parallel, 1
 		cfg.Budget, _ = NewBudget(1)
 		cfg.Budget.take()
@@ -168,7 +168,7 @@ func (p play) live(t *testing.T) (a answer) {
 		}
 		began := time.Now()
 		got, err := f.Do(ctx, 0)
-		a = answer{took: time.Since(began), values: fmt.Sprint(got.Value)}
+		a = answer{elapsed: time.Since(began), values: fmt.Sprint(got.Value)}
 		var missing []string
 		for _, m := range got.Missing {
 			missing = append(missing, m.Branch+": "+m.Err.Error())
