@@ -101,14 +101,15 @@ func (c *call) arrive(w *worker) bool {
 // step is next up to an attempt whose end is to be reported.
 func (c *call) step(w *worker) (report, last, started bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if w.running {
 		w.running = false
-		if report, last = c.end(w); report {
-			return report, last, false
-		}
+		report, last = c.end(w)
 	}
-	return false, false, c.start(w)
+	if !report {
+		started = c.start(w)
+	}
+	c.mu.Unlock()
+	return report, last, started
 }
 
 // hedge starts the second attempt of a branch for w, or returns false.
@@ -267,8 +268,8 @@ func (c *call) end(w *worker) (report, last bool) {
 	i := w.branch
 	b, s := c.branches[i], &c.states[i]
 	v := c.progress.end(i, &w.ending)
-	if v.missed != nil {
-		c.miss(i, v.missed)
+	if v.missed {
+		c.miss(i, w.over)
 	}
 	switch v.effect {
 	case spare:

@@ -73,8 +73,8 @@ type ending struct {
 // verdict is what the end of an attempt means for its branch.
 type verdict struct {
 	effect effect
+	missed bool  // the attempt's context ended before the attempt had answered
 	err    error // error of the branch
-	missed error // error of the context that ended before the attempt had answered
 }
 
 type effect uint8
@@ -92,25 +92,24 @@ const (
 // or has not noticed the end yet cannot, so judge does. The result then does not depend on who
 // noticed first.
 func judge(e *ending, s *state, live, busy bool) verdict {
-	if !live || s.settled {
+	err, missed := e.err, e.over != nil
+	switch {
+	case !live || s.settled:
 		return verdict{}
-	}
-	v := verdict{effect: settles, err: e.err}
-	if e.over != nil && (e.err != nil || busy) {
-		v.err, v.missed = e.over, e.over
-		if !e.matches {
-			v.effect = overdue
-			return v
-		}
+	case err == nil && (e.over == nil || !busy):
+		return verdict{effect: settles}
+	case missed && !e.matches:
+		return verdict{overdue, missed, e.over}
+	case missed:
+		err = e.over
 	}
 	switch {
-	case v.err == nil:
 	case s.running > 1:
-		v.effect = spare
+		return verdict{spare, missed, err}
 	case e.attempt > 0 && s.spare != nil:
-		v.err = s.spare
+		err = s.spare
 	}
-	return v
+	return verdict{settles, missed, err}
 }
 
 func (p *progress) begin() {
@@ -122,8 +121,8 @@ func (p *progress) begin() {
 func (p *progress) end(i int, e *ending) verdict {
 	s := &p.states[i]
 	v := judge(e, s, p.phase == open, p.busy)
-	if v.missed != nil && !e.own {
-		p.cut = v.missed
+	if v.missed && !e.own {
+		p.cut = e.over
 	}
 	switch v.effect {
 	case spare:

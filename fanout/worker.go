@@ -41,8 +41,7 @@ func (c *call) next(w *worker) bool {
 // finish completes what is known of the end of w's attempt, which returned err. It calls methods of
 // the error and of contexts. These may be user code, so the call is not locked.
 func (c *call) finish(w *worker, err error) {
-	w.ended = c.clock()
-	w.ending = ending{attempt: w.attempt, err: err}
+	w.ended, w.err = c.clock(), err
 	w.ask(w.ctx, c.parent)
 	if w.rejected {
 		c.pauseHedging()
@@ -57,6 +56,7 @@ func (e *ending) ask(ctx, parent context.Context) {
 			e.err = &spillway.PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
+	e.rejected, e.matches = false, false
 	if e.over = ctx.Err(); e.over != nil {
 		e.own = endedAlone(ctx, parent)
 	}
