@@ -149,9 +149,9 @@ func (c *call) exit(w *worker) {
 	signal(c.wake)
 }
 
-// check closes the call if it is over. Otherwise next is a lower bound of the time until the next
+// check closes the call if it is over, with its result in out. Otherwise next is a lower bound of the time until the next
 // deadline of a branch, and zero if no branch has a deadline of its own.
-func (c *call) check() (out outcome, over bool, next time.Duration) {
+func (c *call) check(out *outcome) (over bool, next time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.within {
@@ -159,10 +159,11 @@ func (c *call) check() (out outcome, over bool, next time.Duration) {
 	}
 	if c.phase == open {
 		if c.cut = c.parent.Err(); c.cut == nil {
-			return outcome{}, false, next
+			return false, next
 		}
 	}
-	return c.close(), true, 0
+	c.close(out)
+	return true, 0
 }
 
 // leave ends w, also after runtime.Goexit, and reports whether the call can now be used again.
@@ -174,7 +175,7 @@ func (c *call) leave(w *worker) bool {
 	defer c.mu.Unlock()
 	if w.caller && c.phase != idle { // runtime.Goexit
 		c.phase = exited
-		c.close()
+		c.close(new(outcome))
 	}
 	c.depart(w)
 	return w.last
@@ -387,8 +388,8 @@ func (c *call) endHedge(i int, err error) {
 	}
 }
 
-// close ends the call: from now on no branch changes its outcome.
-func (c *call) close() (out outcome) {
+// close ends the call: from now on no branch changes its outcome, out.
+func (c *call) close(out *outcome) {
 	if out.exited = c.phase == exited; !out.exited {
 		out.missing, out.err = c.outcome()
 		if out.err == nil && c.measured {
@@ -412,5 +413,4 @@ func (c *call) close() (out outcome) {
 		cause = context.Cause(c.parent)
 	}
 	c.ctx.end(cause)
-	return out
 }

@@ -32,7 +32,8 @@ func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measure
 	w := worker{caller: true}
 	defer fr.leave(&w)
 	fr.work(&w, fr.begin(&w, ctx, joins, measured))
-	out := fr.wait()
+	var out outcome
+	fr.wait(&out)
 	if out.exited {
 		runtime.Goexit()
 	}

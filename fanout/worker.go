@@ -75,13 +75,13 @@ func (c *call) clock() time.Duration {
 	return 0
 }
 
-// wait waits until the call is over, and closes it.
-func (c *call) wait() outcome {
+// wait waits until the call is over, and closes it, with its result in out.
+func (c *call) wait(out *outcome) {
 	var timeout <-chan time.Time
 	for {
-		out, over, next := c.check()
+		over, next := c.check(out)
 		if over {
-			return out
+			return
 		}
 		if next > 0 {
 			timeout = c.alarm(next)
