@@ -11,36 +11,36 @@ import (
 )
 
 func TestWhatTheEndOfAnAttemptMeans(t *testing.T) {
-	const live, busy = true, true
+	const waiting, busy = true, true
 	deadline, canceled, other := context.DeadlineExceeded, context.Canceled, errors.New("other")
 	one, two, settled := state{running: 1}, state{running: 2}, state{running: 1, settled: true}
 	for _, c := range []struct {
-		name       string
-		end        ending
-		state      state
-		live, busy bool
-		want       verdict
+		name        string
+		end         ending
+		state       state
+		waits, busy bool
+		want        verdict
 	}{
-		{"an answer", ending{}, one, live, !busy, verdict{settles, false, nil}},
-		{"an answer while the other attempt runs", ending{}, two, live, !busy, verdict{settles, false, nil}},
-		{"an answer after the other attempt failed", ending{attempt: 1}, state{running: 1, spare: other}, live, !busy, verdict{settles, false, nil}},
-		{"an error", ending{err: errDown}, one, live, !busy, verdict{settles, false, errDown}},
-		{"an error while the other attempt runs", ending{err: errDown}, two, live, !busy, verdict{spare, false, errDown}},
-		{"the first attempt fails last", ending{err: errDown}, state{running: 1, spare: other}, live, !busy, verdict{settles, false, errDown}},
-		{"the second attempt fails last", ending{attempt: 1, err: errDown}, state{running: 1, spare: other}, live, !busy, verdict{settles, false, other}},
+		{"an answer", ending{}, one, waiting, !busy, verdict{settles, false, nil}},
+		{"an answer while the other attempt runs", ending{}, two, waiting, !busy, verdict{settles, false, nil}},
+		{"an answer after the other attempt failed", ending{attempt: 1}, state{running: 1, spare: other}, waiting, !busy, verdict{settles, false, nil}},
+		{"an error", ending{err: errDown}, one, waiting, !busy, verdict{settles, false, errDown}},
+		{"an error while the other attempt runs", ending{err: errDown}, two, waiting, !busy, verdict{spare, false, errDown}},
+		{"the first attempt fails last", ending{err: errDown}, state{running: 1, spare: other}, waiting, !busy, verdict{settles, false, errDown}},
+		{"the second attempt fails last", ending{attempt: 1, err: errDown}, state{running: 1, spare: other}, waiting, !busy, verdict{settles, false, other}},
 
-		{"the answer of another attempt came first", ending{}, settled, live, !busy, verdict{}},
-		{"the call is closed", ending{err: errDown}, one, !live, !busy, verdict{}},
-		{"the call is closed, and the context has ended", ending{err: errDown, over: canceled}, one, !live, busy, verdict{}},
+		{"the answer of another attempt came first", ending{}, settled, waiting, !busy, verdict{}},
+		{"the call is closed", ending{err: errDown}, one, !waiting, !busy, verdict{}},
+		{"the call is closed, and the context has ended", ending{err: errDown, over: canceled}, one, !waiting, busy, verdict{}},
 
-		{"the context's error", ending{err: deadline, over: deadline, matches: true, own: true}, one, live, !busy, verdict{settles, true, deadline}},
-		{"the context's error while the other attempt runs", ending{err: deadline, over: deadline, matches: true}, two, live, !busy, verdict{spare, true, deadline}},
-		{"an error after the end of the context", ending{err: errDown, over: canceled}, one, live, !busy, verdict{overdue, true, canceled}},
-		{"an error after the end of the context while the other attempt runs", ending{err: errDown, over: canceled}, two, live, !busy, verdict{overdue, true, canceled}},
-		{"an answer that the caller waited for", ending{over: deadline}, one, live, !busy, verdict{settles, false, nil}},
-		{"an answer to a caller that was busy", ending{over: deadline}, one, live, busy, verdict{overdue, true, deadline}},
+		{"the context's error", ending{err: deadline, over: deadline, matches: true, own: true}, one, waiting, !busy, verdict{settles, true, deadline}},
+		{"the context's error while the other attempt runs", ending{err: deadline, over: deadline, matches: true}, two, waiting, !busy, verdict{spare, true, deadline}},
+		{"an error after the end of the context", ending{err: errDown, over: canceled}, one, waiting, !busy, verdict{overdue, true, canceled}},
+		{"an error after the end of the context while the other attempt runs", ending{err: errDown, over: canceled}, two, waiting, !busy, verdict{overdue, true, canceled}},
+		{"an answer that the caller waited for", ending{over: deadline}, one, waiting, !busy, verdict{settles, false, nil}},
+		{"an answer to a caller that was busy", ending{over: deadline}, one, waiting, busy, verdict{overdue, true, deadline}},
 	} {
-		if got := judge(&c.end, &c.state, c.live, c.busy); got != c.want {
+		if got := judge(&c.end, &c.state, c.waits, c.busy); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
