@@ -153,17 +153,19 @@ func (c *call) exit(w *worker) {
 // deadline of a branch, and zero if no branch has a deadline of its own.
 func (c *call) check(out *outcome) (over bool, next time.Duration) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.within {
 		next = c.expire()
 	}
-	if c.phase == open {
-		if c.cut = c.parent.Err(); c.cut == nil {
-			return false, next
-		}
+	over = c.phase != open
+	if !over {
+		c.cut = c.parent.Err()
+		over = c.cut != nil
 	}
-	c.close(out)
-	return true, 0
+	if over {
+		c.close(out)
+	}
+	c.mu.Unlock()
+	return over, next
 }
 
 // leave ends w, also after runtime.Goexit, and reports whether the call can now be used again.
@@ -172,12 +174,12 @@ func (c *call) leave(w *worker) bool {
 		return w.last
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if w.caller && c.phase != idle { // runtime.Goexit
 		c.phase = exited
 		c.close(new(outcome))
 	}
 	c.depart(w)
+	c.mu.Unlock()
 	return w.last
 }
 
