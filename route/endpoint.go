@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"sync"
 
 	"github.com/spillway-go/spillway/limiter"
-	"github.com/spillway-go/spillway/objectpool"
 )
 
 // core holds the data that all requests of one route share.
@@ -54,7 +54,7 @@ func (b beside) carried(r *http.Request) *http.Request {
 type endpoint[Req, Res any] struct {
 	*core
 	handle func(context.Context, Req) (Res, error)
-	boxes  *objectpool.Pool[box[Req, Res]]
+	boxes  sync.Pool // of *box[Req, Res]
 }
 
 // box is the memory that one request needs. The handler gets a copy of req, and res is a copy of
@@ -67,17 +67,17 @@ type box[Req, Res any] struct {
 }
 
 func newEndpoint[Req, Res any](c *core, handle func(context.Context, Req) (Res, error)) http.Handler {
-	return &endpoint[Req, Res]{c, handle, objectpool.New(objectpool.Config[box[Req, Res]]{
-		New: func() *box[Req, Res] {
-			b := new(box[Req, Res])
-			b.encoder = newEncoder(&b.out)
-			return b
-		},
-		Clear: func(b *box[Req, Res]) {
-			b.scratch.clear()
-			b.req, b.res = *new(Req), *new(Res)
-		},
-	})}
+	return &endpoint[Req, Res]{core: c, handle: handle, boxes: sync.Pool{New: func() any {
+		b := new(box[Req, Res])
+		b.encoder = newEncoder(&b.out)
+		return b
+	}}}
+}
+
+// clear empties b, so that nothing of a request reaches the next one.
+func (b *box[Req, Res]) clear() {
+	b.scratch.clear()
+	b.req, b.res = *new(Req), *new(Res)
 }
 
 func (e *endpoint[Req, Res]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +123,7 @@ func (e *endpoint[Req, Res]) admit(w http.ResponseWriter, r *http.Request, by be
 // serve binds the request, calls the handler and answers. It does not recover panics. After a panic
 // the box is left to the garbage collector, since other code may still use it.
 func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by beside, t *progress, permit limiter.Permit) {
-	b := e.boxes.Get()
+	b := e.boxes.Get().(*box[Req, Res])
 	req, res := &b.req, &b.res
 	if e.holds {
 		req = new(Req)
@@ -155,6 +155,7 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by be
 	if err != nil {
 		e.fail(w, by.carried(r), t, err)
 	}
+	b.clear()
 	e.boxes.Put(b)
 }
 
