@@ -27,7 +27,7 @@ type Config struct {
 	Consumes []string
 
 	// Produces is the content type of responses encoded as JSON; empty means application/json. A
-	// route may set its own content type, and so may a response (HeaderSetter).
+	// route may set its own content type, and so may a response (Header of a [Response]).
 	Produces string
 
 	// ProblemBase is the prefix of problem types that are not URIs. Empty means

@@ -11,15 +11,13 @@ import (
 	"testing"
 )
 
-// loaned has its methods on the pointer, and is returned as a value.
+// loaned has its method on the pointer, and is returned as a value.
 type loaned struct {
 	Name string `json:"name"`
 	seen func(*loaned)
 }
 
-func (l *loaned) Status() int             { l.seen(l); return 202 }
-func (l *loaned) SetHeader(h http.Header) { h.Set("X-Name", l.Name) }
-func (l *loaned) Release()                { l.seen(l) }
+func (l *loaned) Release() { l.seen(l) }
 
 // The methods of a pointer to the response were once not called, because the response's type does
 // not have them. Release was then never called.
@@ -32,11 +30,11 @@ func TestMethodsOfThePointerToAResponseAreCalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if w := do(m, "GET", "/", "", ""); w.Code != 202 || w.Header().Get("X-Name") != "Ada" {
-			t.Errorf("%d %v", w.Code, w.Header())
+		if w := do(m, "GET", "/", "", ""); w.Code != 200 || w.Body.String() != `{"name":"Ada"}` {
+			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
-	if len(seen) != 6 {
+	if len(seen) != 3 {
 		t.Fatalf("called %d times", len(seen))
 	}
 	for _, l := range seen {

@@ -14,12 +14,6 @@ import (
 // Empty is a request without fields, or a response without content.
 type Empty struct{}
 
-// Statuser is a response that chooses its status; 0 means the route's status.
-type Statuser interface{ Status() int }
-
-// HeaderSetter is a response that sets headers.
-type HeaderSetter interface{ SetHeader(h http.Header) }
-
 // Releaser is a response that returns a resource, such as pooled memory. Release is called once,
 // after the response has been written or could not be. A handler that returns an error keeps its
 // resource: Release is not called.
@@ -32,20 +26,14 @@ type Response[T any] struct {
 	Body   T
 }
 
-// Status returns Code.
-func (r Response[T]) Status() int { return r.Code }
-
-// SetHeader sets the fields of Header in h. Each field replaces the field in h.
-func (r Response[T]) SetHeader(h http.Header) {
-	for name, values := range r.Header {
-		h[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
-	}
+func (r *Response[T]) parts() (code int, header http.Header, body any) {
+	return r.Code, r.Header, &r.Body
 }
 
-func (r *Response[T]) content() any { return &r.Body }
-
 // wrapper is a Response of any type.
-type wrapper interface{ content() any }
+type wrapper interface {
+	parts() (code int, header http.Header, body any)
+}
 
 // File is a response of bytes. Clients may request ranges, and may make the request conditional on
 // a change (http.ServeContent). Content is closed if it is an io.Closer.
@@ -66,7 +54,6 @@ type answer struct {
 	status  int
 	holds   bool // user code gets a pointer to the response
 	streams bool
-	chooses bool // the response chooses its status or headers
 	wraps   bool // the response is a Response
 	special bool // the response is a File, Stream or Empty
 	behind  bool // the response type is a pointer or an interface
@@ -85,17 +72,12 @@ func answerOf(t reflect.Type) (*answer, error) {
 	}
 	a.behind = t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
 	a.boxed = inner.Kind() == reflect.Interface
-	has := func(method reflect.Type) bool {
-		if t.Implements(method) {
-			return true
-		}
-		onPointer := reflect.PointerTo(t).Implements(method)
-		a.holds = a.holds || onPointer
-		return onPointer || t.Kind() == reflect.Interface
+	releaser := reflect.TypeFor[Releaser]()
+	a.holds = !t.Implements(releaser) && reflect.PointerTo(t).Implements(releaser)
+	a.releases = t.Implements(releaser) || a.holds || t.Kind() == reflect.Interface
+	if t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[wrapper]()) {
+		return nil, fmt.Errorf("response type %s: return %s itself", t, t.Elem())
 	}
-	a.chooses = has(reflect.TypeFor[Statuser]())
-	a.chooses = has(reflect.TypeFor[HeaderSetter]()) || a.chooses
-	a.releases = has(reflect.TypeFor[Releaser]())
 	if inner.Kind() == reflect.Pointer && special(reflect.Zero(inner.Elem()).Interface()) != nil {
 		return nil, fmt.Errorf("response type %s: return %s itself", t, inner.Elem())
 	}
@@ -126,24 +108,16 @@ func answerOf(t reflect.Type) (*answer, error) {
 func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	h := w.Header()
 	status := c.status
-	value := v
-	if c.answer.behind {
-		value = reflect.ValueOf(v).Elem().Interface()
-	}
-	var headers HeaderSetter // called last, because a problem must not have these headers
-	if c.answer.chooses && !isNil(value) {
-		if chooser, ok := value.(Statuser); ok {
-			if code := chooser.Status(); code != 0 {
-				status = code
-			}
+	var headers http.Header // set last, because a problem must not have these headers
+	if c.answer.wraps {
+		code, header, body := v.(wrapper).parts()
+		v, headers = body, header
+		if code != 0 {
+			status = code
 		}
-		headers, _ = value.(HeaderSetter)
 	}
 	if status < 200 || status > 999 { // net/http would panic, or wait for more
 		return fmt.Errorf("status %d of a response is none", status)
-	}
-	if c.answer.wraps {
-		v = v.(wrapper).content()
 	}
 	if c.answer.boxed {
 		if one := special(reflect.ValueOf(v).Elem().Interface()); one != nil {
@@ -203,9 +177,10 @@ func isNil(v any) bool {
 	return v == nil || value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-func set(h http.Header, headers HeaderSetter) {
-	if headers != nil {
-		headers.SetHeader(h)
+// set puts the fields of more into h. Each field replaces the field in h.
+func set(h, more http.Header) {
+	for name, values := range more {
+		h[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
 	}
 }
 
@@ -227,7 +202,7 @@ func special(v any) any {
 }
 
 // special answers with a response that is not encoded.
-func (c *core) special(w http.ResponseWriter, r *http.Request, t *progress, status int, headers HeaderSetter, v any) error {
+func (c *core) special(w http.ResponseWriter, r *http.Request, t *progress, status int, headers http.Header, v any) error {
 	switch v := v.(type) {
 	case *File:
 		return v.serve(w, r, t, status, headers)
@@ -241,7 +216,7 @@ func (c *core) special(w http.ResponseWriter, r *http.Request, t *progress, stat
 	return nil
 }
 
-func (f *File) serve(w http.ResponseWriter, r *http.Request, t *progress, status int, headers HeaderSetter) error {
+func (f *File) serve(w http.ResponseWriter, r *http.Request, t *progress, status int, headers http.Header) error {
 	if f.Content == nil {
 		return fmt.Errorf("a File has no Content")
 	}

@@ -48,6 +48,9 @@ func TestWhatCannotWorkIsAnErrorAtStart(t *testing.T) {
 	if err := NewMux(Config{}).Add(New("GET", "/", func(context.Context, Empty) (Response[*Stream], error) { return Response[*Stream]{}, nil })); err == nil || !strings.Contains(err.Error(), "return route.Stream itself") {
 		t.Error(err)
 	}
+	if err := NewMux(Config{}).Add(New("GET", "/", func(context.Context, Empty) (*Response[int], error) { return nil, nil })); err == nil || !strings.Contains(err.Error(), "return route.Response[int] itself") {
+		t.Error(err)
+	}
 }
 
 func TestARouteWithAFaultIsNotServed(t *testing.T) {

@@ -17,7 +17,7 @@ type Stream struct {
 	Write       func(w io.Writer) error
 }
 
-func (f *Stream) serve(w http.ResponseWriter, r *http.Request, t *progress, status int, headers HeaderSetter) error {
+func (f *Stream) serve(w http.ResponseWriter, r *http.Request, t *progress, status int, headers http.Header) error {
 	if f.Write == nil {
 		return fmt.Errorf("a Stream has no Write")
 	}
@@ -44,7 +44,7 @@ type flushed struct {
 	w           http.ResponseWriter
 	control     *http.ResponseController
 	progress    progress
-	headers     HeaderSetter
+	headers     http.Header
 	contentType string
 	status      int
 	begun       bool

@@ -144,8 +144,6 @@ type teapot struct {
 	Kind string `json:"kind"`
 }
 
-func (teapot) Status() int             { return http.StatusTeapot }
-func (teapot) SetHeader(h http.Header) { h.Set("X-Kind", "black") }
 func answering[Res any](res Res) *gin.Engine {
 	engine := gin.New()
 	err := routegin.NewAPI(route.Config{}).Register(engine, routegin.New("GET", "/", func(*routegin.Context, route.Empty) (Res, error) {
@@ -169,7 +167,7 @@ func TestResponsesDescribeThemselves(t *testing.T) {
 		body   string
 		want   map[string]string
 	}{
-		{"status and header of the response", answering(teapot{"tea"}), nil, 418, `{"kind":"tea"}`, map[string]string{"X-Kind": "black", "Content-Type": "application/json"}},
+		{"status and header of the response", answering(route.Response[teapot]{Code: http.StatusTeapot, Header: http.Header{"X-Kind": {"black"}}, Body: teapot{"tea"}}), nil, 418, `{"kind":"tea"}`, map[string]string{"X-Kind": "black", "Content-Type": "application/json"}},
 		{"Response", answering(route.Response[int]{Code: 202, Header: http.Header{"X-A": {"b"}}, Body: 7}), nil, 202, `7`, map[string]string{"X-A": "b"}},
 		{"file", answering(content()), nil, 200, "0123456789", map[string]string{"Content-Disposition": "attachment; filename=a.txt", "Content-Length": "10"}},
 		{"range of a file", answering(content()), []string{"Range", "bytes=2-4"}, 206, "234", map[string]string{"Content-Range": "bytes 2-4/10"}},
