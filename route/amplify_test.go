@@ -15,19 +15,18 @@ func TestFaultsThatAreNotListedCostNothingAlloc(t *testing.T) {
 	}
 	p, err := compile(reflect.TypeFor[struct {
 		List []string `body:"json"`
-	}](), "/")
+	}](), "/", ownTypes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &core{plan: p, limits: defaults}
-	c.limits.Memory = 1 << 20
+	b := &binder{plan: p, limits: wireLimits{Memory: 1 << 20, Depth: defaults.Depth}}
 	allocs := func(n int) float64 {
 		var s scratch
 		body := "[" + strings.Repeat("1,", n) + "1]"
 		return testing.AllocsPerRun(5, func() {
 			s.clear()
 			s.body = append(s.body, body...)
-			c.bindJSON(&s, reflect.New(p.typ).Elem())
+			b.json(&s, reflect.New(p.typ).Elem())
 		})
 	}
 	if few, many := allocs(100), allocs(10_000); many > few+40 {

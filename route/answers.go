@@ -77,34 +77,3 @@ func (r *Route) checkAnswers() (errs []error) {
 	}
 	return errs
 }
-
-// described adds the answers documented by Answers to the responses of r.
-func (d *document) described(r *Route, responses map[int]object) {
-	for _, a := range r.answers {
-		response := responses[a.status]
-		body, _ := a.body()
-		switch {
-		case body != nil:
-			response = d.answered(r, a.status, body)
-		case response == nil && a.status < 400:
-			response = d.answered(r, a.status, r.answer)
-		case response == nil:
-			response = d.response(a.status, &failures{anything: true})
-		}
-		responses[a.status] = response
-		if a.Description != "" {
-			response["description"] = a.Description
-		}
-		if len(a.Headers) == 0 {
-			continue
-		}
-		headers, _ := response["headers"].(object)
-		if headers == nil {
-			headers = object{}
-			response["headers"] = headers
-		}
-		for name, text := range a.Headers {
-			headers[http.CanonicalHeaderKey(name)] = object{"description": text, "schema": object{"type": "string"}}
-		}
-	}
-}

@@ -13,19 +13,6 @@ import (
 	"time"
 )
 
-// bodyKind is the format of a body.
-type bodyKind uint8
-
-const (
-	bodyNone bodyKind = iota
-	bodyJSON
-	bodyForm
-	bodyMultipart
-	bodyXML
-	bodyText
-	bodyCodec
-)
-
 var (
 	errNoType  = &Problem{Status: http.StatusBadRequest, Type: "missing-content-type", Detail: "say in Content-Type how the body is written"}
 	errTooBig  = &Problem{Status: http.StatusRequestEntityTooLarge, Type: "body-too-large", Detail: "the body is larger than this operation accepts"}
@@ -53,15 +40,17 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 	}
 	switch kind {
 	case bodyJSON:
-		c.bindJSON(s, v)
+		c.binder.json(s, v)
 	case bodyForm:
-		c.bindForm(s, v)
+		c.binder.form(s, v)
 	case bodyMultipart:
-		return kind, c.bindMultipart(s, params["boundary"], v)
+		if tooBig := c.binder.multipart(s, params["boundary"], v); tooBig {
+			return kind, errTooBig
+		}
 	case bodyXML:
-		c.bindXML(s, v)
+		c.binder.xml(s, v)
 	case bodyText:
-		s.text(c.plan.text, v, string(s.body))
+		c.binder.text(s, v)
 	case bodyCodec:
 		if t, ok := codec.(transcoder); ok {
 			kind = bodyJSON
@@ -73,7 +62,7 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 			target = c.plan.whole.of(v)
 		}
 		if err := codec.Decode(s.body, target.Addr().Interface()); err != nil {
-			s.breaks(Fault{Pointer: "#", Detail: "cannot be decoded"})
+			s.breaks(wireFault{Pointer: "#", Detail: "cannot be decoded"})
 		}
 	}
 	return kind, nil
@@ -192,9 +181,7 @@ func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	if s.body == nil {
-		s.body = make([]byte, 0, max(512, min(r.ContentLength+1, keep)))
-	}
+	s.reserve(r.ContentLength + 1)
 	for {
 		if len(s.body) == cap(s.body) {
 			s.grow()
@@ -219,14 +206,6 @@ func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
 			return readError(r, err)
 		}
 	}
-}
-
-// grow doubles the body's buffer, and clears the old buffer.
-func (s *scratch) grow() {
-	bigger := make([]byte, len(s.body), 2*cap(s.body))
-	copy(bigger, s.body)
-	clear(s.body)
-	s.body = bigger
 }
 
 func readError(r *http.Request, err error) error {

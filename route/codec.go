@@ -38,10 +38,10 @@ func (t transcoder) Decode(data []byte, v any) error {
 func (c *core) bindTranscoded(s *scratch, t transcoder, v reflect.Value) {
 	doc, err := t.toJSON(s.body)
 	if err != nil {
-		s.breaks(Fault{Pointer: "#", Detail: "cannot be decoded"})
+		s.breaks(wireFault{Pointer: "#", Detail: "cannot be decoded"})
 		return
 	}
 	clear(s.body)
 	s.body = append(s.body[:0], doc...)
-	c.bindJSON(s, v)
+	c.binder.json(s, v)
 }

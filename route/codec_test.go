@@ -54,11 +54,11 @@ func TestNothingOfATranscodedBodyIsLeftInThePool(t *testing.T) {
 		was := s.body[:8]
 		p, err := compile(reflect.TypeFor[struct {
 			N int `body:"json"`
-		}](), "/")
+		}](), "/", ownTypes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &core{plan: p, limits: defaults}
+		c := &core{plan: p, binder: binder{plan: p, limits: wireLimits{Depth: defaults.Depth}}}
 		c.bindTranscoded(&s, transcoder{"", func([]byte) ([]byte, error) { return []byte(doc), nil }}, reflect.New(p.typ).Elem())
 		s.clear()
 		if string(was) != strings.Repeat("\x00", 8) {

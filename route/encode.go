@@ -1,6 +1,7 @@
 package route
 
 import (
+	"bytes"
 	"encoding/base64"
 	"math"
 	"reflect"
@@ -11,13 +12,39 @@ import (
 	"unicode/utf8"
 )
 
-// encode appends the JSON of v to s.out. v is a pointer to a value of the type that w describes.
-func (s *scratch) encode(w *written, v any) error {
-	if w.how == byLibrary {
-		return s.library(v)
+// output is the pooled buffer of one response.
+type output struct {
+	buf     bytes.Buffer
+	encoder encoder
+}
+
+// maxKept is the size in bytes of the largest buffer that is kept.
+const maxKept = 64 << 10
+
+// init completes o, which must not be copied afterwards.
+func (o *output) init() { o.encoder = newEncoder(&o.buf) }
+
+// clear resets o. It overwrites the contents of the buffer.
+func (o *output) clear() {
+	out := o.buf.Bytes()
+	if cap(out) > maxKept {
+		o.buf = bytes.Buffer{} // at the same address, because the encoder writes there
+		return
 	}
-	out, err := w.append(s.out.AvailableBuffer(), reflect.ValueOf(v).Elem(), 0)
-	_, _ = s.out.Write(out) // no copy, unless out has grown; after an error too, to be cleared
+	clear(out)
+	o.buf.Reset()
+}
+
+// bytes returns the JSON until the next clear.
+func (o *output) bytes() []byte { return o.buf.Bytes() }
+
+// encode appends the JSON of v. v is a pointer to a value of the type that w describes.
+func (o *output) encode(w *written, v any) error {
+	if w.how == byLibrary {
+		return o.encoder.encode(&o.buf, v)
+	}
+	out, err := w.append(o.buf.AvailableBuffer(), reflect.ValueOf(v).Elem(), 0)
+	_, _ = o.buf.Write(out) // no copy, unless out has grown; after an error too, to be cleared
 	return err
 }
 

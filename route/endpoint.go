@@ -13,19 +13,19 @@ import (
 type core struct {
 	cfg         Config
 	plan        *plan
+	binder      binder
 	answer      *answer
 	limits      Limits
 	json        []string // media types of a JSON body
 	content     []string // the Content-Type of a response that is encoded
 	unsupported *Problem
-	pathValue   func(*http.Request, string) string
+	pathValue   func(*http.Request, string) string // nil: of the request
 	pattern     string
 	status      int
 	limiter     *limiter.Limiter
 	timings     *timings // nil if the route is untimed
 	lax         bool
 	laxIf       func(*http.Request) bool // nil: never
-	refuse      func(name string) bool   // refuses unknown names that would be ignored; nil: none
 	holds       bool                     // user code gets a pointer into the request
 }
 
@@ -62,6 +62,7 @@ type endpoint[Req, Res any] struct {
 // reused.
 type box[Req, Res any] struct {
 	scratch
+	out output
 	req Req
 	res Res
 }
@@ -69,7 +70,7 @@ type box[Req, Res any] struct {
 func newEndpoint[Req, Res any](c *core, handle func(context.Context, Req) (Res, error)) http.Handler {
 	return &endpoint[Req, Res]{core: c, handle: handle, boxes: sync.Pool{New: func() any {
 		b := new(box[Req, Res])
-		b.encoder = newEncoder(&b.out)
+		b.out.init()
 		return b
 	}}}
 }
@@ -77,6 +78,7 @@ func newEndpoint[Req, Res any](c *core, handle func(context.Context, Req) (Res, 
 // clear empties b, so that nothing of a request reaches the next one.
 func (b *box[Req, Res]) clear() {
 	b.scratch.clear()
+	b.out.clear()
 	b.req, b.res = *new(Req), *new(Res)
 }
 
@@ -146,9 +148,9 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by be
 			}
 			*res = answer
 			if e.answer.releases {
-				err = e.respondAndRelease(&b.scratch, w, r, t, res)
+				err = e.respondAndRelease(&b.out, w, r, t, res)
 			} else {
-				err = e.respond(&b.scratch, w, r, t, res)
+				err = e.respond(&b.out, w, r, t, res)
 			}
 		}
 	}

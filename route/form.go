@@ -8,26 +8,19 @@ import (
 	"strings"
 )
 
-// Upload is a file of a multipart form. Its content belongs to the handler.
-type Upload struct {
-	Name        string // chosen by the client: never use it as a path
-	ContentType string // chosen by the client
-	Content     []byte
-}
-
-// bindForm binds an urlencoded body. As with JSON, the strings of a small body are parts of one
+// form binds an urlencoded body. As with JSON, the strings of a small body are parts of one
 // copy of the body. The whole body is decoded first to make this copy possible.
-func (c *core) bindForm(s *scratch, v reflect.Value) {
-	length, all := s.unescapeForm(c.limits.Fields)
+func (b *binder) form(s *scratch, v reflect.Value) {
+	length, all := s.unescapeForm(b.limits.Fields)
 	text := string(s.body[:length])
 	next := 0
 	for _, p := range s.pairs {
 		if p.wrong != "" {
-			s.fault(Fault{In: "form", Detail: p.wrong})
+			s.fault(wireFault{In: "form", Detail: p.wrong})
 			continue
 		}
 		var f *field
-		if f, next = c.formField(s, text[p.start:p.name], next); f == nil {
+		if f, next = b.formField(s, text[p.start:p.name], next); f == nil {
 			continue
 		}
 		if f.set == nil {
@@ -41,7 +34,7 @@ func (c *core) bindForm(s *scratch, v reflect.Value) {
 		s.text(f, v, value)
 	}
 	if !all {
-		s.breaks(Fault{In: "form", Detail: "there are too many fields"})
+		s.breaks(wireFault{In: "form", Detail: "there are too many fields"})
 	}
 }
 
@@ -103,59 +96,58 @@ func unhex(c byte) byte {
 
 // formField returns the field of a name and the index for the next call. It tries the fields near
 // next first, because clients usually send them in order.
-func (c *core) formField(s *scratch, name string, next int) (*field, int) {
-	fields := c.plan.forms
+func (b *binder) formField(s *scratch, name string, next int) (*field, int) {
+	fields := b.plan.forms
 	for i := max(0, next-1); i < min(next+ahead, len(fields)); i++ {
 		if fields[i].form == name {
 			return fields[i], i + 1
 		}
 	}
-	f := c.plan.form[name]
-	if f == nil && !c.ignores(s, name) {
-		s.fault(Fault{In: "form", Parameter: short(name), Detail: "is not a field"})
+	f := b.plan.form[name]
+	if f == nil && !b.ignores(s, name) {
+		s.fault(wireFault{In: "form", Parameter: short(name), Detail: "is not a field"})
 	}
 	return f, next
 }
 
-// bindMultipart binds a multipart form. The error is the answer to a request with a file that is
-// too large.
-func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error {
-	malformed := Fault{In: "form", Detail: "is not a valid multipart form"}
+// multipart binds a multipart form. tooBig tells whether a file is larger than the limit.
+func (b *binder) multipart(s *scratch, boundary string, v reflect.Value) (tooBig bool) {
+	malformed := wireFault{In: "form", Detail: "is not a valid multipart form"}
 	if boundary == "" {
-		s.breaks(Fault{In: "form", Detail: "Content-Type has no boundary"})
-		return nil
+		s.breaks(wireFault{In: "form", Detail: "Content-Type has no boundary"})
+		return false
 	}
 	reader := multipart.NewReader(bytes.NewReader(s.body), boundary)
 	next := 0
 	for parts, fields := 1, 1; ; parts++ {
 		part, err := reader.NextPart()
 		if err == io.EOF && closed(s.body, boundary) {
-			return nil
+			return false
 		}
 		switch {
 		case err != nil:
 			s.breaks(malformed)
-			return nil
-		case parts > c.limits.Parts:
-			s.breaks(Fault{In: "form", Detail: "there are too many parts"})
-			return nil
+			return false
+		case parts > b.limits.Parts:
+			s.breaks(wireFault{In: "form", Detail: "there are too many parts"})
+			return false
 		}
 		if part.FileName() == "" {
-			if fields++; fields-1 > c.limits.Fields {
-				s.breaks(Fault{In: "form", Detail: "there are too many fields"})
-				return nil
+			if fields++; fields-1 > b.limits.Fields {
+				s.breaks(wireFault{In: "form", Detail: "there are too many fields"})
+				return false
 			}
 		}
 		content, err := io.ReadAll(part) // bounded, because the body is in memory
 		switch {
 		case err != nil:
 			s.breaks(malformed)
-			return nil
-		case part.FileName() != "" && int64(len(content)) > c.limits.File:
-			return errTooBig
+			return false
+		case part.FileName() != "" && int64(len(content)) > b.limits.File:
+			return true
 		}
 		var f *field
-		f, next = c.formField(s, part.FormName(), next)
+		f, next = b.formField(s, part.FormName(), next)
 		switch {
 		case f == nil:
 		case f.set != nil && part.FileName() != "":
@@ -166,7 +158,7 @@ func (c *core) bindMultipart(s *scratch, boundary string, v reflect.Value) error
 		case part.FileName() == "":
 			s.param(f, "must be a file")
 		default:
-			s.upload(f, v, Upload{Name: part.FileName(), ContentType: part.Header.Get("Content-Type"), Content: content})
+			s.upload(f, v, upload{part.FileName(), part.Header.Get("Content-Type"), content})
 		}
 	}
 }
@@ -178,8 +170,15 @@ func closed(body []byte, boundary string) bool {
 	return bytes.HasPrefix(body, last[1:]) || bytes.Contains(body, last)
 }
 
-// upload sets f, an Upload, a slice of Uploads, a pointer or an Optional.
-func (s *scratch) upload(f *field, v reflect.Value, u Upload) {
+// upload has the fields of the type of uploads.
+type upload struct {
+	Name        string
+	ContentType string
+	Content     []byte
+}
+
+// upload sets f: an upload, a slice of uploads, a pointer or an Optional.
+func (s *scratch) upload(f *field, v reflect.Value, u upload) {
 	many := f.shape.kind == kindList
 	if s.present&f.bit != 0 && !many {
 		s.param(f, moreThanOnce)
@@ -187,14 +186,23 @@ func (s *scratch) upload(f *field, v reflect.Value, u Upload) {
 	}
 	s.present |= f.bit
 	target := f.of(v)
-	switch f.shape.kind {
-	case kindList:
-		target.Set(reflect.Append(target, reflect.ValueOf(u)))
-	case kindPointer:
-		target.Set(reflect.ValueOf(&u))
-	case kindOptional:
-		target.Set(reflect.ValueOf(Some(u)))
-	default:
-		target.Set(reflect.ValueOf(u))
+	for s := f.shape; ; s = s.elem {
+		switch s.kind {
+		case kindList:
+			target.Grow(1)
+			target.SetLen(target.Len() + 1)
+			target = target.Index(target.Len() - 1)
+			continue
+		case kindPointer:
+			target.Set(reflect.New(s.elem.typ))
+			target = target.Elem()
+			continue
+		case kindOptional:
+			target.Field(1).SetBool(true)
+			target = target.Field(0)
+			continue
+		}
+		target.Set(reflect.ValueOf(u).Convert(s.typ))
+		return
 	}
 }

@@ -89,7 +89,7 @@ func (c *Config) answer(w http.ResponseWriter, r *http.Request, pattern string, 
 		c.report(r, pattern, err)
 	}
 	if c.Discreet && known != nil {
-		p.Errors = known.discreet(p.Errors)
+		p.Errors = discreet(known, p.Errors)
 	}
 	return c.tell(w, r, pattern, &p, err)
 }

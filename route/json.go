@@ -1,9 +1,11 @@
 package route
 
 import (
+	"encoding/json"
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -11,23 +13,23 @@ import (
 // Strings of a larger body are copied, so that a kept word does not keep a megabyte alive.
 const shared = 4 << 10
 
-// bindJSON binds a JSON body by a decoder of this package. The decoders of the standard library
+// json binds a JSON body by a decoder of this package. The decoders of the standard library
 // stop at the first fault, do not tell absent from zero, accept the Go name of any field as a
 // member, and are slower. Version 1 of encoding/json is also less strict. The standard library
 // decodes only the types that this package cannot: interfaces, and types with decoding methods.
-func (c *core) bindJSON(s *scratch, v reflect.Value) {
-	s.memory = c.limits.Memory
+func (b *binder) json(s *scratch, v reflect.Value) {
+	s.memory = b.limits.Memory
 	text := string(s.body)
-	d := decoder{scanner: scanner{data: text}, s: s, lax: s.lax, most: c.limits.Depth, copies: len(text) > shared}
+	d := decoder{scanner: scanner{data: text}, s: s, lax: s.lax, most: b.limits.Depth, copies: len(text) > shared}
 	if !utf8.ValidString(text) {
-		s.breaks(Fault{Pointer: "#", Detail: "is not valid UTF-8"})
+		s.breaks(wireFault{Pointer: "#", Detail: "is not valid UTF-8"})
 		return
 	}
 	var ok bool
-	if f := c.plan.whole; f != nil {
+	if f := b.plan.whole; f != nil {
 		ok = d.field(f, f.of(v))
 	} else {
-		ok = d.value(c.plan.members, element, v)
+		ok = d.value(b.plan.members, element, v)
 	}
 	if s.broken = !ok || !d.end(); s.broken && !d.told {
 		s.here("is not valid JSON")
@@ -249,7 +251,7 @@ func (d *decoder) foreign(s *shape, v reflect.Value) bool {
 // takes sets v to the JSON value in text, and reports whether v can hold that value.
 func (d *decoder) takes(s *shape, v reflect.Value, text string) bool {
 	switch s.typ {
-	case timeType:
+	case reflect.TypeFor[time.Time]():
 		if text[0] != '"' {
 			return false
 		}
@@ -257,7 +259,7 @@ func (d *decoder) takes(s *shape, v reflect.Value, text string) bool {
 			text = unescape(text)
 		}
 		return s.set(v, text) == ""
-	case numberType:
+	case reflect.TypeFor[json.Number]():
 		if d.copies {
 			text = strings.Clone(text)
 		}

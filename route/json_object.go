@@ -65,7 +65,7 @@ func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 		}
 		d.s.member(name)
 		var f *field
-		if f, next = s.member(name, next); f != nil {
+		if f, next = jsonField(s, name, next); f != nil {
 			if seen&f.bit != 0 {
 				d.s.here(moreThanOnce)
 				ok = d.skip()
@@ -132,9 +132,9 @@ func (d *decoder) name() (string, bool) {
 	return raw, ok
 }
 
-// member returns the field of a name, and the index to try first for the next name. Members are
+// jsonField returns the field of a name, and the index to try first for the next name. Members are
 // usually in the order of the fields.
-func (s *shape) member(name string, next int) (*field, int) {
+func jsonField(s *shape, name string, next int) (*field, int) {
 	if name != "" { // "" is the name of fields that are not members
 		for i := next; i < min(next+ahead, len(s.fields)); i++ {
 			if s.fields[i].json == name {

@@ -22,12 +22,12 @@ func newEncoder(out *bytes.Buffer) encoder { return encoder{json.NewEncoder(out)
 // encodeJSON encodes v, which is a pointer.
 func encodeJSON(v any) ([]byte, error) { return json.Marshal(v) }
 
-// library appends the JSON of v, which is a pointer, to s.out.
-func (s *scratch) library(v any) error {
-	if err := s.encoder.json.Encode(v); err != nil {
+// encode appends the JSON of v, which is a pointer, to out, the buffer that e was made for.
+func (e encoder) encode(out *bytes.Buffer, v any) error {
+	if err := e.json.Encode(v); err != nil {
 		return err
 	}
-	s.out.Truncate(s.out.Len() - 1) // the newline
+	out.Truncate(out.Len() - 1) // the newline
 	return nil
 }
 

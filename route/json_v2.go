@@ -31,8 +31,8 @@ func newEncoder(*bytes.Buffer) encoder { return encoder{} }
 // encodeJSON encodes v, which is a pointer.
 func encodeJSON(v any) ([]byte, error) { return json.Marshal(v, writing...) }
 
-// library appends the JSON of v, which is a pointer, to s.out.
-func (s *scratch) library(v any) error { return json.MarshalWrite(&s.out, v, writing...) }
+// encode appends the JSON of v, which is a pointer, to out, the buffer that the encoder was made for.
+func (encoder) encode(out *bytes.Buffer, v any) error { return json.MarshalWrite(out, v, writing...) }
 
 // streamsIn and streamsOut report whether a type has methods that only this
 // version of encoding/json calls.

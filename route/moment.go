@@ -1,7 +1,6 @@
 package route
 
 import (
-	"reflect"
 	"strings"
 	"time"
 )
@@ -80,17 +79,4 @@ func isDateTime(text string) bool {
 	t, err := time.Parse(time.RFC3339, text)
 	next := t.UTC().Truncate(time.Second).Add(time.Second)
 	return err == nil && (!leap || next.Day() == 1 && next.Hour() == 0 && next.Minute() == 0 && next.Second() == 0)
-}
-
-// momentIn returns 1 + the index of the time.Time that t embeds, or 0. The methods of that
-// time.Time may be the methods that decode t.
-func momentIn(t reflect.Type) int {
-	if t.Kind() == reflect.Struct {
-		for i := range t.NumField() {
-			if f := t.Field(i); f.Anonymous && f.Type == timeType {
-				return i + 1
-			}
-		}
-	}
-	return 0
 }

@@ -13,41 +13,19 @@ import (
 	"strings"
 )
 
-// Info is the head of an OpenAPI document.
-type Info struct {
-	Title       string
-	Version     string
-	Description string
-	Servers     []string // URLs
-
-	// Edit changes the document after its generation: security schemes, tags, and any other member.
-	// The values have the types of encoding/json; numbers are json.Number.
-	Edit func(doc map[string]any)
-}
-
 // object is a JSON object. encoding/json sorts its names, so that a document is always the same.
 type object = map[string]any
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// OpenAPI returns the document of the routes added so far. See [Describe].
-func (m *Mux) OpenAPI(info Info) ([]byte, error) { return Describe(m.root.cfg, info, m.routes...) }
-
-// Describe returns the OpenAPI 3.1 document of routes, from the plans that bind them. It is for
-// routes that another router than Mux serves; cfg is the Config of their Handlers. Routes for all
-// methods, or for a method that HTTP does not define, are left out, because OpenAPI cannot express
-// them.
-func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
+// apiDocument returns the OpenAPI 3.1 document of operations. Operations for all methods, or for a
+// method that HTTP does not define, are left out.
+func apiDocument(info apiInfo, operations []apiOperation) ([]byte, error) {
 	d := document{schemas: newSchemas(), problems: map[string]string{}}
 	paths, spelled := object{}, map[string]string{}
-	for _, r := range routes {
-		if r.err != nil {
-			return nil, r.err
-		}
-		if d.cfg = r.cfg; d.cfg == nil {
-			d.cfg = &cfg
-		}
-		method, path := strings.ToLower(r.method), pathOf(r.pattern)
+	for i := range operations {
+		op := &operations[i]
+		method, path := strings.ToLower(op.method), pathOf(op.pattern)
 		if !slices.Contains(methods, method) {
 			continue
 		}
@@ -62,13 +40,13 @@ func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 			paths[path] = item
 		}
 		if item[method] != nil {
-			return nil, fmt.Errorf("route: %s %s would be described twice: describe each host in a document of its own", r.method, path)
+			return nil, fmt.Errorf("route: %s %s would be described twice: describe each host in a document of its own", op.method, path)
 		}
-		op, err := d.operation(r)
+		described, err := d.operation(op)
 		if err != nil {
-			return nil, fmt.Errorf("route %s: describe: %w", r.Pattern(), err)
+			return nil, fmt.Errorf("route %s %s: describe: %w", op.method, op.pattern, err)
 		}
-		item[method] = op
+		item[method] = described
 	}
 	if d.standard {
 		d.schemas.named["Problem"] = problemSchema
@@ -95,19 +73,6 @@ func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// Document serves the OpenAPI document of the routes added so far. A pattern is, for example, "GET
-// /openapi.json".
-func (m *Mux) Document(pattern string, info Info) error {
-	doc, err := m.OpenAPI(info)
-	if err != nil {
-		return err
-	}
-	return m.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(doc)
-	}))
-}
-
 var (
 	wildcard  = regexp.MustCompile(`\{([^{}]+)\.\.\.\}`)
 	parameter = regexp.MustCompile(`\{[^{}]+\}`)
@@ -121,11 +86,73 @@ func pathOf(pattern string) string {
 	return wildcard.ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "{$1}")
 }
 
+// apiInfo is the head of a document.
+type apiInfo struct {
+	Title       string
+	Version     string
+	Description string
+	Servers     []string // URLs
+	Edit        func(doc map[string]any)
+}
+
+// apiOperation is one operation of a document.
+type apiOperation struct {
+	method, pattern string // of http.ServeMux
+	id, summary     string
+	tags            []string
+
+	plan   *plan
+	lax    bool     // unknown members are allowed
+	json   []string // media types of a JSON body
+	codecs []string // further media types
+
+	status   int // of a success
+	body     apiBody
+	produces string // content type of encoded bodies
+	answers  []apiAnswer
+
+	problems []apiProblem
+	fails    []int      // statuses with problems of any type
+	open     bool       // problems of further statuses are possible
+	format   *apiFormat // of problems; nil means application/problem+json
+
+	edits []func(op map[string]any)
+}
+
+// apiBody is the body of an answer.
+type apiBody struct {
+	shape   *shape // of the encoded value; nil for nothing or bytes
+	nulls   bool   // a nil slice may be null
+	streams bool   // bytes of any type
+}
+
+// apiAnswer adds to a known answer, or is a further one.
+type apiAnswer struct {
+	status      int
+	body        *apiBody // nil means the body of a success, or a problem
+	description string   // empty means the status text
+	headers     map[string]string
+}
+
+// apiProblem is a problem that an operation may answer.
+type apiProblem struct {
+	status int
+	kind   string // URI; empty means about:blank
+	text   string
+	retry  bool // with Retry-After
+}
+
+// apiFormat is the format of problems.
+type apiFormat struct {
+	mediaType string
+	schema    map[string]any
+}
+
 type document struct {
 	schemas  *schemas
 	problems map[string]string // names of components, by status and types
-	cfg      *Config           // of the current route
-	standard bool              // some route answers with problem+json
+	format   *apiFormat        // of the problems of the current operation
+	standard bool              // some operation answers with problem+json
 }
 
 // edited returns v after edits. The edits get v decoded by encoding/json.
@@ -145,20 +172,20 @@ func edited(v object, edits ...func(map[string]any)) (object, error) {
 	return out, nil
 }
 
-func (d *document) operation(r *Route) (object, error) {
-	d.schemas.lax = r.lax
-	op := object{"responses": d.responses(r)}
-	if r.name != "" {
-		op["operationId"] = r.name
+func (d *document) operation(op *apiOperation) (object, error) {
+	d.schemas.lax, d.format = op.lax, op.format
+	out := object{"responses": d.responses(op)}
+	if op.id != "" {
+		out["operationId"] = op.id
 	}
-	if r.summary != "" {
-		op["summary"] = r.summary
+	if op.summary != "" {
+		out["summary"] = op.summary
 	}
-	if len(r.tags) > 0 {
-		op["tags"] = r.tags
+	if len(op.tags) > 0 {
+		out["tags"] = op.tags
 	}
 	var parameters []object
-	for _, f := range r.plan.params {
+	for _, f := range op.plan.params {
 		p := object{"name": f.name, "in": sourceNames[f.source], "schema": d.schemas.text(f)}
 		if f.required {
 			p["required"] = true
@@ -169,28 +196,24 @@ func (d *document) operation(r *Route) (object, error) {
 		parameters = append(parameters, p)
 	}
 	if parameters != nil {
-		op["parameters"] = parameters
+		out["parameters"] = parameters
 	}
-	if content := d.bodies(r); len(content) > 0 {
+	if content := d.bodies(op); len(content) > 0 {
 		body := object{"content": content}
-		if !r.plan.optional {
+		if !op.plan.optional {
 			body["required"] = true
 		}
-		op["requestBody"] = body
+		out["requestBody"] = body
 	}
-	edits := r.edits
-	if d.cfg.Operation != nil {
-		edits = append([]func(map[string]any){d.cfg.Operation}, edits...)
+	if len(op.edits) == 0 {
+		return out, nil
 	}
-	if len(edits) == 0 {
-		return op, nil
-	}
-	return edited(op, edits...)
+	return edited(out, op.edits...)
 }
 
 // bodies describes the request body in every content type.
-func (d *document) bodies(r *Route) object {
-	p, content := r.plan, object{}
+func (d *document) bodies(op *apiOperation) object {
+	p, content := op.plan, object{}
 	if p.accepts.json {
 		var schema object
 		if p.whole != nil {
@@ -198,11 +221,11 @@ func (d *document) bodies(r *Route) object {
 		} else {
 			schema = d.schemas.members(p.members.fields, func(f *field) string { return f.json }, d.schemas.field, false)
 		}
-		for _, mediaType := range r.jsonTypes(d.cfg) {
+		for _, mediaType := range op.json {
 			content[mediaType] = object{"schema": schema}
 		}
-		for _, codec := range d.cfg.Codecs {
-			content[codec.MediaType()] = object{"schema": schema}
+		for _, mediaType := range op.codecs {
+			content[mediaType] = object{"schema": schema}
 		}
 	}
 	if p.accepts.form {
@@ -227,15 +250,15 @@ func (d *document) bodies(r *Route) object {
 }
 
 // responses describes the success, the problems, and the answers that the route documents.
-func (d *document) responses(r *Route) object {
+func (d *document) responses(op *apiOperation) object {
 	responses := map[int]object{}
-	for code, f := range d.failures(r) {
+	for code, f := range failuresOf(op) {
 		responses[code] = d.response(code, f)
 	}
-	responses[r.success()] = d.answered(r, r.success(), r.answer)
-	d.described(r, responses)
+	responses[op.status] = d.answered(op, op.status, op.body)
+	d.described(op, responses)
 	out := object{}
-	if len(r.failsWith) == 0 {
+	if op.open {
 		out["default"] = d.failure("Problem", nil)
 	}
 	for code, response := range responses {
@@ -245,16 +268,46 @@ func (d *document) responses(r *Route) object {
 }
 
 // answered describes an answer with the given status that is not a problem.
-func (d *document) answered(r *Route, status int, a *answer) object {
+func (d *document) answered(op *apiOperation, status int, body apiBody) object {
 	response := object{"description": cmp.Or(http.StatusText(status), "Answer")}
 	switch {
-	case bodiless(status):
-	case a.shape != nil:
-		d.schemas.nulls = a.nulls
-		mediaType, _, _ := mime.ParseMediaType(cmp.Or(r.produces, d.cfg.Produces, jsonContent[0]))
-		response["content"] = object{mediaType: object{"schema": d.schemas.of(a.shape, true)}}
-	case a.streams:
+	case status == http.StatusNoContent || status == http.StatusNotModified:
+	case body.shape != nil:
+		d.schemas.nulls = body.nulls
+		mediaType, _, _ := mime.ParseMediaType(op.produces)
+		response["content"] = object{mediaType: object{"schema": d.schemas.of(body.shape, true)}}
+	case body.streams:
 		response["content"] = object{"*/*": object{}}
 	}
 	return response
+}
+
+// described adds the answers of op to responses.
+func (d *document) described(op *apiOperation, responses map[int]object) {
+	for _, a := range op.answers {
+		response := responses[a.status]
+		switch {
+		case a.body != nil:
+			response = d.answered(op, a.status, *a.body)
+		case response == nil && a.status < 400:
+			response = d.answered(op, a.status, op.body)
+		case response == nil:
+			response = d.response(a.status, &failures{anything: true})
+		}
+		responses[a.status] = response
+		if a.description != "" {
+			response["description"] = a.description
+		}
+		if len(a.headers) == 0 {
+			continue
+		}
+		headers, _ := response["headers"].(object)
+		if headers == nil {
+			headers = object{}
+			response["headers"] = headers
+		}
+		for name, text := range a.headers {
+			headers[http.CanonicalHeaderKey(name)] = object{"description": text, "schema": object{"type": "string"}}
+		}
+	}
 }

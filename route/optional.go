@@ -49,5 +49,8 @@ type optional interface{ optional() }
 
 // isOptional tells an Optional from a struct that embeds an Optional.
 func isOptional(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t.Implements(optionalType) && t.NumField() == 2 && !t.Field(0).Anonymous && t.Field(1).Name == "Set"
+	return t.Kind() == reflect.Struct && t.Implements(reflect.TypeFor[optional]()) && t.NumField() == 2 && !t.Field(0).Anonymous && t.Field(1).Name == "Set"
 }
+
+// ownTypes are the types of this package that requests and responses may contain.
+var ownTypes = knownTypes{upload: reflect.TypeFor[Upload](), optional: isOptional}

@@ -50,14 +50,19 @@ func (p *plan) body() bool {
 	return p.accepts.json || p.accepts.form || p.accepts.xml || p.accepts.text
 }
 
+// hasPath reports whether any field comes from the path.
+func (p *plan) hasPath() bool {
+	return slices.ContainsFunc(p.params, func(f *field) bool { return f.source == fromPath })
+}
+
 type validator interface{ Validate() error }
 
 // compile makes the plan of t for a route with the given pattern. Its errors name fields.
-func compile(t reflect.Type, pattern string) (*plan, error) {
+func compile(t reflect.Type, pattern string, known knownTypes) (*plan, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("request type %s is no struct", t)
 	}
-	p := &plan{typ: t, query: map[string]*field{}, form: map[string]*field{}, members: &shape{typ: t, kind: kindObject}, shapes: newShapes(false)}
+	p := &plan{typ: t, query: map[string]*field{}, form: map[string]*field{}, members: &shape{typ: t, kind: kindObject}, shapes: newShapes(known, false)}
 	errs := p.collect(t, nil)
 	errs = append(errs, p.matchPattern(pattern))
 	if p.whole != nil && len(p.members.byName) > 0 {
@@ -279,7 +284,7 @@ func (p *plan) member(f *field, sf reflect.StructField, tags []string) (err erro
 }
 
 func isUpload(s *shape) bool {
-	return s.bare().typ == uploadType || s.kind == kindList && s.elem.typ == uploadType
+	return s.bare().upload || s.kind == kindList && s.elem.upload
 }
 
 // matchPattern compares the wildcards of pattern with the path fields.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -93,19 +94,16 @@ func answerOf(t reflect.Type) (*answer, error) {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
 		return nil, fmt.Errorf("response type %s cannot be encoded", inner)
 	}
-	shapes := newShapes(true)
-	a.shape, _ = shapes.of(inner)
-	writers := writers{}
-	a.written = writers.of(inner)
-	a.nulls = writers.nulls(shapes)
-	shapes.settle()
+	shape, shapes := responseShape(inner, ownTypes)
+	written, library := newWritten(inner, isOptional)
+	a.shape, a.written, a.nulls = shape, written, slices.ContainsFunc(library, shapes.hasParts)
 	a.holds = a.holds || a.shape.holds
 	return a, nil
 }
 
 // respond answers with v, a pointer to the response. If respond returns an error, the request can
 // still be answered with a problem.
-func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
+func (c *core) respond(out *output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	h := w.Header()
 	status := c.status
 	var headers http.Header // set last, because a problem must not have these headers
@@ -134,7 +132,7 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *pr
 		w.WriteHeader(status)
 		return nil
 	}
-	if err := s.encode(c.answer.written, v); err != nil {
+	if err := out.encode(c.answer.written, v); err != nil {
 		return fmt.Errorf("encode response: %w", err)
 	}
 	set(h, headers)
@@ -146,13 +144,13 @@ func (c *core) respond(s *scratch, w http.ResponseWriter, r *http.Request, t *pr
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 	}
-	n, _ := w.Write(s.out.Bytes()) // a client that left is not an error
+	n, _ := w.Write(out.bytes()) // a client that left is not an error
 	t.sent(int64(n))
 	return nil
 }
 
 // respondAndRelease is respond for a Releaser. It calls Release even if user code panics.
-func (c *core) respondAndRelease(s *scratch, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
+func (c *core) respondAndRelease(out *output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	value := v
 	if c.answer.behind {
 		value = reflect.ValueOf(v).Elem().Interface()
@@ -160,7 +158,7 @@ func (c *core) respondAndRelease(s *scratch, w http.ResponseWriter, r *http.Requ
 	if held, ok := value.(Releaser); ok && !isNil(value) {
 		defer held.Release()
 	}
-	return c.respond(s, w, r, t, v)
+	return c.respond(out, w, r, t, v)
 }
 
 // jsonContent is shared by all responses, like the value of Produces that replaces it. Appending to

@@ -107,16 +107,3 @@ func TestRequestWhoseMethodKeepsItIsNotReused(t *testing.T) {
 		}
 	}
 }
-
-func TestNothingIsLeftInThePool(t *testing.T) {
-	var s scratch
-	s.body = append(s.body, "secret"...)
-	s.out.WriteString("secret")
-	s.faults = append(s.faults, Fault{Detail: "secret"})
-	s.path = append(s.path, step{name: "secret"})
-	body, out, faults, path := s.body[:6], s.out.Bytes(), s.faults[:1], s.path[:1]
-	s.clear()
-	if string(body) != "\x00\x00\x00\x00\x00\x00" || string(out) != string(body) || faults[0] != (Fault{}) || path[0] != (step{}) {
-		t.Errorf("%q %q %v %v", body, out, faults, path)
-	}
-}

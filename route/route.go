@@ -162,7 +162,7 @@ type Route struct {
 // listed without a check after each.
 func New[Req, Res any](method, pattern string, handle func(ctx context.Context, req Req) (Res, error)) *Route {
 	r := &Route{method: method, handler: func(c *core) http.Handler { return newEndpoint(c, handle) }}
-	r.compile = func(pattern string) (*plan, error) { return compile(reflect.TypeFor[Req](), pattern) }
+	r.compile = func(pattern string) (*plan, error) { return compile(reflect.TypeFor[Req](), pattern, ownTypes) }
 	var err error
 	if r.answer, err = answerOf(reflect.TypeFor[Res]()); err != nil {
 		r.wrong = append(r.wrong, err)
@@ -228,7 +228,7 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 	c := &core{
 		cfg: cfg, plan: r.plan, answer: r.answer, limits: r.limits.or(cfg.Limits).or(defaults),
 		json: r.jsonTypes(&cfg), content: jsonContent, pathValue: cfg.PathValue,
-		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, lax: r.lax, laxIf: r.laxIf, refuse: r.refuse,
+		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, lax: r.lax, laxIf: r.laxIf,
 	}
 	if !r.untimed && !cfg.Untimed {
 		c.timings = &timings{start: time.Now(), waits: r.limiter != nil}
@@ -236,15 +236,14 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 	if produces := cmp.Or(r.produces, cfg.Produces); produces != "" {
 		c.content = []string{produces}
 	}
-	if c.pathValue == nil {
-		c.pathValue = (*http.Request).PathValue
-	}
 	if c.limits.File == 0 {
 		c.limits.File = c.limits.Body
 	}
 	if c.limits.Memory == 0 {
 		c.limits.Memory = 32 * min(c.limits.Body, math.MaxInt64/32)
 	}
+	l := &c.limits
+	c.binder = binder{c.plan, wireLimits{l.File, l.Memory, l.Depth, l.Fields, l.Parts}, r.refuse}
 	c.unsupported = unsupported(c.plan, c.json, cfg.Codecs)
 	c.holds = c.plan.holds || c.plan.accepts.json && slices.ContainsFunc(cfg.Codecs, func(codec Codec) bool {
 		_, ours := codec.(transcoder)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"regexp"
 	"slices"
@@ -183,21 +184,24 @@ func (f *field) enum(words []string) error {
 	}
 }
 
-var formats = map[string]func(string) bool{
-	"email": isEmail,
-	"uuid": func(s string) bool {
-		if len(s) != 36 {
-			return false
-		}
-		for i := range len(s) {
-			switch hyphen := i == 8 || i == 13 || i == 18 || i == 23; {
-			case hyphen && s[i] != '-', !hyphen && !isHex(s[i]):
-				return false
+// broken yields the faults of v, for a v whose elements have no path.
+func (f *field) broken(v reflect.Value) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range f.rules {
+			if !f.rules[i].ok(v) && !yield(f.rules[i].detail) {
+				return
 			}
 		}
-		return true
-	},
-	"date":      func(s string) bool { _, err := time.Parse(time.DateOnly, s); return err == nil },
-	"date-time": isDateTime,
-	"uri":       isURI,
+		for i := range f.each {
+			for j := range v.Len() {
+				if f.each[i].ok(v.Index(j)) {
+					continue
+				}
+				if !yield("each " + f.each[i].detail) {
+					return
+				}
+				break
+			}
+		}
+	}
 }

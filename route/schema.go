@@ -2,9 +2,11 @@ package route
 
 import (
 	"encoding"
+	"encoding/json"
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // schemas describes shapes as JSON Schema. Named structs become components.
@@ -82,9 +84,9 @@ func (d *schemas) text(f *field) object {
 
 func (d *schemas) word(s *shape) object {
 	switch {
-	case s.typ == uploadType:
+	case s.upload:
 		return object{"type": "string", "format": "binary"}
-	case s.typ == durationType, s.bytes:
+	case s.typ == reflect.TypeFor[time.Duration](), s.bytes:
 		return object{"type": "string"}
 	}
 	return d.of(s, false)
@@ -124,19 +126,24 @@ func (d *schemas) of(s *shape, reply bool) object {
 		return object{"type": "integer", "minimum": 0, "maximum": int64(1)<<s.typ.Bits() - 1}
 	case kindCustom:
 		switch {
-		case s.typ == timeType:
+		case s.typ == reflect.TypeFor[time.Time]():
 			return object{"type": "string", "format": "date-time"}
-		case s.typ == numberType:
+		case s.typ == reflect.TypeFor[json.Number]():
 			return object{"type": "number"}
 		case s.bytes:
 			return d.slice(object{"type": "string", "contentEncoding": "base64"}, reply)
-		case reflect.PointerTo(s.typ).Implements(jsonType), reflect.PointerTo(s.typ).Implements(marshalType):
+		case implements[json.Unmarshaler](s.typ), implements[json.Marshaler](s.typ):
 			return object{}
-		case reflect.PointerTo(s.typ).Implements(textType), reflect.PointerTo(s.typ).Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		case implements[encoding.TextUnmarshaler](s.typ), implements[encoding.TextMarshaler](s.typ):
 			return object{"type": "string"}
 		}
 	}
 	return object{}
+}
+
+// implements reports whether a pointer to a value of type t has the methods of I.
+func implements[I any](t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[I]())
 }
 
 // slice returns the schema of a slice or map. In a request null means absent. A response has no
@@ -231,7 +238,7 @@ func ruled(schema object, f *field) object {
 			target = items
 		}
 	}
-	if s.typ != durationType || schema["type"] != "string" { // a duration as text has no numeric bounds
+	if s.typ != reflect.TypeFor[time.Duration]() || schema["type"] != "string" { // a duration as text has no numeric bounds
 		if r.min != nil {
 			schema[low] = r.min
 		}
@@ -270,7 +277,7 @@ func literals(s *shape, texts []string) (values []any) {
 	}
 	for _, text := range texts {
 		switch {
-		case (s.kind == kindInt || s.kind == kindUint || s.kind == kindFloat || s.typ == numberType) && s.typ != durationType:
+		case (s.kind == kindInt || s.kind == kindUint || s.kind == kindFloat || s.typ == reflect.TypeFor[json.Number]()) && s.typ != reflect.TypeFor[time.Duration]():
 			values = append(values, number(text))
 		case s.kind == kindBool:
 			values = append(values, text == "true")

@@ -1,7 +1,6 @@
 package route
 
 import (
-	"bytes"
 	"reflect"
 	"strconv"
 	"strings"
@@ -16,14 +15,20 @@ const (
 
 const moreThanOnce = "is given more than once"
 
+// wireFault is one error in a request. It never repeats a value.
+type wireFault struct {
+	Detail    string
+	Pointer   string // into the body: a JSON Pointer as a URI fragment
+	Parameter string // or the name of a parameter or form field
+	In        string // of the parameter: path, query, header or form
+}
+
 // scratch is the pooled memory of one request that no other request may see. It never holds the
 // request's context or a value that the handler gets.
 type scratch struct {
 	body    []byte
-	out     bytes.Buffer
-	encoder encoder
 	present uint64 // bits of the fields that were sent as text
-	faults  []Fault
+	faults  []wireFault
 	bound   int    // faults noted before validation
 	broken  bool   // the body could not be read to its end
 	lax     bool   // unknown names are ignored
@@ -41,12 +46,6 @@ type step struct {
 // clear resets s. It overwrites the contents of the buffers.
 func (s *scratch) clear() {
 	s.body = cleared(s.body)
-	if out := s.out.Bytes(); cap(out) > keep {
-		s.out = bytes.Buffer{} // at the same address, because the encoder writes there
-	} else {
-		clear(out)
-		s.out.Reset()
-	}
 	s.present, s.bound, s.broken, s.lax, s.memory = 0, 0, false, false, 0
 	clear(s.faults)
 	s.faults = s.faults[:0]
@@ -69,7 +68,7 @@ func (s *scratch) up()                { s.path = s.path[:len(s.path)-1] }
 
 // fault appends f, unless the list is full. Validation adds no second fault for a value that could
 // not be bound, because the rules would check its zero value.
-func (s *scratch) fault(f Fault) {
+func (s *scratch) fault(f wireFault) {
 	for _, b := range s.faults[:s.bound] {
 		if b.Pointer == f.Pointer && b.Parameter == f.Parameter && b.In == f.In {
 			return
@@ -90,7 +89,7 @@ func (s *scratch) spend(n int, t reflect.Type) bool {
 }
 
 // breaks notes why the rest of the body cannot be read.
-func (s *scratch) breaks(f Fault) {
+func (s *scratch) breaks(f wireFault) {
 	s.broken = true
 	s.fault(f)
 }
@@ -98,7 +97,7 @@ func (s *scratch) breaks(f Fault) {
 // here notes a fault of the value at the path.
 func (s *scratch) here(detail string) {
 	if len(s.faults) < maxFaults { // a large body may have many faults, and each pointer is a string
-		s.fault(Fault{Pointer: s.pointer(), Detail: detail})
+		s.fault(wireFault{Pointer: s.pointer(), Detail: detail})
 	}
 }
 
@@ -107,16 +106,12 @@ func (s *scratch) param(f *field, detail string) {
 	name := f.name
 	switch f.source {
 	case fromText:
-		s.fault(Fault{Pointer: "#", Detail: detail})
+		s.fault(wireFault{Pointer: "#", Detail: detail})
 		return
 	case fromBody:
 		name = f.form
 	}
-	s.fault(Fault{Parameter: name, In: sourceNames[f.source], Detail: detail})
-}
-
-func (s *scratch) invalid() error {
-	return &InvalidError{Faults: append([]Fault(nil), s.faults...)}
+	s.fault(wireFault{Parameter: name, In: sourceNames[f.source], Detail: detail})
 }
 
 // pointer writes the path as a JSON Pointer (RFC 6901) in the form of a URI
@@ -163,4 +158,19 @@ func short(name string) string {
 		name += "…"
 	}
 	return strings.ToValidUTF8(name, "\uFFFD")
+}
+
+// reserve makes a buffer for a body of about n bytes, if there is none.
+func (s *scratch) reserve(n int64) {
+	if s.body == nil {
+		s.body = make([]byte, 0, max(512, min(n, keep)))
+	}
+}
+
+// grow doubles the body's buffer, and clears the old buffer.
+func (s *scratch) grow() {
+	bigger := make([]byte, len(s.body), 2*cap(s.body))
+	copy(bigger, s.body)
+	clear(s.body)
+	s.body = bigger
 }

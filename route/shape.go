@@ -42,6 +42,7 @@ type shape struct {
 	moment  int               // of a custom struct, 1 + the index of its embedded time.Time
 	must    string            // text of the fault for an invalid value
 	checked bool              // the value or a part of it has rules
+	upload  bool              // a file of a form
 	fragile bool              // a Codec may decode a value that JSON cannot express
 	holds   bool              // user code gets a pointer into the value
 }
@@ -85,9 +86,9 @@ func (f *field) of(v reflect.Value) reflect.Value {
 
 var (
 	timeType        = reflect.TypeFor[time.Time]()
+	numberType      = reflect.TypeFor[json.Number]()
+	durationType    = reflect.TypeFor[time.Duration]()
 	rawType         = reflect.TypeFor[json.RawMessage]()
-	uploadType      = reflect.TypeFor[Upload]()
-	optionalType    = reflect.TypeFor[optional]()
 	textType        = reflect.TypeFor[encoding.TextUnmarshaler]()
 	jsonType        = reflect.TypeFor[json.Unmarshaler]()
 	marshalType     = reflect.TypeFor[json.Marshaler]()
@@ -95,13 +96,37 @@ var (
 	xmlNameType     = reflect.TypeFor[xml.Name]()
 )
 
+// knownTypes are the types that have a meaning of their own in requests and responses.
+type knownTypes struct {
+	upload   reflect.Type            // a file of a form
+	optional func(reflect.Type) bool // a struct of a value and whether the value is set
+}
+
 // shapes makes one shape for each type.
 type shapes struct {
 	seen  map[reflect.Type]*shape
+	known knownTypes
 	reply bool // for response types: a type unknown to requests is no error
 }
 
-func newShapes(reply bool) *shapes { return &shapes{map[reflect.Type]*shape{}, reply} }
+func newShapes(known knownTypes, reply bool) *shapes {
+	return &shapes{map[reflect.Type]*shape{}, known, reply}
+}
+
+// responseShape returns the shape of t, the type of an encoded response, and the shapes of its
+// parts.
+func responseShape(t reflect.Type, known knownTypes) (*shape, *shapes) {
+	m := newShapes(known, true)
+	s, _ := m.of(t)
+	m.settle()
+	return s, m
+}
+
+// hasParts reports whether t is a type whose parts are known.
+func (m *shapes) hasParts(t reflect.Type) bool {
+	s := m.seen[t]
+	return s != nil && (s.elem != nil || s.fields != nil || s.bytes)
+}
 
 // of returns t's shape.
 func (m *shapes) of(t reflect.Type) (*shape, error) {
@@ -115,6 +140,12 @@ func (m *shapes) of(t reflect.Type) (*shape, error) {
 		s.kind, s.holds, err = kindAny, true, nil // the contents of the type are unknown
 	}
 	return s, err
+}
+
+// marshals reports whether the methods of a type write its JSON. pointer is the type of a pointer
+// to the type.
+func marshals(pointer reflect.Type) bool {
+	return pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || streamsOut(pointer)
 }
 
 // bytesIn reports whether encoding/json writes t, a slice, as base64.
@@ -136,10 +167,10 @@ func (m *shapes) fill(s *shape) (err error) {
 	case t == rawType:
 		s.kind = kindAny
 		return nil
-	case t == uploadType:
-		s.kind, s.must = kindCustom, "must be a file"
+	case t == m.known.upload:
+		s.kind, s.must, s.upload = kindCustom, "must be a file", true
 		return nil
-	case isOptional(t):
+	case m.known.optional(t):
 		s.kind = kindOptional
 		s.elem, err = m.of(t.Field(0).Type)
 		return err
@@ -333,4 +364,32 @@ func (s *shape) bare() *shape {
 		s = s.elem
 	}
 	return s
+}
+
+// momentIn returns 1 + the index of the time.Time that t embeds, or 0. The methods of that
+// time.Time may be the methods that decode t.
+func momentIn(t reflect.Type) int {
+	if t.Kind() == reflect.Struct {
+		for i := range t.NumField() {
+			if f := t.Field(i); f.Anonymous && f.Type == timeType {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// encodable reports whether JSON can express v, a float or a custom value.
+func (s *shape) encodable(v reflect.Value) bool {
+	switch {
+	case s.kind == kindFloat:
+		return v.Float()-v.Float() == 0
+	case s.typ == timeType:
+		return writable(v.Interface().(time.Time))
+	case s.typ == numberType:
+		return v.String() == "" || isNumber(v.String()) // encoding/json writes 0 for an empty json.Number
+	case s.moment > 0:
+		return writable(v.Field(s.moment - 1).Interface().(time.Time))
+	}
+	return true
 }

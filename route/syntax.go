@@ -4,7 +4,28 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 )
+
+// formats has the check of each format that a rule may name.
+var formats = map[string]func(string) bool{
+	"email": isEmail,
+	"uuid": func(s string) bool {
+		if len(s) != 36 {
+			return false
+		}
+		for i := range len(s) {
+			switch hyphen := i == 8 || i == 13 || i == 18 || i == 23; {
+			case hyphen && s[i] != '-', !hyphen && !isHex(s[i]):
+				return false
+			}
+		}
+		return true
+	},
+	"date":      func(s string) bool { _, err := time.Parse(time.DateOnly, s); return err == nil },
+	"date-time": isDateTime,
+	"uri":       isURI,
+}
 
 // isEmail implements format=email: an RFC 5321 mailbox in ASCII, without quotes, at a domain of two
 // labels or more.

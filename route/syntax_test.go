@@ -3,6 +3,7 @@ package route
 import (
 	"net/mail"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -33,6 +34,15 @@ func TestAURIIsOneOfRFC3986(t *testing.T) {
 			t.Errorf("%q: %t", text, !ok)
 		}
 	}
+}
+
+// grammars are the grammars of the formats, written independently of the code.
+var grammars = map[string]*regexp.Regexp{
+	"date-time": regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`),
+	"date":      regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`),
+	"uri":       regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9._~:/?#@!$&'()*+,;=\[\]-]|%[0-9A-Fa-f]{2})*$`),
+	"email":     regexp.MustCompile("^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$"),
+	"uuid":      regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`),
 }
 
 // Texts of a format are accepted by the packages of the standard library, and by the grammar.

@@ -14,8 +14,6 @@ import (
 // setter sets a value from text. For invalid text it returns the expected form, without the text.
 type setter func(v reflect.Value, s string) (fault string)
 
-var durationType = reflect.TypeFor[time.Duration]()
-
 func canonical(header string) string { return textproto.CanonicalMIMEHeaderKey(header) }
 
 // setterOf returns the setter of a shape. many tells whether the setter accepts more than one text.

@@ -1,11 +1,6 @@
 package route
 
-import (
-	"errors"
-	"iter"
-	"reflect"
-	"time"
-)
+import "reflect"
 
 // validate checks the rules of every field that was sent, except for members of a JSON body, which
 // its decoder has checked.
@@ -13,10 +8,13 @@ import (
 // A zero value may be an absent one. The XML decoder has checked zero values that were sent. From a
 // codec, zero counts as absent. A codec may also set values that JSON cannot express, such as a
 // time with an offset of a day.
-func (c *core) validate(s *scratch, kind bodyKind, v reflect.Value) {
-	fields := c.plan.checks
+func (b *binder) validate(s *scratch, kind bodyKind, v reflect.Value) {
+	if s.bound = len(s.faults); s.broken {
+		kind = bodyNone // members may be missing because reading stopped
+	}
+	fields := b.plan.checks
 	if kind == bodyJSON {
-		fields = c.plan.asked
+		fields = b.plan.asked
 	}
 	checker{s, kind}.top(fields, v)
 }
@@ -26,28 +24,6 @@ func check(s *scratch, rules []rule, v reflect.Value) {
 	for i := range rules {
 		if !rules[i].ok(v) {
 			s.here(rules[i].detail)
-		}
-	}
-}
-
-// broken yields the faults of v, for a v whose elements have no path.
-func (f *field) broken(v reflect.Value) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range f.rules {
-			if !f.rules[i].ok(v) && !yield(f.rules[i].detail) {
-				return
-			}
-		}
-		for i := range f.each {
-			for j := range v.Len() {
-				if f.each[i].ok(v.Index(j)) {
-					continue
-				}
-				if !yield("each " + f.each[i].detail) {
-					return
-				}
-				break
-			}
 		}
 	}
 }
@@ -175,21 +151,6 @@ func (c checker) inside(s *shape, v reflect.Value) {
 // looks reports whether a value of shape s needs a check. JSON may not express a value from a codec.
 func (c checker) looks(s *shape) bool { return s.checked || s.fragile && c.kind == bodyCodec }
 
-// encodable reports whether JSON can express v, a float or a custom value.
-func (s *shape) encodable(v reflect.Value) bool {
-	switch {
-	case s.kind == kindFloat:
-		return v.Float()-v.Float() == 0
-	case s.typ == timeType:
-		return writable(v.Interface().(time.Time))
-	case s.typ == numberType:
-		return v.String() == "" || isNumber(v.String()) // encoding/json writes 0 for an empty json.Number
-	case s.moment > 0:
-		return writable(v.Field(s.moment - 1).Interface().(time.Time))
-	}
-	return true
-}
-
 // elem checks an element, which has no rules of its own.
 func (c checker) elem(s *shape, v reflect.Value) {
 	for ; s.kind == kindPointer || s.kind == kindOptional; s = s.elem {
@@ -203,19 +164,4 @@ func (c checker) elem(s *shape, v reflect.Value) {
 		}
 	}
 	c.inside(s, v)
-}
-
-// faultsOf notes the result of a Validate method: the faults of an *InvalidError, or the error's
-// text.
-func (s *scratch) faultsOf(err error) {
-	if err == nil {
-		return
-	}
-	if invalid, ok := errors.AsType[*InvalidError](err); ok {
-		for _, f := range invalid.Faults {
-			s.fault(f)
-		}
-		return
-	}
-	s.fault(Fault{Detail: err.Error()})
 }

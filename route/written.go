@@ -4,6 +4,12 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+	"time"
+)
+
+var (
+	timeOf   = reflect.TypeFor[time.Time]()
+	numberOf = reflect.TypeFor[json.Number]()
 )
 
 // written describes how the values of one type are written as JSON. The output is byte for byte
@@ -45,23 +51,39 @@ type writtenField struct {
 }
 
 // writers makes one written for each type.
-type writers map[reflect.Type]*written
+type writers struct {
+	seen     map[reflect.Type]*written
+	optional func(reflect.Type) bool // a struct of a value and whether the value is set
+}
+
+// newWritten describes how values of type t are written. library has the types of the parts that
+// encoding/json itself writes.
+func newWritten(t reflect.Type, optional func(reflect.Type) bool) (w *written, library []reflect.Type) {
+	m := writers{map[reflect.Type]*written{}, optional}
+	w = m.of(t)
+	for t, part := range m.seen {
+		if part.how == byLibrary {
+			library = append(library, t)
+		}
+	}
+	return w, library
+}
 
 func (m writers) of(t reflect.Type) *written {
-	if w := m[t]; w != nil {
+	if w := m.seen[t]; w != nil {
 		return w
 	}
 	w := &written{}
-	m[t] = w
+	m.seen[t] = w
 	pointer := reflect.PointerTo(t)
 	switch {
-	case t == timeType:
+	case t == timeOf:
 		w.how = asTime
 		return w
-	case isOptional(t):
+	case m.optional(t):
 		w.how, w.elem = asOptional, m.of(t.Field(0).Type)
 		return w
-	case marshals(pointer) || t == numberType:
+	case marshals(pointer) || t == numberOf:
 		return w
 	}
 	switch t.Kind() {
@@ -96,23 +118,6 @@ func (m writers) of(t reflect.Type) *written {
 	return w
 }
 
-// nulls reports whether encoding/json writes a value whose parts the OpenAPI document describes.
-// A nil slice in such a value is null.
-func (m writers) nulls(shapes *shapes) bool {
-	for t, w := range m {
-		if s := shapes.seen[t]; w.how == byLibrary && s != nil && (s.elem != nil || s.fields != nil || s.bytes) {
-			return true
-		}
-	}
-	return false
-}
-
-var numberType = reflect.TypeFor[json.Number]()
-
-func marshals(pointer reflect.Type) bool {
-	return pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || streamsOut(pointer)
-}
-
 // fields lists the members of t, which is embedded at index. ok is false if encoding/json might
 // write other members, or write them in another form.
 func (m writers) fields(t reflect.Type, index []int, taken map[string]bool) (fields []writtenField, ok bool) {
@@ -142,14 +147,14 @@ func (m writers) fields(t reflect.Type, index []int, taken map[string]bool) (fie
 			return nil, false
 		}
 		taken[name] = true
-		f := writtenField{name: `"` + name + `":`, index: at, optional: isOptional(sf.Type), value: m.of(sf.Type)}
+		f := writtenField{name: `"` + name + `":`, index: at, optional: m.optional(sf.Type), value: m.of(sf.Type)}
 		for option := range strings.SplitSeq(options, ",") {
 			switch option {
 			case "":
 			case "omitempty":
 				f.omitEmpty = true
 			case "omitzero":
-				if f.omitZero = true; !f.optional && sf.Type != timeType && knowsZero(sf.Type) {
+				if f.omitZero = true; !f.optional && sf.Type != timeOf && knowsZero(sf.Type) {
 					return nil, false
 				}
 			default:

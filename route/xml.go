@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// bindXML binds an XML document. The root element may have any name, and namespaces are ignored.
+// xml binds an XML document. The root element may have any name, and namespaces are ignored.
 // encoding/xml only reads the tokens, because its decoder would stop at the first fault and accept
 // the Go name of any field as an element.
-func (c *core) bindXML(s *scratch, v reflect.Value) {
-	s.memory = c.limits.Memory
-	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, lax: s.lax, most: c.limits.Depth}
+func (b *binder) xml(s *scratch, v reflect.Value) {
+	s.memory = b.limits.Memory
+	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, lax: s.lax, most: b.limits.Depth}
 	before := len(s.faults)
 	root, ok := d.outside()
-	ok = ok && root != nil && d.object(*root, c.plan.members, v)
+	ok = ok && root != nil && d.object(*root, b.plan.members, v)
 	if ok {
 		root, ok = d.outside()
 		ok = ok && root == nil
@@ -81,7 +81,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 			continue
 		}
 		d.s.member("@" + a.Name.Local)
-		if f := s.xmlField(a.Name.Local, true); f != nil && seen&f.bit == 0 {
+		if f := xmlField(s, a.Name.Local, true); f != nil && seen&f.bit == 0 {
 			seen |= f.bit
 			before := len(d.s.faults)
 			d.set(f.shape, f.of(v), a.Value)
@@ -101,7 +101,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 			return d.stop("must have no document type")
 		case xml.StartElement:
 			d.s.member(t.Name.Local)
-			f := s.xmlField(t.Name.Local, false)
+			f := xmlField(s, t.Name.Local, false)
 			if f != nil && (seen&f.bit == 0 || f.shape.bare().kind == kindList) {
 				seen |= f.bit
 				before := len(d.s.faults)
@@ -148,7 +148,7 @@ func (d *xmlDecoder) zero(f *field, v reflect.Value, before int) {
 }
 
 // xmlField returns the field of an element's or attribute's name, or nil.
-func (s *shape) xmlField(name string, attr bool) *field {
+func xmlField(s *shape, name string, attr bool) *field {
 	for _, f := range s.fields {
 		if f.xml == name && f.attr == attr {
 			return f

@@ -2,15 +2,11 @@ package route
 
 import (
 	"cmp"
-	"context"
 	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/spillway-go/spillway"
 )
 
 // failures are the problems of one status.
@@ -21,57 +17,39 @@ type failures struct {
 	anything bool // there may be further problems, of any type
 }
 
-// failures lists problems by status: those that the route itself answers, as mapped by the rules of
-// Config.Errors, and those documented by Fails and FailsWith.
-func (d *document) failures(r *Route) map[int]*failures {
-	errs := append([]error{errInternal}, r.failsWith...)
-	if len(r.plan.fields) > 0 || !r.lax || r.refuse != nil {
-		errs = append(errs, &InvalidError{})
-	}
-	if r.plan.body() {
-		errs = append(errs, errNoType, errCut, errTooSlow, errTooBig, unsupported(r.plan, r.jsonTypes(d.cfg), d.cfg.Codecs))
-	}
-	if r.limiter != nil {
-		errs = append(errs, &spillway.Rejection{RetryAfter: time.Second})
-	}
-	if r.limits.or(d.cfg.Limits).Handle > 0 {
-		errs = append(errs, context.DeadlineExceeded)
-	}
+// failuresOf groups the problems of op by status.
+func failuresOf(op *apiOperation) map[int]*failures {
 	all := map[int]*failures{}
-	of := func(code int) *failures {
-		if all[code] == nil {
-			all[code] = &failures{retry: true}
+	of := func(status int) *failures {
+		if all[status] == nil {
+			all[status] = &failures{retry: true}
 		}
-		return all[code]
+		return all[status]
 	}
-	for _, err := range errs {
-		p, _ := d.cfg.Errors.problem(err)
-		if p.Status == statusGone {
-			continue
-		}
-		of(p.Status).add(p, d.cfg.problemBase())
+	for _, p := range op.problems {
+		of(p.status).add(p)
 	}
-	for _, code := range r.fails {
-		f := of(code)
+	for _, status := range op.fails {
+		f := of(status)
 		f.anything, f.retry = true, false
 	}
 	return all
 }
 
-func (f *failures) add(p Problem, base string) {
-	f.retry = f.retry && p.RetryAfter > 0
-	if kind := p.uri(base); !slices.Contains(f.types, kind) {
-		f.types = append(f.types, kind)
+func (f *failures) add(p apiProblem) {
+	f.retry = f.retry && p.retry
+	if !slices.Contains(f.types, p.kind) {
+		f.types = append(f.types, p.kind)
 	}
-	if text := cmp.Or(p.Title, p.Detail); text != "" && !slices.Contains(f.details, text) {
-		f.details = append(f.details, text)
+	if p.text != "" && !slices.Contains(f.details, p.text) {
+		f.details = append(f.details, p.text)
 	}
 }
 
 // response describes an answer with status code.
 func (d *document) response(code int, f *failures) object {
 	var schema object
-	if !f.anything && !slices.Contains(f.types, "") && d.cfg.ProblemFormat.Encode == nil {
+	if !f.anything && !slices.Contains(f.types, "") && d.format == nil {
 		schema = d.problem(code, f.types)
 	}
 	description := http.StatusText(code)
@@ -109,12 +87,12 @@ const problemRef = "#/components/schemas/Problem"
 // failure describes an answer in the format of problems. schema describes the body more closely if
 // it is problem+json; nil means no further description.
 func (d *document) failure(description string, schema object) object {
-	mediaType, body := problemMedia, object{"schema": object{"$ref": problemRef}}
-	switch f := d.cfg.ProblemFormat; {
-	case f.Encode != nil:
-		mediaType, _, _ = mime.ParseMediaType(f.MediaType)
-		if body = (object{}); f.Schema != nil {
-			body["schema"] = f.Schema
+	mediaType, body := "application/problem+json", object{"schema": object{"$ref": problemRef}}
+	switch f := d.format; {
+	case f != nil:
+		mediaType, _, _ = mime.ParseMediaType(f.mediaType)
+		if body = (object{}); f.schema != nil {
+			body["schema"] = f.schema
 		}
 	case schema != nil:
 		body["schema"] = schema
