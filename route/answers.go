@@ -26,18 +26,18 @@ type Answer struct {
 // or documents a further one, such as 304 or the 201 of a route that creates or replaces. Answers
 // does not change the responses of the route. For problems there are also Fails and FailsWith.
 func (r *Route) Answers(status int, a Answer) *Route {
-	r.answers = append(r.answers, further{status: status, Answer: a})
+	r.answers = append(r.answers, documentedAnswer{status: status, Answer: a})
 	return r
 }
 
-// further is an answer that Answers has documented.
-type further struct {
+// documentedAnswer is an answer that Answers has documented.
+type documentedAnswer struct {
 	Answer
 	status int
 }
 
 // body describes how Body is answered. It is nil if Body is nil.
-func (a *further) body() (*answer, error) {
+func (a *documentedAnswer) body() (*answer, error) {
 	if a.Body == nil {
 		return nil, nil
 	}

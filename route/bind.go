@@ -10,7 +10,7 @@ import (
 // *InvalidError that lists all faults, or another error if the body could not be read. The body
 // comes first.
 func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values PathValues, v reflect.Value) error {
-	s.lax = c.lax || c.laxIf != nil && c.laxIf(r)
+	s.allowUnknown = c.allowUnknown || c.allowUnknownIf != nil && c.allowUnknownIf(r)
 	kind := bodyNone
 	if c.plan.body() {
 		var err error
@@ -23,7 +23,7 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 	switch {
 	case values != nil:
 	case unclean(r) && c.plan.hasPath():
-		return errNowhere
+		return errNotFound
 	case c.pathValue != nil:
 		values = lookup{r, c.pathValue}
 	default:
@@ -31,7 +31,7 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 	}
 	c.binder.parameters(s, kind, values, r.URL.RawQuery, r.Header, v)
 	c.binder.validate(s, kind, v)
-	if len(s.faults) == 0 && c.plan.method {
+	if len(s.faults) == 0 && c.plan.validates {
 		addInvalid(s, v.Addr().Interface().(interface{ Validate() error }).Validate())
 	}
 	if len(s.faults) == 0 {
@@ -60,9 +60,9 @@ func addInvalid(s *scratch, err error) {
 	}
 	if invalid, ok := errors.AsType[*InvalidError](err); ok {
 		for _, f := range invalid.Faults {
-			s.fault(wireFault(f))
+			s.add(wireFault(f))
 		}
 		return
 	}
-	s.fault(wireFault{Detail: err.Error()})
+	s.add(wireFault{Detail: err.Error()})
 }

@@ -58,7 +58,7 @@ func (b *binder) parameters(s *scratch, kind bodyKind, path interface{ PathValue
 					s.text(f, v, line)
 					continue
 				}
-				for element := range elements(line) {
+				for element := range listElements(line) {
 					s.text(f, v, element)
 				}
 			}
@@ -81,19 +81,19 @@ func (b *binder) parameters(s *scratch, kind bodyKind, path interface{ PathValue
 // text sets f to text, the value of its parameter or form field.
 func (s *scratch) text(f *field, v reflect.Value, text string) {
 	if s.present&f.bit != 0 && !f.many {
-		s.param(f, moreThanOnce)
+		s.addParam(f, moreThanOnce)
 		return
 	}
 	s.present |= f.bit
 	if fault := f.set(f.of(v), text); fault != "" {
-		s.param(f, fault)
+		s.addParam(f, fault)
 	}
 }
 
 func (b *binder) query(s *scratch, query string, v reflect.Value) {
 	for n := 1; query != ""; n++ {
 		if n > b.limits.Fields {
-			s.fault(wireFault{In: "query", Detail: "there are too many query parameters"})
+			s.add(wireFault{In: "query", Detail: "there are too many query parameters"})
 			return
 		}
 		var pair string
@@ -105,18 +105,18 @@ func (b *binder) query(s *scratch, query string, v reflect.Value) {
 		name, value, wrong := unescapePair(pair)
 		switch f := b.plan.query[name]; {
 		case wrong != "":
-			s.fault(wireFault{In: "query", Detail: wrong})
+			s.add(wireFault{In: "query", Detail: wrong})
 		case f != nil:
 			s.text(f, v, value)
 		case !b.ignores(s, name):
-			s.fault(wireFault{In: "query", Parameter: short(name), Detail: "is not a parameter"})
+			s.add(wireFault{In: "query", Parameter: short(name), Detail: "is not a parameter"})
 		}
 	}
 }
 
 // ignores reports whether an unknown parameter or form field with the given name may be ignored.
 func (b *binder) ignores(s *scratch, name string) bool {
-	return s.lax && (b.refuse == nil || !b.refuse(name))
+	return s.allowUnknown && (b.refuse == nil || !b.refuse(name))
 }
 
 // Faults of a pair in a query or a form.

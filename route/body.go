@@ -32,7 +32,7 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 		return bodyNone, errNoType
 	}
 	if err != nil {
-		c.limits.hurry(w, r)
+		c.limits.setReadDeadline(w, r)
 		return kind, err
 	}
 	if err := c.read(s, w, r); err != nil {
@@ -62,7 +62,7 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 			target = c.plan.whole.of(v)
 		}
 		if err := codec.Decode(s.body, target.Addr().Interface()); err != nil {
-			s.breaks(wireFault{Pointer: "#", Detail: "cannot be decoded"})
+			s.addFatal(wireFault{Pointer: "#", Detail: "cannot be decoded"})
 		}
 	}
 	return kind, nil
@@ -74,9 +74,9 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 	coding, types := h["Content-Encoding"], h["Content-Type"]
 	switch {
 	case len(types) > 1:
-		return bodyNone, nil, nil, twice("Content-Type")
+		return bodyNone, nil, nil, duplicateHeader("Content-Type")
 	case len(coding) > 1:
-		return bodyNone, nil, nil, twice("Content-Encoding")
+		return bodyNone, nil, nil, duplicateHeader("Content-Encoding")
 	case len(coding) == 1 && !strings.EqualFold(coding[0], "identity"):
 		return bodyNone, nil, nil, errCoded
 	}
@@ -122,9 +122,9 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 	return bodyNone, nil, nil, c.unsupported
 }
 
-// twice refuses a duplicate of a header that determines how the body is read. A proxy may have used
+// duplicateHeader refuses a duplicate of a header that determines how the body is read. A proxy may have used
 // the other value.
-func twice(header string) error {
+func duplicateHeader(header string) error {
 	return &InvalidError{Faults: []Fault{{In: "header", Parameter: header, Detail: moreThanOnce}}}
 }
 
@@ -151,10 +151,10 @@ func unsupported(p *plan, json []string, codecs []Codec) *Problem {
 		Detail: "send " + strings.Join(types, " or ")}
 }
 
-// hurry limits the time for the rest of the body, by a read deadline on the connection. Even if the
+// setReadDeadline limits the time for the rest of the body, by a read deadline on the connection. Even if the
 // route does not read the body, net/http reads the rest, and sends no answer until then. The result
 // is nil if there is no body, or if the connection has no read deadlines.
-func (l Limits) hurry(w http.ResponseWriter, r *http.Request) deadliner {
+func (l Limits) setReadDeadline(w http.ResponseWriter, r *http.Request) deadliner {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (l Limits) hurry(w http.ResponseWriter, r *http.Request) deadliner {
 
 // read reads the whole body into s.body, within the limits of size and time.
 func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
-	conn := c.limits.hurry(w, r)
+	conn := c.limits.setReadDeadline(w, r)
 	if r.ContentLength > c.limits.Body {
 		return errTooBig
 	}

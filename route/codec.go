@@ -38,7 +38,7 @@ func (t transcoder) Decode(data []byte, v any) error {
 func (c *core) bindTranscoded(s *scratch, t transcoder, v reflect.Value) {
 	doc, err := t.toJSON(s.body)
 	if err != nil {
-		s.breaks(wireFault{Pointer: "#", Detail: "cannot be decoded"})
+		s.addFatal(wireFault{Pointer: "#", Detail: "cannot be decoded"})
 		return
 	}
 	clear(s.body)

@@ -60,7 +60,7 @@ func (m *Mux) Document(pattern string, info Info) error {
 func (r *Route) operation(cfg *Config) apiOperation {
 	op := apiOperation{
 		method: r.method, pattern: r.pattern, id: r.name, summary: r.summary, tags: r.tags,
-		plan: r.plan, lax: r.lax, json: r.jsonTypes(cfg),
+		plan: r.plan, allowUnknown: r.allowUnknown, json: r.jsonTypes(cfg),
 		produces: cmp.Or(r.produces, cfg.Produces, jsonContent[0]), status: r.success(), body: r.answer.body(),
 		problems: r.problems(cfg), fails: r.fails, open: len(r.failsWith) == 0, edits: r.edits,
 	}
@@ -91,7 +91,7 @@ func (a *answer) body() apiBody { return apiBody{a.shape, a.nulls, a.streams} }
 // Config.Errors, and those documented by FailsWith.
 func (r *Route) problems(cfg *Config) (problems []apiProblem) {
 	errs := append([]error{errInternal}, r.failsWith...)
-	if len(r.plan.fields) > 0 || !r.lax || r.refuse != nil {
+	if len(r.plan.fields) > 0 || !r.allowUnknown || r.refuse != nil {
 		errs = append(errs, &InvalidError{})
 	}
 	if r.plan.body() {
@@ -100,7 +100,7 @@ func (r *Route) problems(cfg *Config) (problems []apiProblem) {
 	if r.limiter != nil {
 		errs = append(errs, &spillway.Rejection{RetryAfter: time.Second})
 	}
-	if r.limits.or(cfg.Limits).Handle > 0 {
+	if r.limits.withDefaults(cfg.Limits).Handle > 0 {
 		errs = append(errs, context.DeadlineExceeded)
 	}
 	for _, err := range errs {

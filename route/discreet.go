@@ -8,10 +8,10 @@ func discreet(p *plan, faults []Fault) []Fault {
 	faults = slices.Clone(faults) // faults may belong to a variable of the user
 	for i := range faults {
 		f := &faults[i]
-		if f.Parameter != "" && !p.knows(f.In, f.Parameter) {
+		if f.Parameter != "" && !p.knowsParameter(f.In, f.Parameter) {
 			f.Parameter = ""
 		}
-		f.Pointer = p.known(f.Pointer)
+		f.Pointer = p.knownPointer(f.Pointer)
 	}
 	return faults
 }

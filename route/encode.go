@@ -39,8 +39,8 @@ func (o *output) clear() {
 func (o *output) bytes() []byte { return o.buf.Bytes() }
 
 // encode appends the JSON of v. v is a pointer to a value of the type that w describes.
-func (o *output) encode(w *written, v any) error {
-	if w.how == byLibrary {
+func (o *output) encode(w *jsonWriter, v any) error {
+	if w.kind == byLibrary {
 		return o.encoder.encode(&o.buf, v)
 	}
 	out, err := w.append(o.buf.AvailableBuffer(), reflect.ValueOf(v).Elem(), 0)
@@ -53,8 +53,8 @@ func (o *output) encode(w *written, v any) error {
 const deepest = 1000
 
 // append appends v, which is addressable.
-func (w *written) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
-	switch w.how {
+func (w *jsonWriter) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
+	switch w.kind {
 	case asString:
 		return appendString(b, v.String()), nil
 	case asBool:
@@ -92,8 +92,8 @@ func (w *written) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
 }
 
 // nested appends a value that contains other values.
-func (w *written) nested(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
-	switch w.how {
+func (w *jsonWriter) nested(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
+	switch w.kind {
 	case asPointer:
 		if v.IsNil() {
 			return append(b, "null"...), nil
@@ -137,7 +137,7 @@ func (w *written) nested(b []byte, v reflect.Value, depth int) (_ []byte, err er
 }
 
 // members appends a map, sorted by key.
-func (w *written) members(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
+func (w *jsonWriter) members(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
 	value := reflect.New(v.Type().Elem()).Elem() // addressable, as append requires
@@ -155,11 +155,11 @@ func (w *written) members(b []byte, v reflect.Value, depth int) (_ []byte, err e
 }
 
 // zero reports whether omitzero leaves out v.
-func (f *writtenField) zero(v reflect.Value) bool {
+func (f *member) zero(v reflect.Value) bool {
 	switch {
 	case f.optional:
 		return !v.Field(1).Bool()
-	case f.value.how == asTime:
+	case f.value.kind == asTime:
 		return v.Addr().Interface().(*time.Time).IsZero()
 	}
 	return v.IsZero()

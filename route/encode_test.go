@@ -107,7 +107,7 @@ func filled(v reflect.Value) {
 // nil. It reports whether encoding/json itself was used.
 func asTheLibrary(t testing.TB, v any) bool {
 	t.Helper()
-	w, library := newWritten(reflect.TypeOf(v).Elem(), isOptional)
+	w, library := newJSONWriter(reflect.TypeOf(v).Elem(), isOptional)
 	var out output
 	out.init()
 	err := out.encode(w, v)

@@ -11,39 +11,39 @@ import (
 
 // core holds the data that all requests of one route share.
 type core struct {
-	cfg         Config
-	plan        *plan
-	binder      binder
-	answer      *answer
-	limits      Limits
-	json        []string // media types of a JSON body
-	content     []string // the Content-Type of a response that is encoded
-	unsupported *Problem
-	pathValue   func(*http.Request, string) string // nil: of the request
-	pattern     string
-	status      int
-	limiter     *limiter.Limiter
-	timings     *timings // nil if the route is untimed
-	lax         bool
-	laxIf       func(*http.Request) bool // nil: never
-	holds       bool                     // user code gets a pointer into the request
+	cfg            Config
+	plan           *plan
+	binder         binder
+	answer         *answer
+	limits         Limits
+	json           []string // media types of a JSON body
+	content        []string // the Content-Type of a response that is encoded
+	unsupported    *Problem
+	pathValue      func(*http.Request, string) string // nil: of the request
+	pattern        string
+	status         int
+	limiter        *limiter.Limiter
+	timings        *timings // nil if the route is untimed
+	allowUnknown   bool
+	allowUnknownIf func(*http.Request) bool // nil: never
+	escapes        bool                     // user code gets a pointer into the request
 }
 
-// beside holds the context and path values that an adapter passes next to the request, if any.
-type beside struct {
+// override holds the context and path values that an adapter passes next to the request, if any.
+type override struct {
 	ctx    context.Context
 	values PathValues
 }
 
-func (b beside) context(r *http.Request) context.Context {
+func (b override) context(r *http.Request) context.Context {
 	if b.ctx != nil {
 		return b.ctx
 	}
 	return r.Context()
 }
 
-// carried returns r with the context of b, for code that reads the request's context.
-func (b beside) carried(r *http.Request) *http.Request {
+// request returns r with the context of b, for code that reads the request's context.
+func (b override) request(r *http.Request) *http.Request {
 	if b.ctx != nil {
 		return r.WithContext(b.ctx)
 	}
@@ -83,15 +83,15 @@ func (b *box[Req, Res]) clear() {
 }
 
 func (e *endpoint[Req, Res]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e.run(w, r, beside{})
+	e.run(w, r, override{})
 }
 
 func (e *endpoint[Req, Res]) ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values PathValues) {
-	e.run(w, r, beside{ctx, values})
+	e.run(w, r, override{ctx, values})
 }
 
 // run applies the request's time limit, and calls Observe.
-func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by beside) {
+func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by override) {
 	if e.limits.Handle > 0 {
 		ctx, cancel := context.WithTimeout(by.context(r), e.limits.Handle)
 		defer cancel()
@@ -100,13 +100,13 @@ func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by besi
 	t := progress{timing: e.timings.begin()}
 	if e.cfg.Observe != nil {
 		t.outcome = &Outcome{Pattern: e.pattern}
-		defer e.cfg.observe(by.carried(r), t.outcome) // also when the handler panics
+		defer e.cfg.observe(by.request(r), t.outcome) // also when the handler panics
 	}
 	e.admit(w, r, by, &t)
 }
 
 // admit acquires a permit from the route's limiter, and then serves the request.
-func (e *endpoint[Req, Res]) admit(w http.ResponseWriter, r *http.Request, by beside, t *progress) {
+func (e *endpoint[Req, Res]) admit(w http.ResponseWriter, r *http.Request, by override, t *progress) {
 	if e.limiter == nil {
 		e.serve(w, r, by, t, limiter.Permit{})
 		return
@@ -114,8 +114,8 @@ func (e *endpoint[Req, Res]) admit(w http.ResponseWriter, r *http.Request, by be
 	permit, err := e.limiter.Acquire(by.context(r))
 	t.waited()
 	if err != nil {
-		e.limits.hurry(w, r)
-		e.fail(w, by.carried(r), t, err)
+		e.limits.setReadDeadline(w, r)
+		e.fail(w, by.request(r), t, err)
 		return
 	}
 	defer permit.Release() // also when the handler panics
@@ -124,10 +124,10 @@ func (e *endpoint[Req, Res]) admit(w http.ResponseWriter, r *http.Request, by be
 
 // serve binds the request, calls the handler and answers. It does not recover panics. After a panic
 // the box is left to the garbage collector, since other code may still use it.
-func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by beside, t *progress, permit limiter.Permit) {
+func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by override, t *progress, permit limiter.Permit) {
 	b := e.boxes.Get().(*box[Req, Res])
 	req, res := &b.req, &b.res
-	if e.holds {
+	if e.escapes {
 		req = new(Req)
 	}
 	err := e.bind(&b.scratch, w, r, by.values, reflect.ValueOf(req).Elem())
@@ -143,7 +143,7 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by be
 			permit.Done(err)
 		}
 		if err == nil {
-			if e.answer.holds {
+			if e.answer.escapes {
 				res = new(Res)
 			}
 			*res = answer
@@ -155,7 +155,7 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by be
 		}
 	}
 	if err != nil {
-		e.fail(w, by.carried(r), t, err)
+		e.fail(w, by.request(r), t, err)
 	}
 	b.clear()
 	e.boxes.Put(b)
@@ -165,15 +165,15 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by be
 // net/http requires, to abort the connection.
 func (c *core) fail(w http.ResponseWriter, r *http.Request, t *progress, err error) {
 	if late, ok := err.(lateError); ok {
-		t.failed(late.error)
+		t.setError(late.error)
 		if r.Context().Err() != context.Canceled {
 			c.cfg.report(r, c.pattern, late.error)
 		}
 		panic(http.ErrAbortHandler)
 	}
-	t.failed(err)
+	t.setError(err)
 	t.write(w.Header())
-	status, n := c.cfg.answer(w, r, c.pattern, c.plan, err)
-	t.sends(status)
-	t.sent(n)
+	status, n := c.cfg.answerError(w, r, c.pattern, c.plan, err)
+	t.setStatus(status)
+	t.addBytes(n)
 }

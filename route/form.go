@@ -16,7 +16,7 @@ func (b *binder) form(s *scratch, v reflect.Value) {
 	next := 0
 	for _, p := range s.pairs {
 		if p.wrong != "" {
-			s.fault(wireFault{In: "form", Detail: p.wrong})
+			s.add(wireFault{In: "form", Detail: p.wrong})
 			continue
 		}
 		var f *field
@@ -24,17 +24,17 @@ func (b *binder) form(s *scratch, v reflect.Value) {
 			continue
 		}
 		if f.set == nil {
-			s.param(f, "must be a file")
+			s.addParam(f, "must be a file")
 			continue
 		}
 		value := text[p.value:p.end]
-		if len(s.body) > shared {
+		if len(s.body) > maxShared {
 			value = strings.Clone(value)
 		}
 		s.text(f, v, value)
 	}
 	if !all {
-		s.breaks(wireFault{In: "form", Detail: "there are too many fields"})
+		s.addFatal(wireFault{In: "form", Detail: "there are too many fields"})
 	}
 }
 
@@ -98,14 +98,14 @@ func unhex(c byte) byte {
 // next first, because clients usually send them in order.
 func (b *binder) formField(s *scratch, name string, next int) (*field, int) {
 	fields := b.plan.forms
-	for i := max(0, next-1); i < min(next+ahead, len(fields)); i++ {
+	for i := max(0, next-1); i < min(next+lookahead, len(fields)); i++ {
 		if fields[i].form == name {
 			return fields[i], i + 1
 		}
 	}
 	f := b.plan.form[name]
 	if f == nil && !b.ignores(s, name) {
-		s.fault(wireFault{In: "form", Parameter: short(name), Detail: "is not a field"})
+		s.add(wireFault{In: "form", Parameter: short(name), Detail: "is not a field"})
 	}
 	return f, next
 }
@@ -114,7 +114,7 @@ func (b *binder) formField(s *scratch, name string, next int) (*field, int) {
 func (b *binder) multipart(s *scratch, boundary string, v reflect.Value) (tooBig bool) {
 	malformed := wireFault{In: "form", Detail: "is not a valid multipart form"}
 	if boundary == "" {
-		s.breaks(wireFault{In: "form", Detail: "Content-Type has no boundary"})
+		s.addFatal(wireFault{In: "form", Detail: "Content-Type has no boundary"})
 		return false
 	}
 	reader := multipart.NewReader(bytes.NewReader(s.body), boundary)
@@ -126,22 +126,22 @@ func (b *binder) multipart(s *scratch, boundary string, v reflect.Value) (tooBig
 		}
 		switch {
 		case err != nil:
-			s.breaks(malformed)
+			s.addFatal(malformed)
 			return false
 		case parts > b.limits.Parts:
-			s.breaks(wireFault{In: "form", Detail: "there are too many parts"})
+			s.addFatal(wireFault{In: "form", Detail: "there are too many parts"})
 			return false
 		}
 		if part.FileName() == "" {
 			if fields++; fields-1 > b.limits.Fields {
-				s.breaks(wireFault{In: "form", Detail: "there are too many fields"})
+				s.addFatal(wireFault{In: "form", Detail: "there are too many fields"})
 				return false
 			}
 		}
 		content, err := io.ReadAll(part) // bounded, because the body is in memory
 		switch {
 		case err != nil:
-			s.breaks(malformed)
+			s.addFatal(malformed)
 			return false
 		case part.FileName() != "" && int64(len(content)) > b.limits.File:
 			return true
@@ -151,12 +151,12 @@ func (b *binder) multipart(s *scratch, boundary string, v reflect.Value) (tooBig
 		switch {
 		case f == nil:
 		case f.set != nil && part.FileName() != "":
-			s.param(f, "must not be a file")
+			s.addParam(f, "must not be a file")
 		case f.set != nil:
 			s.text(f, v, string(content))
 		case part.FileName() == "" && len(content) == 0: // sent by a browser if no file was chosen
 		case part.FileName() == "":
-			s.param(f, "must be a file")
+			s.addParam(f, "must be a file")
 		default:
 			s.upload(f, v, upload{part.FileName(), part.Header.Get("Content-Type"), content})
 		}
@@ -181,7 +181,7 @@ type upload struct {
 func (s *scratch) upload(f *field, v reflect.Value, u upload) {
 	many := f.shape.kind == kindList
 	if s.present&f.bit != 0 && !many {
-		s.param(f, moreThanOnce)
+		s.addParam(f, moreThanOnce)
 		return
 	}
 	s.present |= f.bit

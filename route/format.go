@@ -80,10 +80,10 @@ func extend(object []byte, members map[string]any) []byte {
 
 var problemMembers = []string{"type", "title", "status", "detail", "errors"}
 
-// answer makes a problem of err and writes it. With Discreet it removes names that a client may
+// answerError makes a problem of err and writes it. With Discreet it removes names that a client may
 // have chosen from the faults; known tells which names are known. It returns the status and the
 // size of the body.
-func (c *Config) answer(w http.ResponseWriter, r *http.Request, pattern string, known *plan, err error) (status int, n int64) {
+func (c *Config) answerError(w http.ResponseWriter, r *http.Request, pattern string, known *plan, err error) (status int, n int64) {
 	p, foreseen := c.Errors.answer(r.Context(), err)
 	if !foreseen {
 		c.report(r, pattern, err)
@@ -91,11 +91,11 @@ func (c *Config) answer(w http.ResponseWriter, r *http.Request, pattern string, 
 	if c.Discreet && known != nil {
 		p.Errors = discreet(known, p.Errors)
 	}
-	return c.tell(w, r, pattern, &p, err)
+	return c.writeProblem(w, r, pattern, &p, err)
 }
 
-// tell writes p, the problem for err. All problems are written here.
-func (c *Config) tell(w http.ResponseWriter, r *http.Request, pattern string, p *Problem, err error) (status int, n int64) {
+// writeProblem writes p, the problem for err. All problems are written here.
+func (c *Config) writeProblem(w http.ResponseWriter, r *http.Request, pattern string, p *Problem, err error) (status int, n int64) {
 	if c.OnProblem != nil {
 		p.own()
 		c.OnProblem(w, r, p, err)
@@ -105,15 +105,15 @@ func (c *Config) tell(w http.ResponseWriter, r *http.Request, pattern string, p 
 	if bad != nil {
 		c.report(r, pattern, bad)
 	}
-	if r.ProtoMajor <= 2 && stops(err) {
+	if r.ProtoMajor <= 2 && isStopping(err) {
 		w.Header().Set("Connection", "close") // for HTTP/2 net/http sends GOAWAY
 	}
 	return p.Status, p.write(w, contentType, body)
 }
 
-// stops reports whether err refuses a request because this instance stops. The client should then
+// isStopping reports whether err refuses a request because this instance stops. The client should then
 // close the connection, so that its next request reaches another instance.
-func stops(err error) bool {
+func isStopping(err error) bool {
 	rej, ok := errors.AsType[*spillway.Rejection](err)
 	return ok && rej != nil && (rej.Reason == spillway.Draining || rej.Reason == spillway.Closed)
 }

@@ -77,14 +77,14 @@ func (g *Group) Add(routes ...*Route) error {
 }
 
 func (g *Group) add(r *Route) error {
-	r = r.at(g.below(r.pattern))
+	r = r.at(g.withPrefix(r.pattern))
 	r.cfg = &g.cfg
 	h, err := r.build(g.cfg)
 	if err == nil && r.name != "" && slices.ContainsFunc(g.mux.routes, func(o *Route) bool { return o.name == r.name }) {
 		err = fmt.Errorf("route %s: another route is called %s", r.Pattern(), r.name)
 	}
 	if err == nil && g.err == nil {
-		err = g.handle(r.Pattern(), h, r.mark)
+		err = g.handle(r.Pattern(), h, r.admission)
 	}
 	if err == nil && g.err == nil {
 		g.mux.routes = append(g.mux.routes, r)
@@ -102,10 +102,10 @@ func (g *Group) Handle(pattern string, h http.Handler) error {
 	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
 		method, rest = pattern[:i+1], strings.TrimLeft(pattern[i:], " \t")
 	}
-	return g.handle(method+g.below(rest), h, mark{})
+	return g.handle(method+g.withPrefix(rest), h, admission{})
 }
 
-func (g *Group) handle(pattern string, h http.Handler, mark mark) error {
+func (g *Group) handle(pattern string, h http.Handler, mark admission) error {
 	t := &target{g, h, mark}
 	if err := g.mux.register(pattern, t); err != nil {
 		return err
@@ -114,8 +114,8 @@ func (g *Group) handle(pattern string, h http.Handler, mark mark) error {
 	return nil
 }
 
-// below puts the prefix between the host of a pattern, if there is one, and its path.
-func (g *Group) below(pattern string) string {
+// withPrefix puts the prefix between the host of a pattern, if there is one, and its path.
+func (g *Group) withPrefix(pattern string) string {
 	host, rest := pattern, ""
 	if i := strings.IndexByte(pattern, '/'); i >= 0 {
 		host, rest = pattern[:i], pattern[i:]
@@ -141,20 +141,20 @@ func (m *Mux) register(pattern string, h http.Handler) (err error) {
 
 // target is the destination of a pattern.
 type target struct {
-	group   *Group
-	handler http.Handler
-	mark    mark
+	group     *Group
+	handler   http.Handler
+	admission admission
 }
 
 func (t *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	t.enter(innermost(w), t.mark.on(r))
+	t.serve(innermost(w), t.admission.apply(r))
 }
 
-// enter serves r, starting with the outermost middleware.
-func (t *target) enter(w http.ResponseWriter, r *http.Request) { t.from(0, w, r) }
+// serve serves r, starting with the outermost middleware.
+func (t *target) serve(w http.ResponseWriter, r *http.Request) { t.serveFrom(0, w, r) }
 
-// from serves r, starting with the middleware at index stage.
-func (t *target) from(stage int, w http.ResponseWriter, r *http.Request) {
+// serveFrom serves r, starting with the middleware at index stage.
+func (t *target) serveFrom(stage int, w http.ResponseWriter, r *http.Request) {
 	if stage < len(t.group.stages) {
 		t.group.stages[stage].chain.ServeHTTP(w, r)
 		return
@@ -173,7 +173,7 @@ func (g *Group) build() {
 	g.stage = len(g.stages)
 	g.stages = append(g.stages, g)
 	g.chain = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.mux.targetOf(r).from(g.stage+1, w, r)
+		g.mux.targetOf(r).serveFrom(g.stage+1, w, r)
 	})
 	for _, middleware := range slices.Backward(g.use) {
 		g.chain = middleware(g.chain)
@@ -195,15 +195,15 @@ func (m *Mux) targetOf(r *http.Request) *target {
 
 type targetKey struct{ *Mux }
 
-// itself lets the Mux answer r, inside the middleware of the group that the path belongs to.
-func (m *Mux) itself(w http.ResponseWriter, r *http.Request, answer func(*Group, http.ResponseWriter, *http.Request)) {
+// serveUnmatched lets the Mux answer r, inside the middleware of the group that the path belongs to.
+func (m *Mux) serveUnmatched(w http.ResponseWriter, r *http.Request, answer func(*Group, http.ResponseWriter, *http.Request)) {
 	r.Pattern = "" // empty, as for all requests without a route
 	g := m.groupOf(r)
 	t := &target{group: g, handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(g, w, r) })}
 	if len(g.stages) > 0 {
 		r = r.WithContext(context.WithValue(r.Context(), targetKey{m}, t))
 	}
-	t.enter(w, r)
+	t.serve(w, r)
 }
 
 // groupOf returns the group of r: the group of its pattern, or else the group with the longest

@@ -94,7 +94,7 @@ func TestOrderOfMiddleware(t *testing.T) {
 }
 
 func TestACostIsNeverMoreThanAContextCanSay(t *testing.T) {
-	ctx := mark{cost: math.MaxInt, costs: true}.context(spillway.WithPriority(t.Context(), spillway.Low))
+	ctx := admission{cost: math.MaxInt, costs: true}.context(spillway.WithPriority(t.Context(), spillway.Low))
 	if n := spillway.CostFrom(ctx); n != math.MaxInt32 || spillway.PriorityFrom(ctx) != spillway.Low {
 		t.Errorf("cost %d of %v", n, spillway.PriorityFrom(ctx))
 	}

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// shared is the size of the largest body whose strings may be parts of one copy of the body.
+// maxShared is the size of the largest body whose strings may be parts of one copy of the body.
 // Strings of a larger body are copied, so that a kept word does not keep a megabyte alive.
-const shared = 4 << 10
+const maxShared = 4 << 10
 
 // json binds a JSON body by a decoder of this package. The decoders of the standard library
 // stop at the first fault, do not tell absent from zero, accept the Go name of any field as a
@@ -20,9 +20,9 @@ const shared = 4 << 10
 func (b *binder) json(s *scratch, v reflect.Value) {
 	s.memory = b.limits.Memory
 	text := string(s.body)
-	d := decoder{scanner: scanner{data: text}, s: s, lax: s.lax, most: b.limits.Depth, copies: len(text) > shared}
+	d := decoder{scanner: scanner{data: text}, s: s, allowUnknown: s.allowUnknown, maxDepth: b.limits.Depth, copies: len(text) > maxShared}
 	if !utf8.ValidString(text) {
-		s.breaks(wireFault{Pointer: "#", Detail: "is not valid UTF-8"})
+		s.addFatal(wireFault{Pointer: "#", Detail: "is not valid UTF-8"})
 		return
 	}
 	var ok bool
@@ -31,8 +31,8 @@ func (b *binder) json(s *scratch, v reflect.Value) {
 	} else {
 		ok = d.value(b.plan.members, element, v)
 	}
-	if s.broken = !ok || !d.end(); s.broken && !d.told {
-		s.here("is not valid JSON")
+	if s.incomplete = !ok || !d.end(); s.incomplete && !d.reported {
+		s.faultAtPath("is not valid JSON")
 	}
 	s.path = s.path[:0]
 }
@@ -42,12 +42,12 @@ func (b *binder) json(s *scratch, v reflect.Value) {
 // limit.
 type decoder struct {
 	scanner
-	s      *scratch
-	depth  int
-	most   int
-	lax    bool
-	copies bool // strings are copies, not parts of data
-	told   bool // the reason to stop is already a fault
+	s            *scratch
+	depth        int
+	maxDepth     int
+	allowUnknown bool
+	copies       bool // strings are copies, not parts of data
+	reported     bool // the reason to stop is already a fault
 }
 
 // field reads a value into a field and checks its rules at once, because here the value is known to
@@ -61,7 +61,7 @@ func (d *decoder) field(f *field, v reflect.Value) bool {
 	faulty := len(d.s.faults) > before
 	if null {
 		if k := f.shape.kind; f.required && !faulty && k != kindAny && k != kindOptional {
-			d.s.here("is required")
+			d.s.faultAtPath("is required")
 		}
 		return true
 	}
@@ -94,7 +94,7 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 			if c == 'n' {
 				return d.word("null")
 			}
-			if !d.spend(1, s.elem.typ) {
+			if !d.allocate(1, s.elem.typ) {
 				return false
 			}
 			v.Set(reflect.New(s.elem.typ))
@@ -107,7 +107,7 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 	}
 	if c == 'n' {
 		if s.kind != kindList && s.kind != kindMap && !s.bytes {
-			d.s.here("must not be null")
+			d.s.faultAtPath("must not be null")
 		}
 		return d.word("null")
 	}
@@ -116,9 +116,9 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 	}
 	if must := mismatch(s.kind, c); must != "" {
 		before := len(d.s.faults)
-		d.s.here(must)
+		d.s.faultAtPath(must)
 		if !d.skip() {
-			if d.at == len(d.data) || !plausible(c) { // no value at all
+			if d.at == len(d.data) || !startsValue(c) { // no value at all
 				d.s.faults = d.s.faults[:before]
 			}
 			return false
@@ -127,9 +127,9 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 	}
 	switch s.kind {
 	case kindObject, kindMap:
-		return d.nested() && d.object(s, of, v)
+		return d.enter() && d.object(s, of, v)
 	case kindList:
-		return d.nested() && d.array(s, of, v)
+		return d.enter() && d.array(s, of, v)
 	case kindString:
 		text, ok := d.text()
 		v.SetString(text)
@@ -161,23 +161,23 @@ func mismatch(k kind, c byte) string {
 	return ""
 }
 
-// plausible reports whether a JSON value can begin with c.
-func plausible(c byte) bool { return strings.IndexByte(`{["-0123456789tf`, c) >= 0 }
+// startsValue reports whether a JSON value can begin with c.
+func startsValue(c byte) bool { return strings.IndexByte(`{["-0123456789tf`, c) >= 0 }
 
-// nested reads the opening bracket of an object or array.
-func (d *decoder) nested() bool {
-	if d.depth++; d.depth > d.most {
-		d.s.here("is nested too deeply")
-		d.told = true
+// enter reads the opening bracket of an object or array.
+func (d *decoder) enter() bool {
+	if d.depth++; d.depth > d.maxDepth {
+		d.s.faultAtPath("is nested too deeply")
+		d.reported = true
 		return false
 	}
 	d.at++
 	return true
 }
 
-func (d *decoder) spend(n int, t reflect.Type) bool {
-	d.told = !d.s.spend(n, t)
-	return !d.told
+func (d *decoder) allocate(n int, t reflect.Type) bool {
+	d.reported = !d.s.allocate(n, t)
+	return !d.reported
 }
 
 // text reads a string.
@@ -206,7 +206,7 @@ func (d *decoder) numeric(s *shape, v reflect.Value) bool {
 	case kindInt:
 		var n int64
 		if !whole {
-			d.s.here(wholeNumber)
+			d.s.faultAtPath(wholeNumber)
 			return true
 		}
 		n, err = strconv.ParseInt(text, 10, bits)
@@ -214,7 +214,7 @@ func (d *decoder) numeric(s *shape, v reflect.Value) bool {
 	case kindUint:
 		var n uint64
 		if !whole || text[0] == '-' {
-			d.s.here(naturalNumber)
+			d.s.faultAtPath(naturalNumber)
 			return true
 		}
 		n, err = strconv.ParseUint(text, 10, bits)
@@ -225,7 +225,7 @@ func (d *decoder) numeric(s *shape, v reflect.Value) bool {
 		v.SetFloat(n)
 	}
 	if err != nil {
-		d.s.here(outOfRange)
+		d.s.faultAtPath(outOfRange)
 	}
 	return true
 }
@@ -238,18 +238,18 @@ func (d *decoder) foreign(s *shape, v reflect.Value) bool {
 	if !d.skip() {
 		return false
 	}
-	if len(d.s.faults) == before && !d.takes(s, v, d.data[start:d.at]) {
+	if len(d.s.faults) == before && !d.decodeForeign(s, v, d.data[start:d.at]) {
 		must := s.must
 		if must == "" {
 			must = "is not valid"
 		}
-		d.s.here(must)
+		d.s.faultAtPath(must)
 	}
 	return true
 }
 
-// takes sets v to the JSON value in text, and reports whether v can hold that value.
-func (d *decoder) takes(s *shape, v reflect.Value, text string) bool {
+// decodeForeign sets v to the JSON value in text, and reports whether v can hold that value.
+func (d *decoder) decodeForeign(s *shape, v reflect.Value, text string) bool {
 	switch s.typ {
 	case reflect.TypeFor[time.Time]():
 		if text[0] != '"' {
@@ -272,17 +272,17 @@ func (d *decoder) takes(s *shape, v reflect.Value, text string) bool {
 func (d *decoder) skip() bool {
 	switch c := d.next(); c {
 	case '{':
-		return d.nested() && d.object(nothing, element, reflect.Value{})
+		return d.enter() && d.object(nothing, element, reflect.Value{})
 	case '[':
-		if !d.nested() {
+		if !d.enter() {
 			return false
 		}
 		for i, more := 0, !d.take(']'); more; i++ {
-			d.s.element(i)
+			d.s.pushElement(i)
 			if !d.skip() {
 				return false
 			}
-			d.s.up()
+			d.s.pop()
 			if more = d.take(','); !more && !d.take(']') {
 				return false
 			}

@@ -14,19 +14,19 @@ func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
 		return true
 	}
 	for i := 0; ; i++ {
-		if i <= of.most { // one more, for the rule to detect; the rest costs no memory
+		if i <= of.maxElems { // one more, for the rule to detect; the rest costs no memory
 			if i == v.Cap() {
-				if !d.spend(max(4, i), s.elem.typ) {
+				if !d.allocate(max(4, i), s.elem.typ) {
 					return false
 				}
 				v.Grow(max(4, i))
 			}
 			v.SetLen(i + 1)
 		}
-		d.s.element(i)
+		d.s.pushElement(i)
 		before := len(d.s.faults)
 		switch {
-		case i >= of.most:
+		case i >= of.maxElems:
 			if !d.skip() {
 				return false
 			}
@@ -35,7 +35,7 @@ func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
 		case len(d.s.faults) == before:
 			check(d.s, of.each, v.Index(i))
 		}
-		d.s.up()
+		d.s.pop()
 		switch {
 		case d.take(','):
 		case d.take(']'):
@@ -63,11 +63,11 @@ func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 		if !ok || !d.take(':') {
 			return false
 		}
-		d.s.member(name)
+		d.s.pushMember(name)
 		var f *field
 		if f, next = jsonField(s, name, next); f != nil {
 			if seen&f.bit != 0 {
-				d.s.here(moreThanOnce)
+				d.s.faultAtPath(moreThanOnce)
 				ok = d.skip()
 			} else {
 				ok = d.field(f, f.of(v))
@@ -76,13 +76,13 @@ func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 		} else if others.add(name) {
 			ok = d.other(s, of, v, name)
 		} else {
-			d.s.here(moreThanOnce)
+			d.s.faultAtPath(moreThanOnce)
 			ok = d.skip()
 		}
 		if !ok {
 			return false
 		}
-		d.s.up()
+		d.s.pop()
 		if more = d.take(','); !more && !d.take('}') {
 			return false
 		}
@@ -90,9 +90,9 @@ func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 	d.depth--
 	for _, f := range s.fields {
 		if f.required && f.json != "" && seen&f.bit == 0 {
-			d.s.member(f.json)
-			d.s.here("is required")
-			d.s.up()
+			d.s.pushMember(f.json)
+			d.s.faultAtPath("is required")
+			d.s.pop()
 		}
 	}
 	return true
@@ -136,7 +136,7 @@ func (d *decoder) name() (string, bool) {
 // usually in the order of the fields.
 func jsonField(s *shape, name string, next int) (*field, int) {
 	if name != "" { // "" is the name of fields that are not members
-		for i := next; i < min(next+ahead, len(s.fields)); i++ {
+		for i := next; i < min(next+lookahead, len(s.fields)); i++ {
 			if s.fields[i].json == name {
 				return s.fields[i], i + 1
 			}
@@ -147,8 +147,8 @@ func jsonField(s *shape, name string, next int) (*field, int) {
 
 // other reads a member of a map, or an unknown member of a struct.
 func (d *decoder) other(s *shape, of *field, v reflect.Value, name string) bool {
-	if s.kind == kindMap && v.Len() <= of.most { // one more, for the rule to detect
-		if !d.spend(2, s.elem.typ) { // one here and one in the map
+	if s.kind == kindMap && v.Len() <= of.maxElems { // one more, for the rule to detect
+		if !d.allocate(2, s.elem.typ) { // one here and one in the map
 			return false
 		}
 		elem := reflect.New(s.elem.typ).Elem()
@@ -159,8 +159,8 @@ func (d *decoder) other(s *shape, of *field, v reflect.Value, name string) bool 
 		v.SetMapIndex(reflect.ValueOf(name).Convert(s.typ.Key()), elem)
 		return ok
 	}
-	if s.kind == kindObject && !d.lax {
-		d.s.here("is not a member")
+	if s.kind == kindObject && !d.allowUnknown {
+		d.s.faultAtPath("is not a member")
 	}
 	return d.skip()
 }

@@ -23,8 +23,8 @@ type Limits struct {
 
 var defaults = Limits{Body: 1 << 20, Depth: 32, Fields: 256, Parts: 64, Read: 10 * time.Second}
 
-// or fills the zero fields of l from other.
-func (l Limits) or(other Limits) Limits {
+// withDefaults fills the zero fields of l from other.
+func (l Limits) withDefaults(other Limits) Limits {
 	for _, p := range [][2]*int64{{&l.Body, &other.Body}, {&l.File, &other.File}, {&l.Memory, &other.Memory}, {(*int64)(&l.Read), (*int64)(&other.Read)}, {(*int64)(&l.Handle), (*int64)(&other.Handle)}} {
 		if *p[0] == 0 {
 			*p[0] = *p[1]

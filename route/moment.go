@@ -12,7 +12,7 @@ func parseTime(text string) (t time.Time, ok bool) {
 		return t, false
 	}
 	t, err := time.Parse(time.RFC3339, strings.ToUpper(text))
-	return t, err == nil && writable(t)
+	return t, err == nil && fitsRFC3339(t)
 }
 
 // timeForm reports whether text has the form of an RFC 3339 date-time. Package time differs: it
@@ -20,7 +20,7 @@ func parseTime(text string) (t time.Time, ok bool) {
 // timeForm leaves it to package time to check that the date and the time of day exist.
 func timeForm(text string) bool {
 	const form = "0000-00-00T00:00:00"
-	if len(text) <= len(form) || !looksLike(text[:len(form)], form) {
+	if len(text) <= len(form) || !hasForm(text[:len(form)], form) {
 		return false
 	}
 	zone := text[len(form):]
@@ -29,12 +29,12 @@ func timeForm(text string) bool {
 			return false
 		}
 	}
-	return zone == "Z" || zone == "z" || looksLike(zone, "+00:00") && zone[1:3] < "24" && zone[4:] < "60"
+	return zone == "Z" || zone == "z" || hasForm(zone, "+00:00") && zone[1:3] < "24" && zone[4:] < "60"
 }
 
-// looksLike compares text with a form. In the form 0 is any digit, + is any sign, and T may be
+// hasForm compares text with a form. In the form 0 is any digit, + is any sign, and T may be
 // lower-case in text.
-func looksLike(text, form string) bool {
+func hasForm(text, form string) bool {
 	if len(text) != len(form) {
 		return false
 	}
@@ -57,8 +57,8 @@ func looksLike(text, form string) bool {
 	return true
 }
 
-// writable reports whether RFC 3339 can write t, in its zone and in UTC.
-func writable(t time.Time) bool {
+// fitsRFC3339 reports whether RFC 3339 can write t, in its zone and in UTC.
+func fitsRFC3339(t time.Time) bool {
 	_, offset := t.Zone()
 	year, utc := t.Year(), t.UTC().Year()
 	return min(year, utc) >= 0 && max(year, utc) <= 9999 && -24*60*60 < offset && offset < 24*60*60

@@ -67,8 +67,8 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawPath != "" { // some of the slashes may be escaped
 		path = r.URL.EscapedPath()
 	}
-	if m.astray(r, path) {
-		m.itself(w, r, nowhere)
+	if m.mismatches(r, path) {
+		m.serveUnmatched(w, r, notFound)
 		return
 	}
 	if m.mayRedirect(path) {
@@ -77,9 +77,9 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mux.ServeHTTP(w, r)
 }
 
-// astray reports whether ServeMux would serve another resource than the resource at path. ServeMux
+// mismatches reports whether ServeMux would serve another resource than the resource at path. ServeMux
 // lets a pattern with {$} match a path whose last segment is only an escaped slash.
-func (m *Mux) astray(r *http.Request, path string) bool {
+func (m *Mux) mismatches(r *http.Request, path string) bool {
 	if unclean(r) {
 		return true
 	}
@@ -109,7 +109,7 @@ func (w *redirecting) WriteHeader(status int) {
 	location := h["Location"]
 	h.Del("Content-Type")
 	h.Del("Location")
-	w.mux.itself(w.ResponseWriter, w.request, func(g *Group, w http.ResponseWriter, r *http.Request) {
+	w.mux.serveUnmatched(w.ResponseWriter, w.request, func(g *Group, w http.ResponseWriter, r *http.Request) {
 		if location != nil { // nil where ServeMux refuses the request, such as OPTIONS *
 			w.Header()["Location"] = []string{relocated(r.URL, location[0])}
 		}
@@ -166,18 +166,18 @@ func innermost(w http.ResponseWriter) http.ResponseWriter {
 // middleware and plain handlers that have not answered yet.
 func (m *Mux) Problem(w http.ResponseWriter, r *http.Request, err error) {
 	g := m.groupOf(r)
-	g.cfg.Limits.or(defaults).hurry(w, r)
-	status, n := g.cfg.answer(w, r, r.Pattern, nil, err)
+	g.cfg.Limits.withDefaults(defaults).setReadDeadline(w, r)
+	status, n := g.cfg.answerError(w, r, r.Pattern, nil, err)
 	g.cfg.observe(r, &Outcome{Pattern: r.Pattern, Status: status, Bytes: n, Err: err})
 }
 
 // unmatched answers requests that no pattern matches. Without this catch-all pattern, ServeMux
 // itself would answer 404 or 405, in plain text.
 func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
-	m.itself(innermost(w), r, m.missing)
+	m.serveUnmatched(innermost(w), r, m.missing)
 }
 
-var errNowhere = &Problem{Status: http.StatusNotFound, Type: "no-such-resource", Detail: "there is nothing at this path"}
+var errNotFound = &Problem{Status: http.StatusNotFound, Type: "no-such-resource", Detail: "there is nothing at this path"}
 
 func (m *Mux) missing(g *Group, w http.ResponseWriter, r *http.Request) {
 	if allow := m.allowed(r); allow != nil {
@@ -185,16 +185,16 @@ func (m *Mux) missing(g *Group, w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, &Problem{Status: http.StatusMethodNotAllowed, Type: "method-not-allowed", Detail: "this path does not have this method"})
 		return
 	}
-	nowhere(g, w, r)
+	notFound(g, w, r)
 }
 
-func nowhere(g *Group, w http.ResponseWriter, r *http.Request) { g.refuse(w, r, errNowhere) }
+func notFound(g *Group, w http.ResponseWriter, r *http.Request) { g.refuse(w, r, errNotFound) }
 
 // refuse answers a request that no pattern matches with p.
 func (g *Group) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
-	g.cfg.Limits.or(defaults).hurry(w, r)
+	g.cfg.Limits.withDefaults(defaults).setReadDeadline(w, r)
 	own := *p
-	status, n := g.cfg.tell(w, r, "", &own, p)
+	status, n := g.cfg.writeProblem(w, r, "", &own, p)
 	g.cfg.observe(r, &Outcome{Status: status, Bytes: n, Err: p})
 }
 
@@ -203,7 +203,7 @@ func (m *Mux) allowed(r *http.Request) (allow []string) {
 	for _, method := range m.methods {
 		other := *r
 		other.Method = method
-		if _, pattern := m.mux.Handler(&other); pattern != "" && pattern != "/" && !m.astray(&other, r.URL.EscapedPath()) {
+		if _, pattern := m.mux.Handler(&other); pattern != "" && pattern != "/" && !m.mismatches(&other, r.URL.EscapedPath()) {
 			allow = append(allow, method)
 			if method == http.MethodGet && !slices.Contains(m.methods, http.MethodHead) {
 				allow = append(allow, http.MethodHead)

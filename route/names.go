@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// knows reports whether name cannot come from the client. Path names are in the pattern, and faults
+// knowsParameter reports whether name cannot come from the client. Path names are in the pattern, and faults
 // name only headers that the route looks up.
-func (p *plan) knows(in, name string) bool {
+func (p *plan) knowsParameter(in, name string) bool {
 	switch in {
 	case "query":
 		return p.query[name] != nil
@@ -17,9 +17,9 @@ func (p *plan) knows(in, name string) bool {
 	return in == "path" || in == "header"
 }
 
-// known truncates a pointer after the last member or element that the types know. The keys of a map
+// knownPointer truncates a pointer after the last member or element that the types know. The keys of a map
 // come from the client.
-func (p *plan) known(pointer string) string {
+func (p *plan) knownPointer(pointer string) string {
 	s := p.members
 	if p.whole != nil {
 		s = p.whole.shape.bare()

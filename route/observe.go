@@ -42,19 +42,19 @@ type progress struct {
 	outcome *Outcome // nil without Config.Observe
 }
 
-func (p *progress) sends(status int) {
+func (p *progress) setStatus(status int) {
 	if p.outcome != nil {
 		p.outcome.Status = status
 	}
 }
 
-func (p *progress) sent(n int64) {
+func (p *progress) addBytes(n int64) {
 	if p.outcome != nil {
 		p.outcome.Bytes += n
 	}
 }
 
-func (p *progress) failed(err error) {
+func (p *progress) setError(err error) {
 	if p.outcome != nil {
 		p.outcome.Err = err
 	}

@@ -5,17 +5,17 @@ import "sync"
 // once is a sync.Once whose function may panic. Then each later Do panics as well, because the work
 // of the function is incomplete and must not be used.
 type once struct {
-	once sync.Once
-	left bool // the function has begun and not returned
+	once       sync.Once
+	incomplete bool // the function has begun and not returned
 }
 
 func (o *once) Do(f func()) {
 	o.once.Do(func() {
-		o.left = true
+		o.incomplete = true
 		f()
-		o.left = false
+		o.incomplete = false
 	})
-	if o.left {
+	if o.incomplete {
 		panic("route: nothing is served, because a middleware panicked when it was called for the first request")
 	}
 }

@@ -101,10 +101,10 @@ type apiOperation struct {
 	id, summary     string
 	tags            []string
 
-	plan   *plan
-	lax    bool     // unknown members are allowed
-	json   []string // media types of a JSON body
-	codecs []string // further media types
+	plan         *plan
+	allowUnknown bool     // unknown members are allowed
+	json         []string // media types of a JSON body
+	codecs       []string // further media types
 
 	status   int // of a success
 	body     apiBody
@@ -173,7 +173,7 @@ func edited(v object, edits ...func(map[string]any)) (object, error) {
 }
 
 func (d *document) operation(op *apiOperation) (object, error) {
-	d.schemas.lax, d.format = op.lax, op.format
+	d.schemas.allowUnknown, d.format = op.allowUnknown, op.format
 	out := object{"responses": d.responses(op)}
 	if op.id != "" {
 		out["operationId"] = op.id

@@ -36,7 +36,7 @@ func (r *Route) Use(middleware ...func(http.Handler) http.Handler) *Route {
 }
 
 // Limits sets the route's limits from the non-zero fields of l.
-func (r *Route) Limits(l Limits) *Route { r.limits = l.or(r.limits); return r }
+func (r *Route) Limits(l Limits) *Route { r.limits = l.withDefaults(r.limits); return r }
 
 // Limiter makes the route acquire a permit of l before the body is read. Server-Timing reports the
 // time in Acquire as the wait. A refusal is answered with Retry-After. Invalid requests and
@@ -59,21 +59,24 @@ func (r *Route) Produces(contentType string) *Route { r.produces = contentType; 
 // before any middleware of the Mux, its groups and the route runs, so that spillway.PriorityFrom
 // finds the new priority. Priority costs two allocations per request.
 func (r *Route) Priority(p spillway.Priority) *Route {
-	r.mark.priority, r.mark.prioritized = p, true
+	r.admission.priority, r.admission.prioritized = p, true
 	return r
 }
 
 // Cost sets how many slots of a limiter a request takes. Like the priority, the cost is put into the
 // context, for spillway.CostFrom. Cost and Priority together allocate no more than one of them.
-func (r *Route) Cost(n int) *Route { r.mark.cost, r.mark.costs = n, true; return r }
+func (r *Route) Cost(n int) *Route { r.admission.cost, r.admission.costs = n, true; return r }
 
 // AllowUnknown ignores body members and query parameters that the request type does not have.
-func (r *Route) AllowUnknown() *Route { r.lax = true; return r }
+func (r *Route) AllowUnknown() *Route { r.allowUnknown = true; return r }
 
 // AllowUnknownIf ignores unknown body members and query parameters in requests for which asked
 // returns true, such as requests with Prefer: handling=lenient (RFC 7240). asked is called before
 // the body is read, and must not read the body.
-func (r *Route) AllowUnknownIf(asked func(*http.Request) bool) *Route { r.laxIf = asked; return r }
+func (r *Route) AllowUnknownIf(asked func(*http.Request) bool) *Route {
+	r.allowUnknownIf = asked
+	return r
+}
 
 // RefuseUnknown refuses unknown query parameters and form fields for whose name refuse returns
 // true, even where AllowUnknown or AllowUnknownIf ignores the others. It is for names that change
@@ -112,5 +115,5 @@ func (r *Route) check(cfg *Config) (errs []error) {
 			errs = append(errs, errors.New("a middleware is nil"))
 		}
 	}
-	return append(append(errs, r.mark.check()), r.checkAnswers()...)
+	return append(append(errs, r.admission.check()), r.checkAnswers()...)
 }

@@ -10,20 +10,20 @@ import (
 // as ^[+0-9 ]{5,20}$, are a sequence of character sets, each with a repetition count. They are
 // compared directly, as long as the text is ASCII.
 func matcher(re *regexp.Regexp) func(string) bool {
-	row := rowOf(re.String())
-	if row == nil {
+	runs := sequenceOf(re.String())
+	if runs == nil {
 		return re.MatchString
 	}
 	return func(s string) bool {
-		if ok, sure := row.match(s); sure {
+		if ok, sure := runs.match(s); sure {
 			return ok
 		}
 		return re.MatchString(s)
 	}
 }
 
-// row describes a whole text as a sequence of runs.
-type row []run
+// sequence describes a whole text as a sequence of runs.
+type sequence []run
 
 type run struct {
 	set      [utf8.RuneSelf]bool
@@ -33,7 +33,7 @@ type run struct {
 // match consumes as many characters as possible for each run. It needs no backtracking: a run of
 // variable length has no character in common with the first character of what may follow. sure is
 // false if s is not ASCII, and ok then has no meaning.
-func (r row) match(s string) (ok, sure bool) {
+func (r sequence) match(s string) (ok, sure bool) {
 	at := 0
 	for i := range r {
 		n := 0
@@ -54,8 +54,8 @@ func (r row) match(s string) (ok, sure bool) {
 	return at == len(s), true
 }
 
-// rowOf returns the row for a pattern, or nil if the pattern is not a row.
-func rowOf(pattern string) row {
+// sequenceOf returns the sequence for a pattern, or nil if the pattern is not a sequence.
+func sequenceOf(pattern string) sequence {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil || re.Op != syntax.OpConcat {
 		return nil
@@ -64,7 +64,7 @@ func rowOf(pattern string) row {
 	if re.Sub[0].Op != syntax.OpBeginText || re.Sub[last].Op != syntax.OpEndText {
 		return nil
 	}
-	r := row{}
+	r := sequence{}
 	for _, sub := range re.Sub[1:last] {
 		if r = r.add(sub); r == nil {
 			return nil
@@ -72,7 +72,7 @@ func rowOf(pattern string) row {
 	}
 	for i := range r {
 		for j := i + 1; j < len(r) && r[i].min != r[i].max; j++ {
-			if r[i].meets(&r[j]) {
+			if r[i].overlaps(&r[j]) {
 				return nil
 			}
 			if r[j].min > 0 {
@@ -84,7 +84,7 @@ func rowOf(pattern string) row {
 }
 
 // add appends the runs that re matches, or returns nil if re is not a sequence of runs.
-func (r row) add(re *syntax.Regexp) row {
+func (r sequence) add(re *syntax.Regexp) sequence {
 	low, high := 1, 1
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -132,7 +132,7 @@ func (r row) add(re *syntax.Regexp) row {
 	return append(r, class)
 }
 
-func (r *run) meets(other *run) bool {
+func (r *run) overlaps(other *run) bool {
 	for c := range r.set {
 		if r.set[c] && other.set[c] {
 			return true

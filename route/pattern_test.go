@@ -10,7 +10,7 @@ func TestSimplePatternsNeedNoRegexp(t *testing.T) {
 		`^[+0-9 ]{5,20}$`: true, `^[0-9]{5}$`: true, `^[A-Z]{2}[0-9]+$`: true, `^[a-z]+-[0-9]*\.x?$`: true, `^P\d{6}$`: true, `^$`: true, `^[^,]*$`: true, `^[a-z]{3}[a-z0-9]*$`: true, `\Aab\z`: true,
 		`[0-9]`: false, `^[0-9]`: false, `^a*a$`: false, `^a?b*a$`: false, `^(ab)+$`: false, `^a|b$`: false, `(?i)^a$`: false, `^é$`: false, `^(?m:^)a$`: false, `^.$`: false, `(?m)^a$`: false, `^[a-z]*\b$`: false,
 	} {
-		if got := rowOf(pattern) != nil; got != simple {
+		if got := sequenceOf(pattern) != nil; got != simple {
 			t.Errorf("%s: simple %t", pattern, got)
 		}
 	}
@@ -24,7 +24,7 @@ func FuzzPattern(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string) {
 		re, err := regexp.Compile(pattern)
-		if err != nil || rowOf(pattern) == nil {
+		if err != nil || sequenceOf(pattern) == nil {
 			return
 		}
 		if got, want := matcher(re)(text), re.MatchString(text); got != want {

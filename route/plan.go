@@ -36,13 +36,13 @@ type plan struct {
 	text    *field   // body:"text"
 	accepts struct{ json, form, xml, text bool }
 
-	foreign  []*field // not JSON members, but a Codec may set them by Go name
-	checks   []*field // fields with values to validate
-	asked    []*field // parameters that are required or have rules
-	method   bool     // the request type has a method Validate
-	holds    bool     // user code gets a pointer into the request
-	optional bool     // no body field is required
-	shapes   *shapes
+	foreign     []*field // not JSON members, but a Codec may set them by Go name
+	checks      []*field // fields with values to validate
+	ruledParams []*field // parameters that are required or have rules
+	validates   bool     // the request type has a method Validate
+	escapes     bool     // user code gets a pointer into the request
+	optional    bool     // no body field is required
+	shapes      *shapes
 }
 
 // body reports whether any field comes from the body.
@@ -75,16 +75,16 @@ func compile(t reflect.Type, pattern string, known knownTypes) (*plan, error) {
 		return nil, fmt.Errorf("request type %s: %w", t, err)
 	}
 	p.shapes.settle()
-	p.method = reflect.PointerTo(t).Implements(reflect.TypeFor[validator]())
-	p.holds = p.method && !t.Implements(reflect.TypeFor[validator]())
+	p.validates = reflect.PointerTo(t).Implements(reflect.TypeFor[validator]())
+	p.escapes = p.validates && !t.Implements(reflect.TypeFor[validator]())
 	p.optional = !slices.ContainsFunc(p.fields, (*field).needsBody)
 	for i, f := range p.fields {
 		f.bit = 1 << i
-		p.holds = p.holds || f.shape.holds
+		p.escapes = p.escapes || f.shape.escapes
 		if f.source == fromPath || f.source == fromQuery || f.source == fromHeader {
 			p.params = append(p.params, f)
 			if f.required || f.ruled() {
-				p.asked = append(p.asked, f)
+				p.ruledParams = append(p.ruledParams, f)
 			}
 		}
 		if f.required || f.ruled() || f.shape.checked || f.shape.fragile {
@@ -206,7 +206,7 @@ func (p *plan) param(f *field, tag string) (err error) {
 			return fmt.Errorf("default %q: %s", text, detail)
 		}
 	}
-	for detail := range f.broken(f.shape.behind(v)) {
+	for detail := range f.violations(f.shape.deref(v)) {
 		return fmt.Errorf("default %q: %s", strings.Join(f.fallback, ","), detail)
 	}
 	return nil

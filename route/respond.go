@@ -48,17 +48,17 @@ type File struct {
 
 // answer describes how a response type is answered.
 type answer struct {
-	shape   *shape // of the encoded value; nil for nothing, a file or a stream
-	written *written
-	nulls   bool // a nil slice in the response may be written as null
-	typ     reflect.Type
-	status  int
-	holds   bool // user code gets a pointer to the response
-	streams bool
-	wraps   bool // the response is a Response
-	special bool // the response is a File, Stream or Empty
-	behind  bool // the response type is a pointer or an interface
-	boxed   bool // the encoded value is an interface
+	shape    *shape // of the encoded value; nil for nothing, a file or a stream
+	writer   *jsonWriter
+	nulls    bool // a nil slice in the response may be written as null
+	typ      reflect.Type
+	status   int
+	escapes  bool // user code gets a pointer to the response
+	streams  bool
+	wraps    bool // the response is a Response
+	special  bool // the response is a File, Stream or Empty
+	indirect bool // the response type is a pointer or an interface
+	dynamic  bool // the encoded value is an interface
 
 	releases bool // the response is a Releaser
 }
@@ -71,11 +71,11 @@ func answerOf(t reflect.Type) (*answer, error) {
 		body, _ := t.FieldByName("Body")
 		inner = body.Type
 	}
-	a.behind = t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
-	a.boxed = inner.Kind() == reflect.Interface
+	a.indirect = t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
+	a.dynamic = inner.Kind() == reflect.Interface
 	releaser := reflect.TypeFor[Releaser]()
-	a.holds = !t.Implements(releaser) && reflect.PointerTo(t).Implements(releaser)
-	a.releases = t.Implements(releaser) || a.holds || t.Kind() == reflect.Interface
+	a.escapes = !t.Implements(releaser) && reflect.PointerTo(t).Implements(releaser)
+	a.releases = t.Implements(releaser) || a.escapes || t.Kind() == reflect.Interface
 	if t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[wrapper]()) {
 		return nil, fmt.Errorf("response type %s: return %s itself", t, t.Elem())
 	}
@@ -95,9 +95,9 @@ func answerOf(t reflect.Type) (*answer, error) {
 		return nil, fmt.Errorf("response type %s cannot be encoded", inner)
 	}
 	shape, shapes := responseShape(inner, ownTypes)
-	written, library := newWritten(inner, isOptional)
-	a.shape, a.written, a.nulls = shape, written, slices.ContainsFunc(library, shapes.hasParts)
-	a.holds = a.holds || a.shape.holds
+	written, library := newJSONWriter(inner, isOptional)
+	a.shape, a.writer, a.nulls = shape, written, slices.ContainsFunc(library, shapes.hasParts)
+	a.escapes = a.escapes || a.shape.escapes
 	return a, nil
 }
 
@@ -117,7 +117,7 @@ func (c *core) respond(out *output, w http.ResponseWriter, r *http.Request, t *p
 	if status < 200 || status > 999 { // net/http would panic, or wait for more
 		return fmt.Errorf("status %d of a response is none", status)
 	}
-	if c.answer.boxed {
+	if c.answer.dynamic {
 		if one := special(reflect.ValueOf(v).Elem().Interface()); one != nil {
 			return c.special(w, r, t, status, headers, one)
 		}
@@ -128,11 +128,11 @@ func (c *core) respond(out *output, w http.ResponseWriter, r *http.Request, t *p
 	if bodiless(status) {
 		set(h, headers)
 		t.write(h)
-		t.sends(status)
+		t.setStatus(status)
 		w.WriteHeader(status)
 		return nil
 	}
-	if err := out.encode(c.answer.written, v); err != nil {
+	if err := out.encode(c.answer.writer, v); err != nil {
 		return fmt.Errorf("encode response: %w", err)
 	}
 	set(h, headers)
@@ -140,19 +140,19 @@ func (c *core) respond(out *output, w http.ResponseWriter, r *http.Request, t *p
 		h["Content-Type"] = c.content
 	}
 	t.write(h)
-	t.sends(status)
+	t.setStatus(status)
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 	}
 	n, _ := w.Write(out.bytes()) // a client that left is not an error
-	t.sent(int64(n))
+	t.addBytes(int64(n))
 	return nil
 }
 
 // respondAndRelease is respond for a Releaser. It calls Release even if user code panics.
 func (c *core) respondAndRelease(out *output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	value := v
-	if c.answer.behind {
+	if c.answer.indirect {
 		value = reflect.ValueOf(v).Elem().Interface()
 	}
 	if held, ok := value.(Releaser); ok && !isNil(value) {
@@ -209,7 +209,7 @@ func (c *core) special(w http.ResponseWriter, r *http.Request, t *progress, stat
 	}
 	set(w.Header(), headers)
 	t.write(w.Header())
-	t.sends(status)
+	t.setStatus(status)
 	w.WriteHeader(status)
 	return nil
 }

@@ -130,31 +130,31 @@ import (
 // and return it, so that calls chain. They are for start-up and not safe for concurrent use. They
 // have no effect after Handler or Mux.Add was called.
 type Route struct {
-	method, pattern string
-	name, summary   string
-	tags            []string
-	fails           []int
-	failsWith       []error
-	status          int
-	limits          Limits
-	consumes        []string
-	produces        string
-	answers         []further
-	edits           []func(op map[string]any)
-	use             []func(http.Handler) http.Handler
-	limiter         *limiter.Limiter
-	mark            mark
-	untimed, lax    bool
-	laxIf           func(*http.Request) bool
-	refuse          func(name string) bool
+	method, pattern       string
+	name, summary         string
+	tags                  []string
+	fails                 []int
+	failsWith             []error
+	status                int
+	limits                Limits
+	consumes              []string
+	produces              string
+	answers               []documentedAnswer
+	edits                 []func(op map[string]any)
+	use                   []func(http.Handler) http.Handler
+	limiter               *limiter.Limiter
+	admission             admission
+	untimed, allowUnknown bool
+	allowUnknownIf        func(*http.Request) bool
+	refuse                func(name string) bool
 
-	plan    *plan
-	answer  *answer
-	compile func(pattern string) (*plan, error) // made for Req
-	handler func(*core) http.Handler            // made for Req and Res
-	cfg     *Config                             // of the group that the route was added to
-	wrong   []error                             // errors that do not depend on the pattern
-	err     error                               // all errors, including those for this pattern
+	plan     *plan
+	answer   *answer
+	compile  func(pattern string) (*plan, error) // made for Req
+	handler  func(*core) http.Handler            // made for Req and Res
+	cfg      *Config                             // of the group that the route was added to
+	typeErrs []error                             // errors that do not depend on the pattern
+	err      error                               // all errors, including those for this pattern
 }
 
 // New compiles a route. An empty method means all methods. pattern is the path (and host) of an
@@ -165,10 +165,10 @@ func New[Req, Res any](method, pattern string, handle func(ctx context.Context, 
 	r.compile = func(pattern string) (*plan, error) { return compile(reflect.TypeFor[Req](), pattern, ownTypes) }
 	var err error
 	if r.answer, err = answerOf(reflect.TypeFor[Res]()); err != nil {
-		r.wrong = append(r.wrong, err)
+		r.typeErrs = append(r.typeErrs, err)
 	}
 	if handle == nil {
-		r.wrong = append(r.wrong, errors.New("no function"))
+		r.typeErrs = append(r.typeErrs, errors.New("no function"))
 	}
 	return r.at(pattern)
 }
@@ -184,7 +184,7 @@ func (r *Route) at(pattern string) *Route {
 		}
 	}
 	own.plan = plan
-	if err := errors.Join(append([]error{own.err}, r.wrong...)...); err != nil {
+	if err := errors.Join(append([]error{own.err}, r.typeErrs...)...); err != nil {
 		own.err = fmt.Errorf("route %s: %w", own.Pattern(), err)
 	}
 	return &own
@@ -216,7 +216,7 @@ func (r *Route) Handler(cfg Config) (http.Handler, error) {
 	if err = errors.Join(cfg.check(), err); err != nil {
 		return nil, err
 	}
-	return r.mark.around(h), nil
+	return r.admission.wrap(h), nil
 }
 
 // build returns the route for a Config that has been checked. The result does not set the route's
@@ -226,9 +226,9 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 		return nil, r.err
 	}
 	c := &core{
-		cfg: cfg, plan: r.plan, answer: r.answer, limits: r.limits.or(cfg.Limits).or(defaults),
+		cfg: cfg, plan: r.plan, answer: r.answer, limits: r.limits.withDefaults(cfg.Limits).withDefaults(defaults),
 		json: r.jsonTypes(&cfg), content: jsonContent, pathValue: cfg.PathValue,
-		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, lax: r.lax, laxIf: r.laxIf,
+		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, allowUnknown: r.allowUnknown, allowUnknownIf: r.allowUnknownIf,
 	}
 	if !r.untimed && !cfg.Untimed {
 		c.timings = &timings{start: time.Now(), waits: r.limiter != nil}
@@ -245,7 +245,7 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 	l := &c.limits
 	c.binder = binder{c.plan, wireLimits{l.File, l.Memory, l.Depth, l.Fields, l.Parts}, r.refuse}
 	c.unsupported = unsupported(c.plan, c.json, cfg.Codecs)
-	c.holds = c.plan.holds || c.plan.accepts.json && slices.ContainsFunc(cfg.Codecs, func(codec Codec) bool {
+	c.escapes = c.plan.escapes || c.plan.accepts.json && slices.ContainsFunc(cfg.Codecs, func(codec Codec) bool {
 		_, ours := codec.(transcoder)
 		return !ours
 	})

@@ -27,11 +27,11 @@ type ruleTags struct {
 	enum            []string
 }
 
-func (f *field) rule(tag reflect.StructTag) error {
+func (f *field) addRules(tag reflect.StructTag) error {
 	rest := tag.Get("validate")
 	if text := tag.Get("default"); text != "" {
 		if f.fallback = []string{text}; f.shape.bare().kind == kindList {
-			f.fallback = slices.Collect(elements(text))
+			f.fallback = slices.Collect(listElements(text))
 		}
 	}
 	for rest != "" {
@@ -47,27 +47,27 @@ func (f *field) rule(tag reflect.StructTag) error {
 		case "required":
 			f.required = true
 		case "min":
-			f.limits.min, err = f.bound(arg, "at least", func(c int) bool { return c >= 0 })
+			f.tags.min, err = f.addBound(arg, "at least", func(c int) bool { return c >= 0 })
 		case "max":
-			f.limits.max, err = f.bound(arg, "at most", func(c int) bool { return c <= 0 })
+			f.tags.max, err = f.addBound(arg, "at most", func(c int) bool { return c <= 0 })
 		case "len":
 			if k := f.shape.bare().kind; k != kindString && k != kindList && k != kindMap {
 				return fmt.Errorf("rule %s: %s has no length", word, f.shape.typ)
 			}
-			f.limits.max, err = f.bound(arg, "exactly", func(c int) bool { return c == 0 })
-			f.limits.min = f.limits.max
+			f.tags.max, err = f.addBound(arg, "exactly", func(c int) bool { return c == 0 })
+			f.tags.min = f.tags.max
 		case "enum":
-			f.limits.enum = strings.Split(arg, "|")
-			err = f.enum(f.limits.enum)
+			f.tags.enum = strings.Split(arg, "|")
+			err = f.addEnum(f.tags.enum)
 		case "format":
-			f.limits.format = arg
+			f.tags.format = arg
 			ok, known := formats[arg]
 			if !known {
 				return fmt.Errorf("rule %s: there are email, uuid, date, date-time and uri", word)
 			}
-			err = f.words(func(v reflect.Value) bool { return ok(v.String()) }, "must be "+article(arg))
+			err = f.addTextRule(func(v reflect.Value) bool { return ok(v.String()) }, "must be "+expectedFormat(arg))
 		case "pattern":
-			f.limits.pattern = arg
+			f.tags.pattern = arg
 			var re *regexp.Regexp
 			if re, err = regexp.Compile(arg); err == nil {
 				detail := "must match " + arg
@@ -75,7 +75,7 @@ func (f *field) rule(tag reflect.StructTag) error {
 					detail = "must " + words
 				}
 				match := matcher(re)
-				err = f.words(func(v reflect.Value) bool { return match(v.String()) }, detail)
+				err = f.addTextRule(func(v reflect.Value) bool { return match(v.String()) }, detail)
 			}
 		default:
 			return fmt.Errorf("rule %q: there are required, min, max, len, enum, format and pattern", word)
@@ -87,7 +87,7 @@ func (f *field) rule(tag reflect.StructTag) error {
 	return nil
 }
 
-func article(format string) string {
+func expectedFormat(format string) string {
 	switch format {
 	case "email":
 		return "an e-mail address"
@@ -101,8 +101,8 @@ func article(format string) string {
 	return "a time such as 2006-01-02T15:04:05Z"
 }
 
-// bound adds a rule that compares a value, or its length, with arg, and returns arg as a number.
-func (f *field) bound(arg, words string, ok func(int) bool) (number any, err error) {
+// addBound adds a rule that compares a value, or its length, with arg, and returns arg as a number.
+func (f *field) addBound(arg, words string, ok func(int) bool) (number any, err error) {
 	s := f.shape.bare()
 	var check func(reflect.Value) bool
 	verb, unit := "must be ", ""
@@ -143,7 +143,7 @@ func (f *field) bound(arg, words string, ok func(int) bool) (number any, err err
 		unit = " elements"
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Len(), n)) }
 		if !ok(1) { // the rule refuses a larger length
-			f.most = min(f.most, max(n, 0))
+			f.maxElems = min(f.maxElems, max(n, 0))
 		}
 	default:
 		return nil, fmt.Errorf("%s has no size", s.typ)
@@ -152,8 +152,8 @@ func (f *field) bound(arg, words string, ok func(int) bool) (number any, err err
 	return number, err
 }
 
-// words adds a rule for a string, or for each string in a list.
-func (f *field) words(ok func(reflect.Value) bool, detail string) error {
+// addTextRule adds a rule for a string, or for each string in a list.
+func (f *field) addTextRule(ok func(reflect.Value) bool, detail string) error {
 	switch s := f.shape.bare(); {
 	case s.kind == kindString:
 		f.rules = append(f.rules, rule{ok, detail})
@@ -165,7 +165,7 @@ func (f *field) words(ok func(reflect.Value) bool, detail string) error {
 	return nil
 }
 
-func (f *field) enum(words []string) error {
+func (f *field) addEnum(words []string) error {
 	detail := "must be one of " + strings.Join(words, ", ")
 	switch s := f.shape.bare(); {
 	case s.kind == kindInt && s.typ != durationType:
@@ -180,12 +180,12 @@ func (f *field) enum(words []string) error {
 		f.rules = append(f.rules, rule{func(v reflect.Value) bool { return slices.Contains(numbers, v.Int()) }, detail})
 		return nil
 	default:
-		return f.words(func(v reflect.Value) bool { return slices.Contains(words, v.String()) }, detail)
+		return f.addTextRule(func(v reflect.Value) bool { return slices.Contains(words, v.String()) }, detail)
 	}
 }
 
-// broken yields the faults of v, for a v whose elements have no path.
-func (f *field) broken(v reflect.Value) iter.Seq[string] {
+// violations yields the faults of v, for a v whose elements have no path.
+func (f *field) violations(v reflect.Value) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range f.rules {
 			if !f.rules[i].ok(v) && !yield(f.rules[i].detail) {

@@ -11,17 +11,17 @@ import (
 
 // schemas describes shapes as JSON Schema. Named structs become components.
 type schemas struct {
-	named object
-	names map[schemaKey]string
-	lax   bool // the current request may have unknown members
-	nulls bool // a slice or map in the current response may be null
+	named        object
+	names        map[schemaKey]string
+	allowUnknown bool // the current request may have unknown members
+	nulls        bool // a slice or map in the current response may be null
 }
 
 // schemaKey identifies a component. The request and the response schema of a type differ in which
-// members are required and which may be null. A lax schema allows additional members.
+// members are required and which may be null. With allowUnknown a schema allows additional members.
 type schemaKey struct {
-	typ               reflect.Type
-	reply, lax, nulls bool
+	typ                        reflect.Type
+	reply, allowUnknown, nulls bool
 }
 
 func newSchemas() *schemas { return &schemas{named: object{}, names: map[schemaKey]string{}} }
@@ -44,7 +44,7 @@ func (d *schemas) members(fields []*field, name func(*field) string, of func(*fi
 		}
 	}
 	schema := object{"type": "object", "properties": properties}
-	if !reply && !d.lax {
+	if !reply && !d.allowUnknown {
 		schema["additionalProperties"] = false
 	}
 	if len(required) > 0 {
@@ -185,7 +185,7 @@ func (d *schemas) component(s *shape, reply bool) object {
 	if s.typ.Name() == "" {
 		return describe()
 	}
-	key := schemaKey{s.typ, reply, !reply && d.lax, reply && d.nulls}
+	key := schemaKey{s.typ, reply, !reply && d.allowUnknown, reply && d.nulls}
 	name, known := d.names[key]
 	if !known {
 		name = d.free(s.typ, reply)
@@ -224,7 +224,7 @@ func (d *schemas) unused(name string) string {
 
 // ruled adds the rules of the validate tag. OpenAPI 3.1 allows them beside a $ref.
 func ruled(schema object, f *field) object {
-	s, r := f.shape.bare(), f.limits
+	s, r := f.shape.bare(), f.tags
 	low, high := "minimum", "maximum"
 	target := schema
 	switch s.kind {

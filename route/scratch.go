@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	keep      = 64 << 10 // bytes of the largest buffer that is kept
+	maxBuffer = 64 << 10 // bytes of the largest buffer that is kept
 	maxFaults = 32       // faults listed in one answer
-	ahead     = 4        // fields that are compared before a lookup in the map
+	lookahead = 4        // fields that are compared before a lookup in the map
 )
 
 const moreThanOnce = "is given more than once"
@@ -26,15 +26,15 @@ type wireFault struct {
 // scratch is the pooled memory of one request that no other request may see. It never holds the
 // request's context or a value that the handler gets.
 type scratch struct {
-	body    []byte
-	present uint64 // bits of the fields that were sent as text
-	faults  []wireFault
-	bound   int    // faults noted before validation
-	broken  bool   // the body could not be read to its end
-	lax     bool   // unknown names are ignored
-	memory  int64  // bytes that decoding may still allocate
-	path    []step // to the current value
-	pairs   []pair // pairs of a form
+	body         []byte
+	present      uint64 // bits of the fields that were sent as text
+	faults       []wireFault
+	bound        int    // faults noted before validation
+	incomplete   bool   // the body could not be read to its end
+	allowUnknown bool   // unknown names are ignored
+	memory       int64  // bytes that decoding may still allocate
+	path         []step // to the current value
+	pairs        []pair // pairs of a form
 }
 
 // step leads from a value to one of its elements or members.
@@ -46,7 +46,7 @@ type step struct {
 // clear resets s. It overwrites the contents of the buffers.
 func (s *scratch) clear() {
 	s.body = cleared(s.body)
-	s.present, s.bound, s.broken, s.lax, s.memory = 0, 0, false, false, 0
+	s.present, s.bound, s.incomplete, s.allowUnknown, s.memory = 0, 0, false, false, 0
 	clear(s.faults)
 	s.faults = s.faults[:0]
 	clear(s.path[:cap(s.path)])
@@ -55,20 +55,20 @@ func (s *scratch) clear() {
 }
 
 func cleared(b []byte) []byte {
-	if cap(b) > keep {
+	if cap(b) > maxBuffer {
 		return nil
 	}
 	clear(b)
 	return b[:0]
 }
 
-func (s *scratch) member(name string) { s.path = append(s.path, step{name: name, index: -1}) }
-func (s *scratch) element(i int)      { s.path = append(s.path, step{index: i}) }
-func (s *scratch) up()                { s.path = s.path[:len(s.path)-1] }
+func (s *scratch) pushMember(name string) { s.path = append(s.path, step{name: name, index: -1}) }
+func (s *scratch) pushElement(i int)      { s.path = append(s.path, step{index: i}) }
+func (s *scratch) pop()                   { s.path = s.path[:len(s.path)-1] }
 
-// fault appends f, unless the list is full. Validation adds no second fault for a value that could
+// add appends f, unless the list is full. Validation adds no second fault for a value that could
 // not be bound, because the rules would check its zero value.
-func (s *scratch) fault(f wireFault) {
+func (s *scratch) add(f wireFault) {
 	for _, b := range s.faults[:s.bound] {
 		if b.Pointer == f.Pointer && b.Parameter == f.Parameter && b.In == f.In {
 			return
@@ -79,39 +79,39 @@ func (s *scratch) fault(f wireFault) {
 	}
 }
 
-// spend accounts for the memory of n values of type t, for which the body may need only a few
+// allocate accounts for the memory of n values of type t, for which the body may need only a few
 // bytes. It notes a fault if the limit is exceeded.
-func (s *scratch) spend(n int, t reflect.Type) bool {
+func (s *scratch) allocate(n int, t reflect.Type) bool {
 	if s.memory -= int64(n) * int64(t.Size()); s.memory < 0 {
-		s.here("takes too much memory")
+		s.faultAtPath("takes too much memory")
 	}
 	return s.memory >= 0
 }
 
-// breaks notes why the rest of the body cannot be read.
-func (s *scratch) breaks(f wireFault) {
-	s.broken = true
-	s.fault(f)
+// addFatal notes why the rest of the body cannot be read.
+func (s *scratch) addFatal(f wireFault) {
+	s.incomplete = true
+	s.add(f)
 }
 
-// here notes a fault of the value at the path.
-func (s *scratch) here(detail string) {
+// faultAtPath notes a fault of the value at the path.
+func (s *scratch) faultAtPath(detail string) {
 	if len(s.faults) < maxFaults { // a large body may have many faults, and each pointer is a string
-		s.fault(wireFault{Pointer: s.pointer(), Detail: detail})
+		s.add(wireFault{Pointer: s.pointer(), Detail: detail})
 	}
 }
 
-// param notes a fault of a parameter or a form field.
-func (s *scratch) param(f *field, detail string) {
+// addParam notes a fault of a parameter or a form field.
+func (s *scratch) addParam(f *field, detail string) {
 	name := f.name
 	switch f.source {
 	case fromText:
-		s.fault(wireFault{Pointer: "#", Detail: detail})
+		s.add(wireFault{Pointer: "#", Detail: detail})
 		return
 	case fromBody:
 		name = f.form
 	}
-	s.fault(wireFault{Parameter: name, In: sourceNames[f.source], Detail: detail})
+	s.add(wireFault{Parameter: name, In: sourceNames[f.source], Detail: detail})
 }
 
 // pointer writes the path as a JSON Pointer (RFC 6901) in the form of a URI
@@ -163,7 +163,7 @@ func short(name string) string {
 // reserve makes a buffer for a body of about n bytes, if there is none.
 func (s *scratch) reserve(n int64) {
 	if s.body == nil {
-		s.body = make([]byte, 0, max(512, min(n, keep)))
+		s.body = make([]byte, 0, max(512, min(n, maxBuffer)))
 	}
 }
 

@@ -32,19 +32,19 @@ const (
 // shape describes a type: its written form, its members and their rules. The JSON decoder, the
 // validator and the OpenAPI document use the same shapes. A recursive type has a recursive shape.
 type shape struct {
-	typ     reflect.Type
-	kind    kind
-	elem    *shape            // of a list, map, pointer or optional
-	fields  []*field          // of an object, with those of embedded structs
-	byName  map[string]*field // by JSON name
-	set     setter            // sets a value from text; nil if text is not possible
-	bytes   bool              // a slice of bytes: base64 in JSON, the bytes themselves as text
-	moment  int               // of a custom struct, 1 + the index of its embedded time.Time
-	must    string            // text of the fault for an invalid value
-	checked bool              // the value or a part of it has rules
-	upload  bool              // a file of a form
-	fragile bool              // a Codec may decode a value that JSON cannot express
-	holds   bool              // user code gets a pointer into the value
+	typ       reflect.Type
+	kind      kind
+	elem      *shape            // of a list, map, pointer or optional
+	fields    []*field          // of an object, with those of embedded structs
+	byName    map[string]*field // by JSON name
+	set       setter            // sets a value from text; nil if text is not possible
+	bytes     bool              // a slice of bytes: base64 in JSON, the bytes themselves as text
+	timeIndex int               // of a custom struct, 1 + the index of its embedded time.Time
+	must      string            // text of the fault for an invalid value
+	checked   bool              // the value or a part of it has rules
+	upload    bool              // a file of a form
+	fragile   bool              // a Codec may decode a value that JSON cannot express
+	escapes   bool              // user code gets a pointer into the value
 }
 
 // field is a member of an object, or a parameter.
@@ -62,8 +62,8 @@ type field struct {
 	omitsZero       bool // may be absent because of omitzero
 	rules           []rule
 	each            []rule   // rules for the elements of a list
-	most            int      // maximum number of elements of a list or map
-	limits          ruleTags // the rules, for the OpenAPI document
+	maxElems        int      // maximum number of elements of a list or map
+	tags            ruleTags // the rules, for the OpenAPI document
 	set             setter   // sets the value from text
 	many            bool     // the field accepts more than one text
 	fallback        []string // the default: one text, or one for each element
@@ -71,7 +71,7 @@ type field struct {
 }
 
 // element is the field for a list element or map value, which has no field of its own.
-var element = &field{most: math.MaxInt}
+var element = &field{maxElems: math.MaxInt}
 
 // ruled reports whether the field has rules.
 func (f *field) ruled() bool { return len(f.rules) > 0 || len(f.each) > 0 }
@@ -137,7 +137,7 @@ func (m *shapes) of(t reflect.Type) (*shape, error) {
 	m.seen[t] = s
 	err := m.fill(s)
 	if m.reply && err != nil {
-		s.kind, s.holds, err = kindAny, true, nil // the contents of the type are unknown
+		s.kind, s.escapes, err = kindAny, true, nil // the contents of the type are unknown
 	}
 	return s, err
 }
@@ -179,12 +179,12 @@ func (m *shapes) fill(s *shape) (err error) {
 		s.elem, err = m.of(t.Elem())
 		return err
 	case m.reply && (pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || streamsOut(pointer)):
-		s.kind, s.holds = kindCustom, true
+		s.kind, s.escapes = kindCustom, true
 		return nil
 	case !m.reply && (pointer.Implements(jsonType) || pointer.Implements(textType) || streamsIn(pointer)):
-		s.kind, s.must, s.holds = kindCustom, "is not valid", true
-		s.moment = momentIn(t)
-		s.fragile = s.moment > 0
+		s.kind, s.must, s.escapes = kindCustom, "is not valid", true
+		s.timeIndex = timeIn(t)
+		s.fragile = s.timeIndex > 0
 		return nil
 	}
 	switch t.Kind() {
@@ -280,7 +280,7 @@ func (s *shape) add(f *field) error {
 
 // member reads the tags of sf that do not depend on the field's source.
 func (m *shapes) member(sf reflect.StructField, index []int) (*field, error) {
-	f := &field{goName: sf.Name, index: index, doc: sf.Tag.Get("doc"), most: math.MaxInt}
+	f := &field{goName: sf.Name, index: index, doc: sf.Tag.Get("doc"), maxElems: math.MaxInt}
 	name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
 	f.json = name
 	for option := range strings.SplitSeq(options, ",") {
@@ -319,7 +319,7 @@ func (m *shapes) member(sf reflect.StructField, index []int) (*field, error) {
 	if f.shape, err = m.of(sf.Type); err != nil {
 		return nil, err
 	}
-	return f, f.rule(sf.Tag)
+	return f, f.addRules(sf.Tag)
 }
 
 // settle makes the setters. It also computes checked, holds and fragile for shapes that may refer
@@ -331,23 +331,23 @@ func (m *shapes) settle() {
 	for changed := true; changed; {
 		changed = false
 		for _, s := range m.seen {
-			checked, holds, fragile := s.checked, s.holds, s.fragile
+			checked, holds, fragile := s.checked, s.escapes, s.fragile
 			if s.elem != nil {
-				checked, holds, fragile = checked || s.elem.checked, holds || s.elem.holds, fragile || s.elem.fragile
+				checked, holds, fragile = checked || s.elem.checked, holds || s.elem.escapes, fragile || s.elem.fragile
 			}
 			for _, f := range s.fields {
 				checked = checked || f.required || f.ruled() || f.shape.checked
-				holds, fragile = holds || f.shape.holds, fragile || f.shape.fragile
+				holds, fragile = holds || f.shape.escapes, fragile || f.shape.fragile
 			}
-			if checked != s.checked || holds != s.holds || fragile != s.fragile {
-				s.checked, s.holds, s.fragile, changed = checked, holds, fragile, true
+			if checked != s.checked || holds != s.escapes || fragile != s.fragile {
+				s.checked, s.escapes, s.fragile, changed = checked, holds, fragile, true
 			}
 		}
 	}
 }
 
-// behind returns the value behind pointers and Optionals, none of which may be nil.
-func (s *shape) behind(v reflect.Value) reflect.Value {
+// deref returns the value behind pointers and Optionals, none of which may be nil.
+func (s *shape) deref(v reflect.Value) reflect.Value {
 	for ; s.kind == kindPointer || s.kind == kindOptional; s = s.elem {
 		if s.kind == kindOptional {
 			v = v.Field(0)
@@ -366,9 +366,9 @@ func (s *shape) bare() *shape {
 	return s
 }
 
-// momentIn returns 1 + the index of the time.Time that t embeds, or 0. The methods of that
+// timeIn returns 1 + the index of the time.Time that t embeds, or 0. The methods of that
 // time.Time may be the methods that decode t.
-func momentIn(t reflect.Type) int {
+func timeIn(t reflect.Type) int {
 	if t.Kind() == reflect.Struct {
 		for i := range t.NumField() {
 			if f := t.Field(i); f.Anonymous && f.Type == timeType {
@@ -385,11 +385,11 @@ func (s *shape) encodable(v reflect.Value) bool {
 	case s.kind == kindFloat:
 		return v.Float()-v.Float() == 0
 	case s.typ == timeType:
-		return writable(v.Interface().(time.Time))
+		return fitsRFC3339(v.Interface().(time.Time))
 	case s.typ == numberType:
 		return v.String() == "" || isNumber(v.String()) // encoding/json writes 0 for an empty json.Number
-	case s.moment > 0:
-		return writable(v.Field(s.moment - 1).Interface().(time.Time))
+	case s.timeIndex > 0:
+		return fitsRFC3339(v.Field(s.timeIndex - 1).Interface().(time.Time))
 	}
 	return true
 }

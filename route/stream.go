@@ -60,7 +60,7 @@ func (f *flushed) begin() {
 		h.Set("Content-Type", "application/octet-stream")
 	}
 	f.progress.write(h)
-	f.progress.sends(f.status)
+	f.progress.setStatus(f.status)
 	f.w.WriteHeader(f.status)
 }
 
@@ -69,7 +69,7 @@ func (f *flushed) Write(b []byte) (int, error) {
 		f.begin()
 	}
 	n, err := f.w.Write(b)
-	f.progress.sent(int64(n))
+	f.progress.addBytes(int64(n))
 	if err == nil {
 		_ = f.control.Flush() // not all writers can flush
 	}

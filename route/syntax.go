@@ -35,12 +35,12 @@ func isEmail(s string) bool {
 		return false
 	}
 	for atom := range strings.SplitSeq(local, ".") {
-		if atom == "" || !only(atom, isAtom) {
+		if atom == "" || !every(atom, isAtom) {
 			return false
 		}
 	}
 	for label := range strings.SplitSeq(domain, ".") {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || !only(label, isLabel) {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || !every(label, isLabel) {
 			return false
 		}
 	}
@@ -50,7 +50,7 @@ func isEmail(s string) bool {
 // isURI implements format=uri: an RFC 3986 URI with a scheme that package net/url can parse.
 func isURI(s string) bool {
 	scheme, rest, found := strings.Cut(s, ":")
-	if !found || scheme == "" || !isLetter(scheme[0]) || !only(scheme, isScheme) {
+	if !found || scheme == "" || !isLetter(scheme[0]) || !every(scheme, isScheme) {
 		return false
 	}
 	rest, fragment, _ := strings.Cut(rest, "#")
@@ -85,7 +85,7 @@ func isAuthority(s string) bool {
 	} else if colon := strings.IndexByte(s, ':'); colon >= 0 {
 		host, port = s[:colon], s[colon:]
 	}
-	return isPart(host, "") && (port == "" || port[0] == ':' && only(port[1:], isDigit))
+	return isPart(host, "") && (port == "" || port[0] == ':' && every(port[1:], isDigit))
 }
 
 // isPart reports whether s has only the characters allowed in every part of a URI, and those in
@@ -103,8 +103,8 @@ func isPart(s, also string) bool {
 	return true
 }
 
-// only reports whether is returns true for every byte of s.
-func only(s string, is func(byte) bool) bool {
+// every reports whether is returns true for every byte of s.
+func every(s string, is func(byte) bool) bool {
 	for i := range len(s) {
 		if !is(s[i]) {
 			return false
@@ -129,7 +129,7 @@ func isHex(c byte) bool {
 
 // isToken reports whether name may be the name of a header.
 func isToken(name string) bool {
-	return name != "" && only(name, func(c byte) bool {
+	return name != "" && every(name, func(c byte) bool {
 		return isLabel(c) || strings.IndexByte("!#$%&'*+.^_`|~", c) >= 0
 	})
 }

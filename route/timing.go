@@ -9,7 +9,7 @@ import (
 
 // timing is the Server-Timing of one request.
 type timing struct {
-	of     *timings // nil if the route is untimed
+	shared *timings // nil if the route is untimed
 	last   time.Duration
 	wait   time.Duration
 	decode time.Duration
@@ -22,23 +22,23 @@ type timing struct {
 // Short requests have few different values, so these are formatted once and shared. As with
 // jsonContent, appending to a shared value copies it, and setting replaces it.
 type timings struct {
-	start time.Time // time.Since costs half as much as time.Now
-	waits bool
-	known [few * few]atomic.Pointer[[]string]
+	start  time.Time // time.Since costs half as much as time.Now
+	waits  bool
+	cached [maxCached * maxCached]atomic.Pointer[[]string]
 }
 
-const few = 16 // times of fewer microseconds are short
+const maxCached = 16 // times of fewer microseconds are short
 
 func (t *timings) begin() timing {
 	if t == nil {
 		return timing{}
 	}
-	return timing{of: t, last: time.Since(t.start)}
+	return timing{shared: t, last: time.Since(t.start)}
 }
 
 func (t *timing) lap(d *time.Duration) {
-	if t.of != nil {
-		now := time.Since(t.of.start)
+	if t.shared != nil {
+		now := time.Since(t.shared.start)
 		*d, t.last = now-t.last, now
 	}
 }
@@ -49,7 +49,7 @@ func (t *timing) handled() { t.lap(&t.handle) }
 
 // write sets Server-Timing, in milliseconds. It keeps values set by middleware.
 func (t *timing) write(h http.Header) {
-	if t.of == nil {
+	if t.shared == nil {
 		return
 	}
 	value := t.value()
@@ -61,10 +61,10 @@ func (t *timing) write(h http.Header) {
 
 func (t *timing) value() []string {
 	decode, handle := t.decode/time.Microsecond, t.handle/time.Microsecond
-	if t.of.waits || uint64(decode) >= few || uint64(handle) >= few {
+	if t.shared.waits || uint64(decode) >= maxCached || uint64(handle) >= maxCached {
 		return []string{t.text()}
 	}
-	known := &t.of.known[decode*few+handle]
+	known := &t.shared.cached[decode*maxCached+handle]
 	value := known.Load()
 	if value == nil {
 		value = &[]string{t.text()}
@@ -76,7 +76,7 @@ func (t *timing) value() []string {
 func (t *timing) text() string {
 	var space [96]byte
 	b := metric(space[:0], "decode", t.decode)
-	if t.of.waits {
+	if t.shared.waits {
 		b = metric(append(b, ", "...), "wait", t.wait)
 	}
 	return string(metric(append(b, ", "...), "handle", t.handle))

@@ -9,21 +9,21 @@ import "reflect"
 // codec, zero counts as absent. A codec may also set values that JSON cannot express, such as a
 // time with an offset of a day.
 func (b *binder) validate(s *scratch, kind bodyKind, v reflect.Value) {
-	if s.bound = len(s.faults); s.broken {
+	if s.bound = len(s.faults); s.incomplete {
 		kind = bodyNone // members may be missing because reading stopped
 	}
 	fields := b.plan.checks
 	if kind == bodyJSON {
-		fields = b.plan.asked
+		fields = b.plan.ruledParams
 	}
-	checker{s, kind}.top(fields, v)
+	checker{s, kind}.checkFields(fields, v)
 }
 
 // check notes the rules that v breaks. The path leads to v.
 func check(s *scratch, rules []rule, v reflect.Value) {
 	for i := range rules {
 		if !rules[i].ok(v) {
-			s.here(rules[i].detail)
+			s.faultAtPath(rules[i].detail)
 		}
 	}
 }
@@ -33,8 +33,8 @@ type checker struct {
 	kind bodyKind
 }
 
-// top checks the fields of the request type.
-func (c checker) top(fields []*field, v reflect.Value) {
+// checkFields checks the fields of the request type.
+func (c checker) checkFields(fields []*field, v reflect.Value) {
 	for _, f := range fields {
 		asText := f.source != fromBody && f.source != fromJSON || c.kind == bodyForm || c.kind == bodyMultipart
 		switch {
@@ -50,22 +50,22 @@ func (c checker) top(fields []*field, v reflect.Value) {
 				name = f.xml
 			}
 			if name != "" {
-				c.s.member(name)
+				c.s.pushMember(name)
 				c.field(f, f.of(v))
-				c.s.up()
+				c.s.pop()
 			}
 		case c.s.present&f.bit != 0:
 			c.text(f, f.of(v))
 		case f.required && (f.source != fromBody || f.form != ""):
-			c.s.param(f, "is required")
+			c.s.addParam(f, "is required")
 		}
 	}
 }
 
 // text checks a field that was sent as text.
 func (c checker) text(f *field, v reflect.Value) {
-	for detail := range f.broken(f.shape.behind(v)) {
-		c.s.param(f, detail)
+	for detail := range f.violations(f.shape.deref(v)) {
+		c.s.addParam(f, detail)
 	}
 }
 
@@ -94,31 +94,31 @@ func (c checker) field(f *field, v reflect.Value) {
 	}
 	check(c.s, f.rules, v)
 	if len(f.each) > 0 {
-		for i := range min(v.Len(), f.most) {
-			c.s.element(i)
+		for i := range min(v.Len(), f.maxElems) {
+			c.s.pushElement(i)
 			check(c.s, f.each, v.Index(i))
-			c.s.up()
+			c.s.pop()
 		}
 	}
-	c.inside(s, v)
+	c.checkParts(s, v)
 }
 
 // absent notes an absent required member. The XML decoder has already done so.
 func (c checker) absent(f *field) {
 	if f.required && c.kind == bodyCodec {
-		c.s.here("is required")
+		c.s.faultAtPath("is required")
 	}
 }
 
-// inside checks the members and elements of a value.
-func (c checker) inside(s *shape, v reflect.Value) {
-	if !c.looks(s) {
+// checkParts checks the members and elements of a value.
+func (c checker) checkParts(s *shape, v reflect.Value) {
+	if !c.needsCheck(s) {
 		return
 	}
 	switch s.kind {
 	case kindFloat, kindCustom:
 		if !s.encodable(v) {
-			c.s.here(s.must)
+			c.s.faultAtPath(s.must)
 		}
 	case kindObject:
 		for _, f := range s.fields {
@@ -126,30 +126,30 @@ func (c checker) inside(s *shape, v reflect.Value) {
 			if c.kind == bodyXML {
 				name = f.xml
 			}
-			if name == "" || !f.required && !f.ruled() && !c.looks(f.shape) {
+			if name == "" || !f.required && !f.ruled() && !c.needsCheck(f.shape) {
 				continue
 			}
-			c.s.member(name)
+			c.s.pushMember(name)
 			c.field(f, f.of(v))
-			c.s.up()
+			c.s.pop()
 		}
 	case kindList:
 		for i := range v.Len() {
-			c.s.element(i)
+			c.s.pushElement(i)
 			c.elem(s.elem, v.Index(i))
-			c.s.up()
+			c.s.pop()
 		}
 	case kindMap:
 		for each := v.MapRange(); each.Next(); {
-			c.s.member(each.Key().String())
+			c.s.pushMember(each.Key().String())
 			c.elem(s.elem, each.Value())
-			c.s.up()
+			c.s.pop()
 		}
 	}
 }
 
-// looks reports whether a value of shape s needs a check. JSON may not express a value from a codec.
-func (c checker) looks(s *shape) bool { return s.checked || s.fragile && c.kind == bodyCodec }
+// needsCheck reports whether a value of shape s needs a check. JSON may not express a value from a codec.
+func (c checker) needsCheck(s *shape) bool { return s.checked || s.fragile && c.kind == bodyCodec }
 
 // elem checks an element, which has no rules of its own.
 func (c checker) elem(s *shape, v reflect.Value) {
@@ -163,5 +163,5 @@ func (c checker) elem(s *shape, v reflect.Value) {
 			v = v.Elem()
 		}
 	}
-	c.inside(s, v)
+	c.checkParts(s, v)
 }

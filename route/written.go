@@ -12,21 +12,21 @@ var (
 	numberOf = reflect.TypeFor[json.Number]()
 )
 
-// written describes how the values of one type are written as JSON. The output is byte for byte
+// jsonWriter describes how the values of one type are written as JSON. The output is byte for byte
 // that of encoding/json, except that a slice or map is never null. encoding/json itself writes the
 // types whose output might differ. A written is made once for a response type, and is recursive for
 // a recursive type.
-type written struct {
-	how    how
+type jsonWriter struct {
+	kind   writeKind
 	bits   int // size of a float
-	elem   *written
-	fields []writtenField
+	elem   *jsonWriter
+	fields []member
 }
 
-type how uint8
+type writeKind uint8
 
 const (
-	byLibrary how = iota // by encoding/json, because of the type's methods or contents
+	byLibrary writeKind = iota // by encoding/json, because of the type's methods or contents
 	asObject
 	asList
 	asMap
@@ -41,78 +41,78 @@ const (
 	asBytes
 )
 
-type writtenField struct {
+type member struct {
 	name      string // quoted, with a colon
 	index     []int
 	omitEmpty bool
 	omitZero  bool
 	optional  bool
-	value     *written
+	value     *jsonWriter
 }
 
-// writers makes one written for each type.
-type writers struct {
-	seen     map[reflect.Type]*written
+// compiler makes one written for each type.
+type compiler struct {
+	seen     map[reflect.Type]*jsonWriter
 	optional func(reflect.Type) bool // a struct of a value and whether the value is set
 }
 
-// newWritten describes how values of type t are written. library has the types of the parts that
+// newJSONWriter describes how values of type t are written. library has the types of the parts that
 // encoding/json itself writes.
-func newWritten(t reflect.Type, optional func(reflect.Type) bool) (w *written, library []reflect.Type) {
-	m := writers{map[reflect.Type]*written{}, optional}
+func newJSONWriter(t reflect.Type, optional func(reflect.Type) bool) (w *jsonWriter, library []reflect.Type) {
+	m := compiler{map[reflect.Type]*jsonWriter{}, optional}
 	w = m.of(t)
 	for t, part := range m.seen {
-		if part.how == byLibrary {
+		if part.kind == byLibrary {
 			library = append(library, t)
 		}
 	}
 	return w, library
 }
 
-func (m writers) of(t reflect.Type) *written {
+func (m compiler) of(t reflect.Type) *jsonWriter {
 	if w := m.seen[t]; w != nil {
 		return w
 	}
-	w := &written{}
+	w := &jsonWriter{}
 	m.seen[t] = w
 	pointer := reflect.PointerTo(t)
 	switch {
 	case t == timeOf:
-		w.how = asTime
+		w.kind = asTime
 		return w
 	case m.optional(t):
-		w.how, w.elem = asOptional, m.of(t.Field(0).Type)
+		w.kind, w.elem = asOptional, m.of(t.Field(0).Type)
 		return w
 	case marshals(pointer) || t == numberOf:
 		return w
 	}
 	switch t.Kind() {
 	case reflect.String:
-		w.how = asString
+		w.kind = asString
 	case reflect.Bool:
-		w.how = asBool
+		w.kind = asBool
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		w.how = asInt
+		w.kind = asInt
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		w.how = asUint
+		w.kind = asUint
 	case reflect.Float32, reflect.Float64:
-		w.how, w.bits = asFloat, t.Bits()
+		w.kind, w.bits = asFloat, t.Bits()
 	case reflect.Pointer:
-		w.how, w.elem = asPointer, m.of(t.Elem())
+		w.kind, w.elem = asPointer, m.of(t.Elem())
 	case reflect.Slice:
 		switch {
 		case t.Elem().Kind() != reflect.Uint8:
-			w.how, w.elem = asList, m.of(t.Elem())
+			w.kind, w.elem = asList, m.of(t.Elem())
 		case !marshals(reflect.PointerTo(t.Elem())):
-			w.how = asBytes
+			w.kind = asBytes
 		}
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String && !marshals(reflect.PointerTo(t.Key())) {
-			w.how, w.elem = asMap, m.of(t.Elem())
+			w.kind, w.elem = asMap, m.of(t.Elem())
 		}
 	case reflect.Struct:
 		if fields, ok := m.fields(t, nil, map[string]bool{}); ok {
-			w.how, w.fields = asObject, fields
+			w.kind, w.fields = asObject, fields
 		}
 	}
 	return w
@@ -120,7 +120,7 @@ func (m writers) of(t reflect.Type) *written {
 
 // fields lists the members of t, which is embedded at index. ok is false if encoding/json might
 // write other members, or write them in another form.
-func (m writers) fields(t reflect.Type, index []int, taken map[string]bool) (fields []writtenField, ok bool) {
+func (m compiler) fields(t reflect.Type, index []int, taken map[string]bool) (fields []member, ok bool) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		at := append(append([]int(nil), index...), i)
@@ -147,7 +147,7 @@ func (m writers) fields(t reflect.Type, index []int, taken map[string]bool) (fie
 			return nil, false
 		}
 		taken[name] = true
-		f := writtenField{name: `"` + name + `":`, index: at, optional: m.optional(sf.Type), value: m.of(sf.Type)}
+		f := member{name: `"` + name + `":`, index: at, optional: m.optional(sf.Type), value: m.of(sf.Type)}
 		for option := range strings.SplitSeq(options, ",") {
 			switch option {
 			case "":

@@ -13,7 +13,7 @@ import (
 // the Go name of any field as an element.
 func (b *binder) xml(s *scratch, v reflect.Value) {
 	s.memory = b.limits.Memory
-	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, lax: s.lax, most: b.limits.Depth}
+	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, allowUnknown: s.allowUnknown, maxDepth: b.limits.Depth}
 	before := len(s.faults)
 	root, ok := d.outside()
 	ok = ok && root != nil && d.object(*root, b.plan.members, v)
@@ -22,21 +22,21 @@ func (b *binder) xml(s *scratch, v reflect.Value) {
 		ok = ok && root == nil
 	}
 	s.path = s.path[:0]
-	s.broken = !ok
-	if !ok && (len(s.faults) == before || !d.told) {
-		s.here("is not valid XML")
+	s.incomplete = !ok
+	if !ok && (len(s.faults) == before || !d.reported) {
+		s.faultAtPath("is not valid XML")
 	}
 }
 
 // xmlDecoder is a recursive decoder of XML into a shape. It notes every fault, with a pointer, and
 // continues. Its methods return false when they cannot continue.
 type xmlDecoder struct {
-	tokens *xml.Decoder
-	s      *scratch
-	depth  int
-	most   int
-	lax    bool
-	told   bool // the reason to stop is already a fault
+	tokens       *xml.Decoder
+	s            *scratch
+	depth        int
+	maxDepth     int
+	allowUnknown bool
+	reported     bool // the reason to stop is already a fault
 }
 
 // outside reads the tokens before or after the root element, up to its start tag or the end.
@@ -60,19 +60,19 @@ func (d *xmlDecoder) outside() (*xml.StartElement, bool) {
 }
 
 func (d *xmlDecoder) stop(detail string) bool {
-	d.s.here(detail)
-	d.told = true
+	d.s.faultAtPath(detail)
+	d.reported = true
 	return false
 }
 
-func (d *xmlDecoder) spend(t reflect.Type) bool {
-	d.told = !d.s.spend(1, t)
-	return !d.told
+func (d *xmlDecoder) allocate(t reflect.Type) bool {
+	d.reported = !d.s.allocate(1, t)
+	return !d.reported
 }
 
 // object reads the rest of the element that start begins into a struct.
 func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) bool {
-	if d.depth++; d.depth > d.most {
+	if d.depth++; d.depth > d.maxDepth {
 		return d.stop("is nested too deeply")
 	}
 	var seen uint64
@@ -80,16 +80,16 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 		if a.Name.Space == "xmlns" || a.Name.Local == "xmlns" {
 			continue
 		}
-		d.s.member("@" + a.Name.Local)
+		d.s.pushMember("@" + a.Name.Local)
 		if f := xmlField(s, a.Name.Local, true); f != nil && seen&f.bit == 0 {
 			seen |= f.bit
 			before := len(d.s.faults)
 			d.set(f.shape, f.of(v), a.Value)
 			d.zero(f, f.of(v), before)
-		} else if !d.lax || f != nil {
-			d.s.here(unexpected(f))
+		} else if !d.allowUnknown || f != nil {
+			d.s.faultAtPath(unexpected(f))
 		}
-		d.s.up()
+		d.s.pop()
 	}
 	for {
 		token, err := d.tokens.Token()
@@ -100,7 +100,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 		case xml.Directive:
 			return d.stop("must have no document type")
 		case xml.StartElement:
-			d.s.member(t.Name.Local)
+			d.s.pushMember(t.Name.Local)
 			f := xmlField(s, t.Name.Local, false)
 			if f != nil && (seen&f.bit == 0 || f.shape.bare().kind == kindList) {
 				seen |= f.bit
@@ -110,21 +110,21 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 				}
 				d.zero(f, f.of(v), before)
 			} else {
-				if !d.lax || f != nil {
-					d.s.here(unexpected(f))
+				if !d.allowUnknown || f != nil {
+					d.s.faultAtPath(unexpected(f))
 				}
 				if !d.skip() {
 					return false
 				}
 			}
-			d.s.up()
+			d.s.pop()
 		case xml.EndElement:
 			d.depth--
 			for _, f := range s.fields {
 				if f.required && f.xml != "" && seen&f.bit == 0 {
-					d.s.member(f.xml)
-					d.s.here("is required")
-					d.s.up()
+					d.s.pushMember(f.xml)
+					d.s.faultAtPath("is required")
+					d.s.pop()
 				}
 			}
 			return true
@@ -162,7 +162,7 @@ func (d *xmlDecoder) element(start xml.StartElement, s *shape, of *field, v refl
 	switch s.kind {
 	case kindPointer:
 		if v.IsNil() { // not nil if a list continues
-			if !d.spend(s.elem.typ) {
+			if !d.allocate(s.elem.typ) {
 				return false
 			}
 			v.Set(reflect.New(s.elem.typ))
@@ -173,19 +173,19 @@ func (d *xmlDecoder) element(start xml.StartElement, s *shape, of *field, v refl
 		return d.element(start, s.elem, of, v.Field(0))
 	case kindList:
 		n := v.Len()
-		if n <= of.most { // one element more, for the rule to detect
-			if !d.spend(s.elem.typ) {
+		if n <= of.maxElems { // one element more, for the rule to detect
+			if !d.allocate(s.elem.typ) {
 				return false
 			}
 			v.Grow(1)
 			v.SetLen(n + 1)
 		}
-		if n >= of.most {
+		if n >= of.maxElems {
 			return d.skip()
 		}
-		d.s.element(n)
+		d.s.pushElement(n)
 		ok := d.element(start, s.elem, element, v.Index(n))
-		d.s.up()
+		d.s.pop()
 		return ok
 	case kindObject:
 		return d.object(start, s, v)
@@ -208,7 +208,7 @@ func (d *xmlDecoder) skip() bool {
 		}
 		switch token.(type) {
 		case xml.StartElement:
-			if depth++; depth > d.most {
+			if depth++; depth > d.maxDepth {
 				return d.stop("is nested too deeply")
 			}
 		case xml.EndElement:
@@ -226,16 +226,16 @@ func (d *xmlDecoder) set(s *shape, v reflect.Value, text string) {
 		text = strings.TrimSpace(text)
 	}
 	if s.set == nil {
-		d.s.here("cannot be sent as XML")
+		d.s.faultAtPath("cannot be sent as XML")
 	} else if fault := s.set(v, text); fault != "" {
-		d.s.here(fault)
+		d.s.faultAtPath(fault)
 	}
 }
 
 // text reads the text of an element.
 func (d *xmlDecoder) text(start xml.StartElement) (string, bool) {
-	if len(start.Attr) > 0 && !d.lax {
-		d.s.here("must have no attributes")
+	if len(start.Attr) > 0 && !d.allowUnknown {
+		d.s.faultAtPath("must have no attributes")
 	}
 	var b strings.Builder
 	for {
@@ -251,7 +251,7 @@ func (d *xmlDecoder) text(start xml.StartElement) (string, bool) {
 		case xml.Directive:
 			return "", d.stop("must have no document type")
 		case xml.StartElement:
-			d.s.here("must be text")
+			d.s.faultAtPath("must be text")
 			if !d.skip() {
 				return "", false
 			}
