@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // Answer documents an answer in the OpenAPI document.
@@ -60,7 +62,7 @@ func (r *Route) checkAnswers() (errs []error) {
 		}
 		seen = append(seen, a.status)
 		for name := range a.Headers {
-			if !isToken(name) {
+			if !syntax.IsToken(name) {
 				wrong(fmt.Errorf("%q is no name of a header", name))
 			}
 		}

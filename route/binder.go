@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // binder binds the requests of one route to values of its request type. It notes the faults in a
@@ -58,7 +60,7 @@ func (b *binder) parameters(s *scratch, kind bodyKind, path interface{ PathValue
 					s.text(f, v, line)
 					continue
 				}
-				for element := range listElements(line) {
+				for element := range syntax.ListElements(line) {
 					s.text(f, v, element)
 				}
 			}

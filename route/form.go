@@ -6,6 +6,8 @@ import (
 	"mime/multipart"
 	"reflect"
 	"strings"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // form binds an urlencoded body. As with JSON, the strings of a small body are parts of one
@@ -68,7 +70,7 @@ func (s *scratch) unescapeForm(most int) (length int, all bool) {
 			case c == ';':
 				p.wrong = semicolon
 			case c == '%':
-				if from+2 >= len(b) || !isHex(b[from+1]) || !isHex(b[from+2]) {
+				if from+2 >= len(b) || !syntax.IsHex(b[from+1]) || !syntax.IsHex(b[from+2]) {
 					p.wrong = badEscape
 					continue
 				}

@@ -105,8 +105,8 @@ func (g *Group) Handle(pattern string, h http.Handler) error {
 	return g.handle(method+g.withPrefix(rest), h, admission{})
 }
 
-func (g *Group) handle(pattern string, h http.Handler, mark admission) error {
-	t := &target{g, h, mark}
+func (g *Group) handle(pattern string, h http.Handler, a admission) error {
+	t := &target{g, h, a}
 	if err := g.mux.register(pattern, t); err != nil {
 		return err
 	}

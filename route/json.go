@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // maxShared is the size of the largest body whose strings may be parts of one copy of the body.
@@ -20,7 +22,7 @@ const maxShared = 4 << 10
 func (b *binder) json(s *scratch, v reflect.Value) {
 	s.memory = b.limits.Memory
 	text := string(s.body)
-	d := decoder{scanner: scanner{data: text}, s: s, allowUnknown: s.allowUnknown, maxDepth: b.limits.Depth, copies: len(text) > maxShared}
+	d := decoder{Scanner: syntax.Scanner{Data: text}, s: s, allowUnknown: s.allowUnknown, maxDepth: b.limits.Depth, copies: len(text) > maxShared}
 	if !utf8.ValidString(text) {
 		s.addFatal(wireFault{Pointer: "#", Detail: "is not valid UTF-8"})
 		return
@@ -31,7 +33,7 @@ func (b *binder) json(s *scratch, v reflect.Value) {
 	} else {
 		ok = d.value(b.plan.members, element, v)
 	}
-	if s.incomplete = !ok || !d.end(); s.incomplete && !d.reported {
+	if s.incomplete = !ok || !d.End(); s.incomplete && !d.reported {
 		s.faultAtPath("is not valid JSON")
 	}
 	s.path = s.path[:0]
@@ -41,7 +43,7 @@ func (b *binder) json(s *scratch, v reflect.Value) {
 // continues. Its methods return false when they cannot continue: the text is not JSON or exceeds a
 // limit.
 type decoder struct {
-	scanner
+	syntax.Scanner
 	s            *scratch
 	depth        int
 	maxDepth     int
@@ -53,7 +55,7 @@ type decoder struct {
 // field reads a value into a field and checks its rules at once, because here the value is known to
 // have been sent, even if it is zero.
 func (d *decoder) field(f *field, v reflect.Value) bool {
-	null := d.next() == 'n'
+	null := d.Next() == 'n'
 	before := len(d.s.faults)
 	if !d.value(f.shape, f, v) {
 		return false
@@ -85,14 +87,14 @@ func (d *decoder) field(f *field, v reflect.Value) bool {
 
 // value reads a value of shape s, the shape of a field or an element, into v, which is zero.
 func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
-	c := d.next()
+	c := d.Next()
 	for s.kind == kindPointer || s.kind == kindOptional {
 		if s.kind == kindOptional {
 			v.Field(1).SetBool(true)
 			v = v.Field(0)
 		} else {
 			if c == 'n' {
-				return d.word("null")
+				return d.Word("null")
 			}
 			if !d.allocate(1, s.elem.typ) {
 				return false
@@ -109,7 +111,7 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 		if s.kind != kindList && s.kind != kindMap && !s.bytes {
 			d.s.faultAtPath("must not be null")
 		}
-		return d.word("null")
+		return d.Word("null")
 	}
 	if s.kind == kindCustom {
 		return d.foreign(s, v)
@@ -118,7 +120,7 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 		before := len(d.s.faults)
 		d.s.faultAtPath(must)
 		if !d.skip() {
-			if d.at == len(d.data) || !startsValue(c) { // no value at all
+			if d.At == len(d.Data) || !startsValue(c) { // no value at all
 				d.s.faults = d.s.faults[:before]
 			}
 			return false
@@ -136,7 +138,7 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 		return ok
 	case kindBool:
 		v.SetBool(c == 't')
-		return c == 't' && d.word("true") || c == 'f' && d.word("false")
+		return c == 't' && d.Word("true") || c == 'f' && d.Word("false")
 	}
 	return d.numeric(s, v)
 }
@@ -171,7 +173,7 @@ func (d *decoder) enter() bool {
 		d.reported = true
 		return false
 	}
-	d.at++
+	d.At++
 	return true
 }
 
@@ -182,10 +184,10 @@ func (d *decoder) allocate(n int, t reflect.Type) bool {
 
 // text reads a string.
 func (d *decoder) text() (string, bool) {
-	raw, escaped, ok := d.string()
+	raw, escaped, ok := d.Literal()
 	switch {
 	case escaped:
-		return unescape(raw), ok
+		return syntax.Unescape(raw), ok
 	case d.copies:
 		return strings.Clone(raw), ok
 	}
@@ -194,12 +196,12 @@ func (d *decoder) text() (string, bool) {
 
 // numeric reads a number into v, and notes a fault if the number does not fit.
 func (d *decoder) numeric(s *shape, v reflect.Value) bool {
-	text, whole, ok := d.number()
+	text, whole, ok := d.Number()
 	if !ok {
 		return false
 	}
 	if s.kind == kindInt && !whole || s.kind == kindUint && (!whole || text[0] == '-') {
-		text, whole = integer(text)
+		text, whole = syntax.Integer(text)
 	}
 	var err error
 	switch bits := s.typ.Bits(); s.kind {
@@ -233,12 +235,12 @@ func (d *decoder) numeric(s *shape, v reflect.Value) bool {
 // foreign reads a value whose parts this package does not know. The standard library decodes it,
 // unless it is a time or a json.Number.
 func (d *decoder) foreign(s *shape, v reflect.Value) bool {
-	d.next()
-	start, before := d.at, len(d.s.faults)
+	d.Next()
+	start, before := d.At, len(d.s.faults)
 	if !d.skip() {
 		return false
 	}
-	if len(d.s.faults) == before && !d.decodeForeign(s, v, d.data[start:d.at]) {
+	if len(d.s.faults) == before && !d.decodeForeign(s, v, d.Data[start:d.At]) {
 		must := s.must
 		if must == "" {
 			must = "is not valid"
@@ -256,7 +258,7 @@ func (d *decoder) decodeForeign(s *shape, v reflect.Value, text string) bool {
 			return false
 		}
 		if text = text[1 : len(text)-1]; strings.Contains(text, `\`) {
-			text = unescape(text)
+			text = syntax.Unescape(text)
 		}
 		return s.set(v, text) == ""
 	case reflect.TypeFor[json.Number]():
@@ -270,36 +272,36 @@ func (d *decoder) decodeForeign(s *shape, v reflect.Value, text string) bool {
 
 // skip reads any value and drops it. Its names must be unique too.
 func (d *decoder) skip() bool {
-	switch c := d.next(); c {
+	switch c := d.Next(); c {
 	case '{':
 		return d.enter() && d.object(nothing, element, reflect.Value{})
 	case '[':
 		if !d.enter() {
 			return false
 		}
-		for i, more := 0, !d.take(']'); more; i++ {
+		for i, more := 0, !d.Take(']'); more; i++ {
 			d.s.pushElement(i)
 			if !d.skip() {
 				return false
 			}
 			d.s.pop()
-			if more = d.take(','); !more && !d.take(']') {
+			if more = d.Take(','); !more && !d.Take(']') {
 				return false
 			}
 		}
 		d.depth--
 		return true
 	case '"':
-		_, _, ok := d.string()
+		_, _, ok := d.Literal()
 		return ok
 	case 't':
-		return d.word("true")
+		return d.Word("true")
 	case 'f':
-		return d.word("false")
+		return d.Word("false")
 	case 'n':
-		return d.word("null")
+		return d.Word("null")
 	}
-	_, _, ok := d.number()
+	_, _, ok := d.Number()
 	return ok
 }
 

@@ -4,11 +4,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // array reads the elements of a list, after its opening bracket.
 func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
-	if d.take(']') {
+	if d.Take(']') {
 		d.depth--
 		v.Set(reflect.MakeSlice(s.typ, 0, 0))
 		return true
@@ -37,8 +39,8 @@ func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
 		}
 		d.s.pop()
 		switch {
-		case d.take(','):
-		case d.take(']'):
+		case d.Take(','):
+		case d.Take(']'):
 			d.depth--
 			return true
 		default:
@@ -55,12 +57,12 @@ func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 		v.Set(reflect.MakeMap(s.typ))
 	}
 	next := 0
-	for more := !d.take('}'); more; {
-		if d.next() != '"' {
+	for more := !d.Take('}'); more; {
+		if d.Next() != '"' {
 			return false
 		}
 		name, ok := d.name()
-		if !ok || !d.take(':') {
+		if !ok || !d.Take(':') {
 			return false
 		}
 		d.s.pushMember(name)
@@ -83,7 +85,7 @@ func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 			return false
 		}
 		d.s.pop()
-		if more = d.take(','); !more && !d.take('}') {
+		if more = d.Take(','); !more && !d.Take('}') {
 			return false
 		}
 	}
@@ -125,9 +127,9 @@ func (s *names) add(name string) bool {
 
 // name reads the name of a member. An unescaped name is a part of data.
 func (d *decoder) name() (string, bool) {
-	raw, escaped, ok := d.string()
+	raw, escaped, ok := d.Literal()
 	if escaped {
-		raw = unescape(raw)
+		raw = syntax.Unescape(raw)
 	}
 	return raw, ok
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // moments maps texts to whether they are RFC 3339 date-times.
@@ -171,7 +173,7 @@ func FuzzWhatBindsIsEncodedAndReadBack(f *testing.F) {
 		}
 		for format, all := range formatted {
 			for _, text := range all {
-				if text != "" && !formats[format](text) {
+				if text != "" && !syntax.Formats[format](text) {
 					t.Errorf("%q is a %s", text, format)
 				}
 			}

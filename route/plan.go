@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // source is the source of a request field.
@@ -220,7 +222,7 @@ func headerName(name string) error {
 	case "Host", "Trailer", "Transfer-Encoding":
 		return fmt.Errorf("net/http keeps header %s elsewhere", name)
 	}
-	if !isToken(name) {
+	if !syntax.IsToken(name) {
 		return fmt.Errorf("%q is no name of a header", name)
 	}
 	return nil

@@ -220,7 +220,7 @@ func (r *Route) Handler(cfg Config) (http.Handler, error) {
 }
 
 // build returns the route for a Config that has been checked. The result does not set the route's
-// mark, because the mark is set outside the middleware of the Mux and its groups as well.
+// admission, because the admission is set outside the middleware of the Mux and its groups as well.
 func (r *Route) build(cfg Config) (http.Handler, error) {
 	if r.err != nil {
 		return nil, r.err

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // In every row a patient is created from a body of some 200 bytes with every field checked, or looked
@@ -105,7 +107,7 @@ func byHand(pattern string, f http.HandlerFunc) http.Handler {
 var phone = regexp.MustCompile(`^[+0-9 ]{5,20}$`)
 
 func checkByHand(p *benchCreate) bool {
-	return len(p.Name) >= 2 && len(p.Name) <= 80 && formats["email"](p.Email) &&
+	return len(p.Name) >= 2 && len(p.Name) <= 80 && syntax.Formats["email"](p.Email) &&
 		(p.Gender == "female" || p.Gender == "male" || p.Gender == "other" || p.Gender == "unknown") &&
 		p.Age >= 1 && p.Age <= 150 && phone.MatchString(p.Phone) && len(p.Tags) <= 8
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // rule is one check of a value that is not a pointer.
@@ -31,7 +33,7 @@ func (f *field) addRules(tag reflect.StructTag) error {
 	rest := tag.Get("validate")
 	if text := tag.Get("default"); text != "" {
 		if f.fallback = []string{text}; f.shape.bare().kind == kindList {
-			f.fallback = slices.Collect(listElements(text))
+			f.fallback = slices.Collect(syntax.ListElements(text))
 		}
 	}
 	for rest != "" {
@@ -61,7 +63,7 @@ func (f *field) addRules(tag reflect.StructTag) error {
 			err = f.addEnum(f.tags.enum)
 		case "format":
 			f.tags.format = arg
-			ok, known := formats[arg]
+			ok, known := syntax.Formats[arg]
 			if !known {
 				return fmt.Errorf("rule %s: there are email, uuid, date, date-time and uri", word)
 			}
@@ -74,7 +76,7 @@ func (f *field) addRules(tag reflect.StructTag) error {
 				if words := tag.Get("must"); words != "" {
 					detail = "must " + words
 				}
-				match := matcher(re)
+				match := syntax.Matcher(re)
 				err = f.addTextRule(func(v reflect.Value) bool { return match(v.String()) }, detail)
 			}
 		default:

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // schemas describes shapes as JSON Schema. Named structs become components.
@@ -246,7 +248,7 @@ func ruled(schema object, f *field) object {
 			schema[high] = r.max
 		}
 	}
-	if pattern, ok := ecma(r.pattern); ok && pattern != "" {
+	if pattern, ok := syntax.ECMA(r.pattern); ok && pattern != "" {
 		target["pattern"] = pattern
 	}
 	if r.format != "" {

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // kind is the form of a type in a request or response.
@@ -385,11 +387,11 @@ func (s *shape) encodable(v reflect.Value) bool {
 	case s.kind == kindFloat:
 		return v.Float()-v.Float() == 0
 	case s.typ == timeType:
-		return fitsRFC3339(v.Interface().(time.Time))
+		return syntax.FitsRFC3339(v.Interface().(time.Time))
 	case s.typ == numberType:
-		return v.String() == "" || isNumber(v.String()) // encoding/json writes 0 for an empty json.Number
+		return v.String() == "" || syntax.IsNumber(v.String()) // encoding/json writes 0 for an empty json.Number
 	case s.timeIndex > 0:
-		return fitsRFC3339(v.Field(s.timeIndex - 1).Interface().(time.Time))
+		return syntax.FitsRFC3339(v.Field(s.timeIndex - 1).Interface().(time.Time))
 	}
 	return true
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // setter sets a value from text. For invalid text it returns the expected form, without the text.
@@ -66,7 +68,7 @@ func setterOf(s *shape) (set setter, many bool, err error) {
 		switch {
 		case s.typ == timeType:
 			return func(v reflect.Value, text string) string {
-				t, ok := parseTime(text)
+				t, ok := syntax.ParseTime(text)
 				if !ok {
 					return s.must
 				}
@@ -75,7 +77,7 @@ func setterOf(s *shape) (set setter, many bool, err error) {
 			}, false, nil
 		case s.typ == numberType:
 			return func(v reflect.Value, text string) string {
-				if !isNumber(text) {
+				if !syntax.IsNumber(text) {
 					return s.must
 				}
 				v.SetString(text)

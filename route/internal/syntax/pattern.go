@@ -1,4 +1,4 @@
-package route
+package syntax
 
 import (
 	"regexp"
@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// matcher returns a function that reports whether a text matches re. Most patterns of fields, such
+// Matcher returns a function that reports whether a text matches re. Most patterns of fields, such
 // as ^[+0-9 ]{5,20}$, are a sequence of character sets, each with a repetition count. They are
 // compared directly, as long as the text is ASCII.
-func matcher(re *regexp.Regexp) func(string) bool {
+func Matcher(re *regexp.Regexp) func(string) bool {
 	runs := sequenceOf(re.String())
 	if runs == nil {
 		return re.MatchString

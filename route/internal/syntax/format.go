@@ -1,4 +1,4 @@
-package route
+package syntax
 
 import (
 	"net/netip"
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// formats has the check of each format that a rule may name.
-var formats = map[string]func(string) bool{
+// Formats has the check of each format that a rule may name.
+var Formats = map[string]func(string) bool{
 	"email": isEmail,
 	"uuid": func(s string) bool {
 		if len(s) != 36 {
@@ -16,7 +16,7 @@ var formats = map[string]func(string) bool{
 		}
 		for i := range len(s) {
 			switch hyphen := i == 8 || i == 13 || i == 18 || i == 23; {
-			case hyphen && s[i] != '-', !hyphen && !isHex(s[i]):
+			case hyphen && s[i] != '-', !hyphen && !IsHex(s[i]):
 				return false
 			}
 		}
@@ -94,7 +94,7 @@ func isPart(s, also string) bool {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case isLetter(c) || isDigit(c) || strings.IndexByte("-._~!$&'()*+,;=", c) >= 0 || strings.IndexByte(also, c) >= 0:
-		case c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+		case c == '%' && i+2 < len(s) && IsHex(s[i+1]) && IsHex(s[i+2]):
 			i += 2
 		default:
 			return false
@@ -123,12 +123,12 @@ func isAtom(c byte) bool {
 	return isLabel(c) || strings.IndexByte("!#$%&'*+/=?^_`{|}~", c) >= 0
 }
 
-func isHex(c byte) bool {
+func IsHex(c byte) bool {
 	return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f'
 }
 
-// isToken reports whether name may be the name of a header.
-func isToken(name string) bool {
+// IsToken reports whether name may be the name of a header.
+func IsToken(name string) bool {
 	return name != "" && every(name, func(c byte) bool {
 		return isLabel(c) || strings.IndexByte("!#$%&'*+.^_`|~", c) >= 0
 	})

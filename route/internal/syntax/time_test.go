@@ -1,4 +1,4 @@
-package route
+package syntax
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ func TestATimeThatUTCCannotWriteIsRefused(t *testing.T) {
 		"0000-01-01T00:00:00+00:01": false, "0000-01-01T00:01:00+00:01": true, "9999-12-31T23:59:00-00:01": false, "9999-12-31T23:58:59-00:01": true,
 		"1998-12-31T23:59:60Z": false, // a time.Time cannot hold a leap second
 	} {
-		at, got := parseTime(text)
+		at, got := ParseTime(text)
 		if got != ok {
 			t.Errorf("%s: %t", text, got)
 		}

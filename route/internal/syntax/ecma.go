@@ -1,4 +1,4 @@
-package route
+package syntax
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// ecma translates a pattern that package regexp has compiled to ECMA-262 with the flag u, the
+// ECMA translates a pattern that package regexp has compiled to ECMA-262 with the flag u, the
 // language of patterns in JSON Schema. ok is false if ECMA-262 cannot express the pattern, or only
 // at length. Examples are flags and the negation of a POSIX class.
-func ecma(pattern string) (translated string, ok bool) {
+func ECMA(pattern string) (translated string, ok bool) {
 	t := translator{rest: pattern}
 	for t.rest != "" && !t.fails {
 		t.token()

@@ -1,13 +1,13 @@
-package route
+package syntax
 
 import (
 	"iter"
 	"strings"
 )
 
-// listElements yields the elements of a list on one header line (RFC 9110, section 5.6.1). The list may
+// ListElements yields the elements of a list on one header line (RFC 9110, section 5.6.1). The list may
 // also be split over several lines. A comma in quotes does not separate elements.
-func listElements(line string) iter.Seq[string] {
+func ListElements(line string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		quoted, from := false, 0
 		for i := 0; i <= len(line); i++ {

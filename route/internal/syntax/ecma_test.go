@@ -1,4 +1,4 @@
-package route
+package syntax
 
 import (
 	"regexp"
@@ -26,7 +26,7 @@ func TestPatternsOfTheDocumentAreThoseOfECMA262(t *testing.T) {
 			t.Errorf("%s: %v", pattern, err)
 			continue
 		}
-		got, ok := ecma(pattern)
+		got, ok := ECMA(pattern)
 		if ok != (want != "") || ok && got != want {
 			t.Errorf("%s: %s, %t; want %s", pattern, got, ok, want)
 		}
@@ -47,7 +47,7 @@ func FuzzECMA(f *testing.F) {
 		if err != nil {
 			return
 		}
-		translated, ok := ecma(pattern)
+		translated, ok := ECMA(pattern)
 		if !ok {
 			return
 		}

@@ -1,4 +1,4 @@
-package route
+package syntax
 
 import (
 	"net/mail"
@@ -16,7 +16,7 @@ func TestAnEmailIsAMailboxWithoutQuotes(t *testing.T) {
 		"a@b@c.d": false, "a b@c.d": false, "a@-b.c": false, "a@b-.c": false, "a@b.c-": false, "<script>@b.c": false, "a@<script>.c": false, `"a b"@c.d`: false, "a@[127.0.0.1]": false, "Ada <a@b.c>": false,
 		"a@b.c\n": false, "ä@b.c": false, "a@ä.c": false, "a(b)@c.d": false, "a,b@c.d": false, l64 + "a@b.c": false, "a@" + l63 + "b.c": false, l64 + "@" + strings.Repeat(l63+".", 3) + "c": false, "a@b c.d": false, `a\@b.c`: false,
 	} {
-		if formats["email"](text) != ok {
+		if Formats["email"](text) != ok {
 			t.Errorf("%q: %t", text, !ok)
 		}
 	}
@@ -30,7 +30,7 @@ func TestAURIIsOneOfRFC3986(t *testing.T) {
 		"http://ä.example": false, "http://a/ä": false, "http://a/%": false, "http://a/%4": false, "http://a/%zz": false, "http://a/?%zz": false, "http://a/#%": false, "http://a/#b#c": false, "http://a/[b]": false, "http://a/?[b]": false, "http://a/{b}": false, "http://a/b|c": false, "http://a/b^c": false, "http://a/b`c": false, `http://a/"b"`: false,
 		"http://a:b/": false, "http://a:80:80/": false, "http://[::1": false, "http://[::1]a/": false, "http://[::g]/": false, "http://[1.2.3.4]/": false, "http://[fe80::1%25en0]/": false, "http://a@b@c/": false, "http://::1/": false, "http://a\\b/": false, "http://a/\n": false, "http://a/\x7f": false, " http://a": false, "http://a ": false,
 	} {
-		if formats["uri"](text) != ok {
+		if Formats["uri"](text) != ok {
 			t.Errorf("%q: %t", text, !ok)
 		}
 	}
@@ -51,7 +51,7 @@ func FuzzFormats(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for name, ok := range formats {
+		for name, ok := range Formats {
 			if ok(text) && !grammars[name].MatchString(text) {
 				t.Errorf("%q is a %s", text, name)
 			}

@@ -1,18 +1,18 @@
-package route
+package syntax
 
 import (
 	"strings"
 	"time"
 )
 
-// parseTime reads a date-time that a time.Time can hold. The year must also be valid in UTC,
+// ParseTime reads a date-time that a time.Time can hold. The year must also be valid in UTC,
 // because the time may be kept and written in UTC, where there is no year 10000.
-func parseTime(text string) (t time.Time, ok bool) {
+func ParseTime(text string) (t time.Time, ok bool) {
 	if !timeForm(text) {
 		return t, false
 	}
 	t, err := time.Parse(time.RFC3339, strings.ToUpper(text))
-	return t, err == nil && fitsRFC3339(t)
+	return t, err == nil && FitsRFC3339(t)
 }
 
 // timeForm reports whether text has the form of an RFC 3339 date-time. Package time differs: it
@@ -57,8 +57,8 @@ func hasForm(text, form string) bool {
 	return true
 }
 
-// fitsRFC3339 reports whether RFC 3339 can write t, in its zone and in UTC.
-func fitsRFC3339(t time.Time) bool {
+// FitsRFC3339 reports whether RFC 3339 can write t, in its zone and in UTC.
+func FitsRFC3339(t time.Time) bool {
 	_, offset := t.Zone()
 	year, utc := t.Year(), t.UTC().Year()
 	return min(year, utc) >= 0 && max(year, utc) <= 9999 && -24*60*60 < offset && offset < 24*60*60

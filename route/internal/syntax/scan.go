@@ -1,4 +1,6 @@
-package route
+// Package syntax reads the texts that requests, rules and patterns consist of: the tokens of JSON,
+// times, e-mail addresses, URIs, lists in headers, and regular expressions.
+package syntax
 
 import (
 	"strconv"
@@ -7,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads the tokens of RFC 8259. Its methods return false when they cannot continue.
-type scanner struct {
-	data string
-	at   int
+// Scanner reads the tokens of RFC 8259. Its methods return false when they cannot continue.
+type Scanner struct {
+	Data string
+	At   int
 }
 
-// next skips space and returns the next byte, or 0 at the end.
-func (s *scanner) next() byte {
-	for ; s.at < len(s.data); s.at++ {
-		switch c := s.data[s.at]; c {
+// Next skips space and returns the next byte, or 0 at the end.
+func (s *Scanner) Next() byte {
+	for ; s.At < len(s.Data); s.At++ {
+		switch c := s.Data[s.At]; c {
 		case ' ', '\t', '\r', '\n':
 		default:
 			return c
@@ -25,40 +27,40 @@ func (s *scanner) next() byte {
 	return 0
 }
 
-// take skips space and consumes c, if c is the next byte.
-func (s *scanner) take(c byte) bool {
-	if s.next() != c || s.at == len(s.data) {
+// Take skips space and consumes c, if c is the next byte.
+func (s *Scanner) Take(c byte) bool {
+	if s.Next() != c || s.At == len(s.Data) {
 		return false
 	}
-	s.at++
+	s.At++
 	return true
 }
 
-func (s *scanner) end() bool { return s.next() == 0 && s.at == len(s.data) }
+func (s *Scanner) End() bool { return s.Next() == 0 && s.At == len(s.Data) }
 
-func (s *scanner) word(word string) bool {
-	if !strings.HasPrefix(s.data[s.at:], word) {
+func (s *Scanner) Word(word string) bool {
+	if !strings.HasPrefix(s.Data[s.At:], word) {
 		return false
 	}
-	s.at += len(word)
+	s.At += len(word)
 	return true
 }
 
-// string reads a string literal. raw is the text between the quotes; escaped tells whether raw has
+// Literal reads a string literal. raw is the text between the quotes; escaped tells whether raw has
 // escapes.
-func (s *scanner) string() (raw string, escaped, ok bool) {
-	s.at++
-	for start := s.at; s.at < len(s.data); s.at++ {
-		switch c := s.data[s.at]; {
+func (s *Scanner) Literal() (raw string, escaped, ok bool) {
+	s.At++
+	for start := s.At; s.At < len(s.Data); s.At++ {
+		switch c := s.Data[s.At]; {
 		case c == '"':
-			s.at++
-			return s.data[start : s.at-1], escaped, true
+			s.At++
+			return s.Data[start : s.At-1], escaped, true
 		case c < ' ':
 			return "", false, false
 		case c == '\\':
-			s.at++
+			s.At++
 			escaped = true
-			if s.at == len(s.data) || !s.escape() {
+			if s.At == len(s.Data) || !s.escape() {
 				return "", false, false
 			}
 		}
@@ -67,24 +69,24 @@ func (s *scanner) string() (raw string, escaped, ok bool) {
 }
 
 // escape reads the escape after a backslash, up to its last byte. Half a surrogate pair is refused.
-func (s *scanner) escape() bool {
-	switch s.data[s.at] {
+func (s *Scanner) escape() bool {
+	switch s.Data[s.At] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return true
 	case 'u':
-		r, ok := hex(s.data[s.at+1:])
+		r, ok := hex(s.Data[s.At+1:])
 		if !ok {
 			return false
 		}
-		s.at += 4
+		s.At += 4
 		if !utf16.IsSurrogate(r) {
 			return true
 		}
-		if !strings.HasPrefix(s.data[s.at+1:], `\u`) {
+		if !strings.HasPrefix(s.Data[s.At+1:], `\u`) {
 			return false
 		}
-		second, ok := hex(s.data[s.at+3:])
-		s.at += 6
+		second, ok := hex(s.Data[s.At+3:])
+		s.At += 6
 		return ok && utf16.DecodeRune(r, second) != utf8.RuneError
 	}
 	return false
@@ -96,7 +98,7 @@ func hex(digits string) (rune, bool) {
 		return 0, false
 	}
 	for i := range 4 {
-		if !isHex(digits[i]) {
+		if !IsHex(digits[i]) {
 			return 0, false
 		}
 	}
@@ -104,8 +106,8 @@ func hex(digits string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// unescape decodes raw, the text between the quotes of a valid literal that has escapes.
-func unescape(raw string) string {
+// Unescape decodes raw, the text between the quotes of a valid literal that has escapes.
+func Unescape(raw string) string {
 	var b strings.Builder
 	b.Grow(len(raw))
 	for {
@@ -139,9 +141,9 @@ func unescape(raw string) string {
 	}
 }
 
-// number reads a number. whole is false if the number has a fraction or an exponent.
-func (s *scanner) number() (text string, whole, ok bool) {
-	start := s.at
+// Number reads a number. whole is false if the number has a fraction or an exponent.
+func (s *Scanner) Number() (text string, whole, ok bool) {
+	start := s.At
 	s.one('-')
 	if !s.one('0') && !s.digits() {
 		return "", false, false
@@ -158,19 +160,19 @@ func (s *scanner) number() (text string, whole, ok bool) {
 			return "", false, false
 		}
 	}
-	return s.data[start:s.at], whole, true
+	return s.Data[start:s.At], whole, true
 }
 
-// isNumber reports whether text is a number.
-func isNumber(text string) bool {
-	s := scanner{data: text}
-	_, _, ok := s.number()
-	return ok && s.at == len(text)
+// IsNumber reports whether text is a number.
+func IsNumber(text string) bool {
+	s := Scanner{Data: text}
+	_, _, ok := s.Number()
+	return ok && s.At == len(text)
 }
 
-// integer returns the digits of a number that has a fraction or an exponent, and whether its value
+// Integer returns the digits of a number that has a fraction or an exponent, and whether its value
 // is an integer. In JSON Schema 1.0 and 1e2 are integers, and -0 is 0.
-func integer(text string) (digits string, whole bool) {
+func Integer(text string) (digits string, whole bool) {
 	digits, sign := strings.CutPrefix(text, "-")
 	exponent := 0
 	if i := strings.IndexAny(digits, "eE"); i >= 0 {
@@ -201,18 +203,18 @@ func integer(text string) (digits string, whole bool) {
 	return digits, true
 }
 
-func (s *scanner) one(c byte) bool {
-	if s.at < len(s.data) && s.data[s.at] == c {
-		s.at++
+func (s *Scanner) one(c byte) bool {
+	if s.At < len(s.Data) && s.Data[s.At] == c {
+		s.At++
 		return true
 	}
 	return false
 }
 
-func (s *scanner) digits() bool {
-	start := s.at
-	for s.at < len(s.data) && '0' <= s.data[s.at] && s.data[s.at] <= '9' {
-		s.at++
+func (s *Scanner) digits() bool {
+	start := s.At
+	for s.At < len(s.Data) && '0' <= s.Data[s.At] && s.Data[s.At] <= '9' {
+		s.At++
 	}
-	return s.at > start
+	return s.At > start
 }

@@ -1,4 +1,4 @@
-package route
+package syntax
 
 import (
 	"regexp"
@@ -27,7 +27,7 @@ func FuzzPattern(f *testing.F) {
 		if err != nil || sequenceOf(pattern) == nil {
 			return
 		}
-		if got, want := matcher(re)(text), re.MatchString(text); got != want {
+		if got, want := Matcher(re)(text), re.MatchString(text); got != want {
 			t.Fatalf("%q matches %q: %t, regexp says %t", pattern, text, got, want)
 		}
 	})
