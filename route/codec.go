@@ -1,6 +1,10 @@
 package route
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/spillway-go/spillway/route/internal/stdjson"
+)
 
 // A Codec decodes bodies of one content type into the members that json tags name, or into a
 // body:"json" field. A Codec must not keep data, which is reused. It must itself refuse unknown
@@ -32,7 +36,7 @@ func (t transcoder) Decode(data []byte, v any) error {
 	if err != nil {
 		return err
 	}
-	return decodeJSON(doc, v)
+	return stdjson.Unmarshal(doc, v)
 }
 
 func (c *core) bindTranscoded(s *scratch, t transcoder, v reflect.Value) {

@@ -10,19 +10,21 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/spillway-go/spillway/route/internal/stdjson"
 )
 
 // output is the pooled buffer of one response.
 type output struct {
 	buf     bytes.Buffer
-	encoder encoder
+	encoder stdjson.Encoder
 }
 
 // maxKept is the size in bytes of the largest buffer that is kept.
 const maxKept = 64 << 10
 
 // init completes o, which must not be copied afterwards.
-func (o *output) init() { o.encoder = newEncoder(&o.buf) }
+func (o *output) init() { o.encoder = stdjson.NewEncoder(&o.buf) }
 
 // clear resets o. It overwrites the contents of the buffer.
 func (o *output) clear() {
@@ -41,7 +43,7 @@ func (o *output) bytes() []byte { return o.buf.Bytes() }
 // encode appends the JSON of v. v is a pointer to a value of the type that w describes.
 func (o *output) encode(w *jsonWriter, v any) error {
 	if w.kind == byLibrary {
-		return o.encoder.encode(&o.buf, v)
+		return o.encoder.Encode(&o.buf, v)
 	}
 	out, err := w.append(o.buf.AvailableBuffer(), reflect.ValueOf(v).Elem(), 0)
 	_, _ = o.buf.Write(out) // no copy, unless out has grown; after an error too, to be cleared
@@ -87,7 +89,7 @@ func (w *jsonWriter) append(b []byte, v reflect.Value, depth int) ([]byte, error
 			return w.nested(b, v, depth+1)
 		}
 	}
-	more, err := encodeJSON(v.Addr().Interface())
+	more, err := stdjson.Marshal(v.Addr().Interface())
 	return append(b, more...), err
 }
 
@@ -219,7 +221,7 @@ func appendString(b []byte, s string) []byte {
 		b = append(b, s[from:i]...)
 		switch c {
 		case utf8.RuneError:
-			b = append(b, noCharacter...)
+			b = append(b, stdjson.InvalidUTF8...)
 		case '"', '\\':
 			b = append(b, '\\', byte(c))
 		case '\b':

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spillway-go/spillway/route/internal/stdjson"
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
@@ -267,7 +268,7 @@ func (d *decoder) decodeForeign(s *shape, v reflect.Value, text string) bool {
 		}
 		return s.set(v, text) == ""
 	}
-	return decodeJSON([]byte(text), v.Addr().Interface()) == nil && (s.kind == kindAny || s.encodable(v))
+	return stdjson.Unmarshal([]byte(text), v.Addr().Interface()) == nil && (s.kind == kindAny || s.encodable(v))
 }
 
 // skip reads any value and drops it. Its names must be unique too.

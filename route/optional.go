@@ -3,6 +3,8 @@ package route
 import (
 	"encoding/json"
 	"reflect"
+
+	"github.com/spillway-go/spillway/route/internal/stdjson"
 )
 
 // Optional tells absent from zero. Rules of the validate tag apply to a value that was sent. JSON
@@ -30,7 +32,7 @@ func (o Optional[T]) IsZero() bool { return !o.Set }
 // UnmarshalJSON is called only for a member that is present: by clients and codecs.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	o.Set = true
-	return decodeJSON(data, &o.Value)
+	return stdjson.Unmarshal(data, &o.Value)
 }
 
 // MarshalJSON writes the value, or null.

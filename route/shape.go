@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/route/internal/stdjson"
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
@@ -147,7 +148,7 @@ func (m *shapes) of(t reflect.Type) (*shape, error) {
 // marshals reports whether the methods of a type write its JSON. pointer is the type of a pointer
 // to the type.
 func marshals(pointer reflect.Type) bool {
-	return pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || streamsOut(pointer)
+	return pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || stdjson.WritesItself(pointer)
 }
 
 // bytesIn reports whether encoding/json writes t, a slice, as base64.
@@ -180,10 +181,10 @@ func (m *shapes) fill(s *shape) (err error) {
 		s.kind = kindPointer
 		s.elem, err = m.of(t.Elem())
 		return err
-	case m.reply && (pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || streamsOut(pointer)):
+	case m.reply && (pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || stdjson.WritesItself(pointer)):
 		s.kind, s.escapes = kindCustom, true
 		return nil
-	case !m.reply && (pointer.Implements(jsonType) || pointer.Implements(textType) || streamsIn(pointer)):
+	case !m.reply && (pointer.Implements(jsonType) || pointer.Implements(textType) || stdjson.ReadsItself(pointer)):
 		s.kind, s.must, s.escapes = kindCustom, "is not valid", true
 		s.timeIndex = timeIn(t)
 		s.fragile = s.timeIndex > 0

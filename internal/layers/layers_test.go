@@ -17,7 +17,7 @@ import (
 // layers lists the folders of all packages, each once, the lowest layer first. Packages
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
-	{"internal/await", "internal/carry", "internal/gaterule", "internal/processors", "internal/soak", "route/internal/syntax"},
+	{"internal/await", "internal/carry", "internal/gaterule", "internal/processors", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
 	{".", "histogram", "clusterlimit/internal/budget", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "retrybudget"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
 	{"internal/handoff", "internal/places"},
