@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 // One answer lists at most 32 faults, and further faults must not even be formatted. A megabyte of
@@ -13,7 +15,7 @@ func TestFaultsThatAreNotListedCostNothingAlloc(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	p, err := compile(reflect.TypeFor[struct {
+	p, err := shape.Compile(reflect.TypeFor[struct {
 		List []string `body:"json"`
 	}](), "/", ownTypes)
 	if err != nil {
@@ -26,7 +28,7 @@ func TestFaultsThatAreNotListedCostNothingAlloc(t *testing.T) {
 		return testing.AllocsPerRun(5, func() {
 			s.clear()
 			s.body = append(s.body, body...)
-			b.json(&s, reflect.New(p.typ).Elem())
+			b.json(&s, reflect.New(p.Type).Elem())
 		})
 	}
 	if few, many := allocs(100), allocs(10_000); many > few+40 {

@@ -12,7 +12,7 @@ import (
 func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values PathValues, v reflect.Value) error {
 	s.allowUnknown = c.allowUnknown || c.allowUnknownIf != nil && c.allowUnknownIf(r)
 	kind := bodyNone
-	if c.plan.body() {
+	if c.plan.Body() {
 		var err error
 		if kind, err = c.bindBody(s, w, r, v); err != nil {
 			return err
@@ -22,7 +22,7 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 	}
 	switch {
 	case values != nil:
-	case unclean(r) && c.plan.hasPath():
+	case unclean(r) && c.plan.HasPath():
 		return errNotFound
 	case c.pathValue != nil:
 		values = lookup{r, c.pathValue}
@@ -31,7 +31,7 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 	}
 	c.binder.parameters(s, kind, values, r.URL.RawQuery, r.Header, v)
 	c.binder.validate(s, kind, v)
-	if len(s.faults) == 0 && c.plan.validates {
+	if len(s.faults) == 0 && c.plan.Validates {
 		addInvalid(s, v.Addr().Interface().(interface{ Validate() error }).Validate())
 	}
 	if len(s.faults) == 0 {

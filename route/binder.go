@@ -6,13 +6,14 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/spillway-go/spillway/route/internal/shape"
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // binder binds the requests of one route to values of its request type. It notes the faults in a
 // scratch.
 type binder struct {
-	plan   *plan
+	plan   *shape.Plan
 	limits wireLimits
 	refuse func(name string) bool // refuses unknown names that would be ignored; nil: none
 }
@@ -40,23 +41,23 @@ const (
 )
 
 // text binds a text/plain body.
-func (b *binder) text(s *scratch, v reflect.Value) { s.text(b.plan.text, v, string(s.body)) }
+func (b *binder) text(s *scratch, v reflect.Value) { s.text(b.plan.Text, v, string(s.body)) }
 
 // parameters binds the parameters, after the body. A codec may have set a field that is not a member
 // of the body, by its Go name. Such a field is cleared, or overwritten from its real source.
 func (b *binder) parameters(s *scratch, kind bodyKind, path interface{ PathValue(name string) string }, query string, header http.Header, v reflect.Value) {
 	if kind == bodyCodec {
-		for _, f := range b.plan.foreign {
-			f.of(v).SetZero()
+		for _, f := range b.plan.Foreign {
+			f.Of(v).SetZero()
 		}
 	}
-	for _, f := range b.plan.params {
-		switch f.source {
-		case fromPath:
-			s.text(f, v, path.PathValue(f.name))
-		case fromHeader:
-			for _, line := range header[f.name] {
-				if !f.many {
+	for _, f := range b.plan.Params {
+		switch f.Source {
+		case shape.FromPath:
+			s.text(f, v, path.PathValue(f.Name))
+		case shape.FromHeader:
+			for _, line := range header[f.Name] {
+				if !f.Many {
 					s.text(f, v, line)
 					continue
 				}
@@ -69,25 +70,25 @@ func (b *binder) parameters(s *scratch, kind bodyKind, path interface{ PathValue
 	if query != "" {
 		b.query(s, query, v)
 	}
-	for _, f := range b.plan.params {
-		if s.present&f.bit != 0 {
+	for _, f := range b.plan.Params {
+		if s.present&f.Bit != 0 {
 			continue
 		}
-		for _, text := range f.fallback {
-			f.set(f.of(v), text)
-			s.present |= f.bit
+		for _, text := range f.Fallback {
+			f.Set(f.Of(v), text)
+			s.present |= f.Bit
 		}
 	}
 }
 
 // text sets f to text, the value of its parameter or form field.
-func (s *scratch) text(f *field, v reflect.Value, text string) {
-	if s.present&f.bit != 0 && !f.many {
+func (s *scratch) text(f *shape.Field, v reflect.Value, text string) {
+	if s.present&f.Bit != 0 && !f.Many {
 		s.addParam(f, moreThanOnce)
 		return
 	}
-	s.present |= f.bit
-	if fault := f.set(f.of(v), text); fault != "" {
+	s.present |= f.Bit
+	if fault := f.Set(f.Of(v), text); fault != "" {
 		s.addParam(f, fault)
 	}
 }
@@ -105,7 +106,7 @@ func (b *binder) query(s *scratch, query string, v reflect.Value) {
 			continue
 		}
 		name, value, wrong := unescapePair(pair)
-		switch f := b.plan.query[name]; {
+		switch f := b.plan.Query[name]; {
 		case wrong != "":
 			s.add(wireFault{In: "query", Detail: wrong})
 		case f != nil:

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 var (
@@ -25,7 +27,7 @@ var (
 // accepted if no body field is required.
 func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) (bodyKind, error) {
 	kind, params, codec, err := c.kindOf(r.Header)
-	if err == errNoType && c.plan.optional && r.ContentLength <= 0 {
+	if err == errNoType && c.plan.Optional && r.ContentLength <= 0 {
 		if err := c.read(s, w, r); err != nil || len(s.body) == 0 {
 			return bodyNone, err
 		}
@@ -58,8 +60,8 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 			break
 		}
 		target := v
-		if c.plan.whole != nil {
-			target = c.plan.whole.of(v)
+		if c.plan.Whole != nil {
+			target = c.plan.Whole.Of(v)
 		}
 		if err := codec.Decode(s.body, target.Addr().Interface()); err != nil {
 			s.addFatal(wireFault{Pointer: "#", Detail: "cannot be decoded"})
@@ -70,7 +72,7 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 
 // kindOf derives the body's kind from the headers. The usual Content-Type costs no allocation.
 func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error) {
-	accepts := &c.plan.accepts
+	accepts := &c.plan.Accepts
 	coding, types := h["Content-Encoding"], h["Content-Type"]
 	switch {
 	case len(types) > 1:
@@ -89,7 +91,7 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 	switch {
 	case contentType == "":
 		return bodyNone, nil, nil, errNoType
-	case accepts.json && slices.Contains(c.json, contentType):
+	case accepts.JSON && slices.Contains(c.json, contentType):
 		return bodyJSON, nil, nil, nil
 	case contentType != "application/x-www-form-urlencoded":
 		var err error
@@ -101,18 +103,18 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 		}
 	}
 	switch {
-	case accepts.json && slices.Contains(c.json, media):
+	case accepts.JSON && slices.Contains(c.json, media):
 		return bodyJSON, nil, nil, nil
-	case media == "application/x-www-form-urlencoded" && accepts.form:
+	case media == "application/x-www-form-urlencoded" && accepts.Form:
 		return bodyForm, nil, nil, nil
-	case media == "multipart/form-data" && accepts.form:
+	case media == "multipart/form-data" && accepts.Form:
 		return bodyMultipart, params, nil, nil
-	case (media == "application/xml" || media == "text/xml") && accepts.xml:
+	case (media == "application/xml" || media == "text/xml") && accepts.XML:
 		return bodyXML, nil, nil, nil
-	case media == "text/plain" && accepts.text:
+	case media == "text/plain" && accepts.Text:
 		return bodyText, nil, nil, nil
 	}
-	if accepts.json {
+	if accepts.JSON {
 		for _, codec := range c.cfg.Codecs {
 			if media == codec.MediaType() {
 				return bodyCodec, params, codec, nil
@@ -129,22 +131,22 @@ func duplicateHeader(header string) error {
 }
 
 // unsupported is the answer to a body type that the route does not accept.
-func unsupported(p *plan, json []string, codecs []Codec) *Problem {
+func unsupported(p *shape.Plan, json []string, codecs []Codec) *Problem {
 	var types []string
-	a := p.accepts
-	if a.json {
+	a := p.Accepts
+	if a.JSON {
 		types = append(types, json...)
 		for _, codec := range codecs {
 			types = append(types, codec.MediaType())
 		}
 	}
-	if a.form {
+	if a.Form {
 		types = append(types, "application/x-www-form-urlencoded", "multipart/form-data")
 	}
-	if a.xml {
+	if a.XML {
 		types = append(types, "application/xml", "text/xml")
 	}
-	if a.text {
+	if a.Text {
 		types = append(types, "text/plain")
 	}
 	return &Problem{Status: http.StatusUnsupportedMediaType, Type: "unsupported-media-type",

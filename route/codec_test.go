@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 // single stands for YAML: JSON with ' for ".
@@ -52,14 +54,14 @@ func TestNothingOfATranscodedBodyIsLeftInThePool(t *testing.T) {
 		var s scratch
 		s.body = append(s.body, "a secret"...)
 		was := s.body[:8]
-		p, err := compile(reflect.TypeFor[struct {
+		p, err := shape.Compile(reflect.TypeFor[struct {
 			N int `body:"json"`
 		}](), "/", ownTypes)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := &core{plan: p, binder: binder{plan: p, limits: wireLimits{Depth: defaults.Depth}}}
-		c.bindTranscoded(&s, transcoder{"", func([]byte) ([]byte, error) { return []byte(doc), nil }}, reflect.New(p.typ).Elem())
+		c.bindTranscoded(&s, transcoder{"", func([]byte) ([]byte, error) { return []byte(doc), nil }}, reflect.New(p.Type).Elem())
 		s.clear()
 		if string(was) != strings.Repeat("\x00", 8) {
 			t.Errorf("%q", was)

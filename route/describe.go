@@ -91,10 +91,10 @@ func (a *answer) body() apiBody { return apiBody{a.shape, a.nulls, a.streams} }
 // Config.Errors, and those documented by FailsWith.
 func (r *Route) problems(cfg *Config) (problems []apiProblem) {
 	errs := append([]error{errInternal}, r.failsWith...)
-	if len(r.plan.fields) > 0 || !r.allowUnknown || r.refuse != nil {
+	if len(r.plan.Fields) > 0 || !r.allowUnknown || r.refuse != nil {
 		errs = append(errs, &InvalidError{})
 	}
-	if r.plan.body() {
+	if r.plan.Body() {
 		errs = append(errs, errNoType, errCut, errTooSlow, errTooBig, unsupported(r.plan, r.jsonTypes(cfg), cfg.Codecs))
 	}
 	if r.limiter != nil {

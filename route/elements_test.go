@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 type wide struct {
@@ -153,8 +155,8 @@ func TestAnIntegerIsOneHoweverItIsWritten(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]string{
-		`{"n":1.5}`: wholeNumber, `{"n":1e-1}`: wholeNumber, `{"n":1e-99999999999999999999}`: wholeNumber, `{"n":1e99999999999999999999}`: outOfRange, `{"n":9223372036854775808.0}`: outOfRange,
-		`{"u":256e0}`: outOfRange, `{"u":-1.0}`: naturalNumber, `{"u":0.1}`: naturalNumber, `{"p":3.2768e4}`: outOfRange,
+		`{"n":1.5}`: shape.WholeNumber, `{"n":1e-1}`: shape.WholeNumber, `{"n":1e-99999999999999999999}`: shape.WholeNumber, `{"n":1e99999999999999999999}`: shape.OutOfRange, `{"n":9223372036854775808.0}`: shape.OutOfRange,
+		`{"u":256e0}`: shape.OutOfRange, `{"u":-1.0}`: shape.NaturalNumber, `{"u":0.1}`: shape.NaturalNumber, `{"p":3.2768e4}`: shape.OutOfRange,
 	} {
 		if w := do(s, "POST", "/", "application/json", body); w.Code != 400 || !strings.Contains(w.Body.String(), `"`+want+`"`) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)

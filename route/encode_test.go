@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 // reply has a field for every way to be written, and for the types left to encoding/json.
@@ -69,7 +71,7 @@ func (q *quiet) MarshalJSON() ([]byte, error) { return []byte(`{ "quiet" : "&" }
 // filled makes the nil slices and maps in v empty, where package route writes them itself.
 func filled(v reflect.Value) {
 	switch {
-	case v.Type() == reflect.TypeFor[json.Number]() || v.Kind() != reflect.Pointer && !isOptional(v.Type()) && marshals(reflect.PointerTo(v.Type())):
+	case v.Type() == reflect.TypeFor[json.Number]() || v.Kind() != reflect.Pointer && !isOptional(v.Type()) && shape.Marshals(reflect.PointerTo(v.Type())):
 		return
 	}
 	switch v.Kind() {

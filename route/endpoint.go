@@ -7,12 +7,13 @@ import (
 	"sync"
 
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 // core holds the data that all requests of one route share.
 type core struct {
 	cfg            Config
-	plan           *plan
+	plan           *shape.Plan
 	binder         binder
 	answer         *answer
 	limits         Limits

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/spillway-go/spillway/route/internal/shape"
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
@@ -21,11 +22,11 @@ func (b *binder) form(s *scratch, v reflect.Value) {
 			s.add(wireFault{In: "form", Detail: p.wrong})
 			continue
 		}
-		var f *field
+		var f *shape.Field
 		if f, next = b.formField(s, text[p.start:p.name], next); f == nil {
 			continue
 		}
-		if f.set == nil {
+		if f.Set == nil {
 			s.addParam(f, "must be a file")
 			continue
 		}
@@ -98,14 +99,14 @@ func unhex(c byte) byte {
 
 // formField returns the field of a name and the index for the next call. It tries the fields near
 // next first, because clients usually send them in order.
-func (b *binder) formField(s *scratch, name string, next int) (*field, int) {
-	fields := b.plan.forms
+func (b *binder) formField(s *scratch, name string, next int) (*shape.Field, int) {
+	fields := b.plan.Forms
 	for i := max(0, next-1); i < min(next+lookahead, len(fields)); i++ {
-		if fields[i].form == name {
+		if fields[i].Form == name {
 			return fields[i], i + 1
 		}
 	}
-	f := b.plan.form[name]
+	f := b.plan.Form[name]
 	if f == nil && !b.ignores(s, name) {
 		s.add(wireFault{In: "form", Parameter: short(name), Detail: "is not a field"})
 	}
@@ -148,13 +149,13 @@ func (b *binder) multipart(s *scratch, boundary string, v reflect.Value) (tooBig
 		case part.FileName() != "" && int64(len(content)) > b.limits.File:
 			return true
 		}
-		var f *field
+		var f *shape.Field
 		f, next = b.formField(s, part.FormName(), next)
 		switch {
 		case f == nil:
-		case f.set != nil && part.FileName() != "":
+		case f.Set != nil && part.FileName() != "":
 			s.addParam(f, "must not be a file")
-		case f.set != nil:
+		case f.Set != nil:
 			s.text(f, v, string(content))
 		case part.FileName() == "" && len(content) == 0: // sent by a browser if no file was chosen
 		case part.FileName() == "":
@@ -180,31 +181,31 @@ type upload struct {
 }
 
 // upload sets f: an upload, a slice of uploads, a pointer or an Optional.
-func (s *scratch) upload(f *field, v reflect.Value, u upload) {
-	many := f.shape.kind == kindList
-	if s.present&f.bit != 0 && !many {
+func (s *scratch) upload(f *shape.Field, v reflect.Value, u upload) {
+	many := f.Shape.Kind == shape.List
+	if s.present&f.Bit != 0 && !many {
 		s.addParam(f, moreThanOnce)
 		return
 	}
-	s.present |= f.bit
-	target := f.of(v)
-	for s := f.shape; ; s = s.elem {
-		switch s.kind {
-		case kindList:
+	s.present |= f.Bit
+	target := f.Of(v)
+	for s := f.Shape; ; s = s.Elem {
+		switch s.Kind {
+		case shape.List:
 			target.Grow(1)
 			target.SetLen(target.Len() + 1)
 			target = target.Index(target.Len() - 1)
 			continue
-		case kindPointer:
-			target.Set(reflect.New(s.elem.typ))
+		case shape.Pointer:
+			target.Set(reflect.New(s.Elem.Type))
 			target = target.Elem()
 			continue
-		case kindOptional:
+		case shape.Optional:
 			target.Field(1).SetBool(true)
 			target = target.Field(0)
 			continue
 		}
-		target.Set(reflect.ValueOf(u).Convert(s.typ))
+		target.Set(reflect.ValueOf(u).Convert(s.Type))
 		return
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 // ProblemFormat writes the bodies of problems in another format than application/problem+json, such
@@ -83,7 +84,7 @@ var problemMembers = []string{"type", "title", "status", "detail", "errors"}
 // answerError makes a problem of err and writes it. With Discreet it removes names that a client may
 // have chosen from the faults; known tells which names are known. It returns the status and the
 // size of the body.
-func (c *Config) answerError(w http.ResponseWriter, r *http.Request, pattern string, known *plan, err error) (status int, n int64) {
+func (c *Config) answerError(w http.ResponseWriter, r *http.Request, pattern string, known *shape.Plan, err error) (status int, n int64) {
 	p, foreseen := c.Errors.answer(r.Context(), err)
 	if !foreseen {
 		c.report(r, pattern, err)

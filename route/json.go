@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spillway-go/spillway/route/internal/shape"
 	"github.com/spillway-go/spillway/route/internal/stdjson"
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
@@ -29,10 +30,10 @@ func (b *binder) json(s *scratch, v reflect.Value) {
 		return
 	}
 	var ok bool
-	if f := b.plan.whole; f != nil {
-		ok = d.field(f, f.of(v))
+	if f := b.plan.Whole; f != nil {
+		ok = d.field(f, f.Of(v))
 	} else {
-		ok = d.value(b.plan.members, element, v)
+		ok = d.value(b.plan.Members, shape.Element, v)
 	}
 	if s.incomplete = !ok || !d.End(); s.incomplete && !d.reported {
 		s.faultAtPath("is not valid JSON")
@@ -55,69 +56,69 @@ type decoder struct {
 
 // field reads a value into a field and checks its rules at once, because here the value is known to
 // have been sent, even if it is zero.
-func (d *decoder) field(f *field, v reflect.Value) bool {
+func (d *decoder) field(f *shape.Field, v reflect.Value) bool {
 	null := d.Next() == 'n'
 	before := len(d.s.faults)
-	if !d.value(f.shape, f, v) {
+	if !d.value(f.Shape, f, v) {
 		return false
 	}
 	faulty := len(d.s.faults) > before
 	if null {
-		if k := f.shape.kind; f.required && !faulty && k != kindAny && k != kindOptional {
+		if k := f.Shape.Kind; f.Required && !faulty && k != shape.Any && k != shape.Optional {
 			d.s.faultAtPath("is required")
 		}
 		return true
 	}
-	if len(f.rules) == 0 {
+	if len(f.Rules) == 0 {
 		return true
 	}
-	s := f.shape
-	for ; s.kind == kindPointer || s.kind == kindOptional; s = s.elem {
-		if s.kind == kindOptional {
+	s := f.Shape
+	for ; s.Kind == shape.Pointer || s.Kind == shape.Optional; s = s.Elem {
+		if s.Kind == shape.Optional {
 			v = v.Field(0)
 		} else {
 			v = v.Elem()
 		}
 	}
 	// A fault in an element does not change the length of the list.
-	if !faulty || (s.kind == kindList || s.kind == kindMap) && !v.IsNil() {
-		check(d.s, f.rules, v)
+	if !faulty || (s.Kind == shape.List || s.Kind == shape.Map) && !v.IsNil() {
+		check(d.s, f.Rules, v)
 	}
 	return true
 }
 
 // value reads a value of shape s, the shape of a field or an element, into v, which is zero.
-func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
+func (d *decoder) value(s *shape.Shape, of *shape.Field, v reflect.Value) bool {
 	c := d.Next()
-	for s.kind == kindPointer || s.kind == kindOptional {
-		if s.kind == kindOptional {
+	for s.Kind == shape.Pointer || s.Kind == shape.Optional {
+		if s.Kind == shape.Optional {
 			v.Field(1).SetBool(true)
 			v = v.Field(0)
 		} else {
 			if c == 'n' {
 				return d.Word("null")
 			}
-			if !d.allocate(1, s.elem.typ) {
+			if !d.allocate(1, s.Elem.Type) {
 				return false
 			}
-			v.Set(reflect.New(s.elem.typ))
+			v.Set(reflect.New(s.Elem.Type))
 			v = v.Elem()
 		}
-		s = s.elem
+		s = s.Elem
 	}
-	if s.kind == kindAny {
+	if s.Kind == shape.Any {
 		return d.foreign(s, v)
 	}
 	if c == 'n' {
-		if s.kind != kindList && s.kind != kindMap && !s.bytes {
+		if s.Kind != shape.List && s.Kind != shape.Map && !s.Bytes {
 			d.s.faultAtPath("must not be null")
 		}
 		return d.Word("null")
 	}
-	if s.kind == kindCustom {
+	if s.Kind == shape.Custom {
 		return d.foreign(s, v)
 	}
-	if must := mismatch(s.kind, c); must != "" {
+	if must := mismatch(s.Kind, c); must != "" {
 		before := len(d.s.faults)
 		d.s.faultAtPath(must)
 		if !d.skip() {
@@ -128,16 +129,16 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 		}
 		return true
 	}
-	switch s.kind {
-	case kindObject, kindMap:
+	switch s.Kind {
+	case shape.Object, shape.Map:
 		return d.enter() && d.object(s, of, v)
-	case kindList:
+	case shape.List:
 		return d.enter() && d.array(s, of, v)
-	case kindString:
+	case shape.String:
 		text, ok := d.text()
 		v.SetString(text)
 		return ok
-	case kindBool:
+	case shape.Bool:
 		v.SetBool(c == 't')
 		return c == 't' && d.Word("true") || c == 'f' && d.Word("false")
 	}
@@ -145,21 +146,21 @@ func (d *decoder) value(s *shape, of *field, v reflect.Value) bool {
 }
 
 // mismatch returns the fault if a value of kind k cannot begin with c, else "".
-func mismatch(k kind, c byte) string {
+func mismatch(k shape.Kind, c byte) string {
 	digit := c == '-' || '0' <= c && c <= '9'
 	switch {
-	case (k == kindObject || k == kindMap) && c != '{':
+	case (k == shape.Object || k == shape.Map) && c != '{':
 		return "must be an object"
-	case k == kindList && c != '[':
+	case k == shape.List && c != '[':
 		return "must be an array"
-	case k == kindString && c != '"':
+	case k == shape.String && c != '"':
 		return "must be a string"
-	case k == kindBool && c != 't' && c != 'f':
+	case k == shape.Bool && c != 't' && c != 'f':
 		return "must be true or false"
-	case k == kindFloat && !digit:
+	case k == shape.Float && !digit:
 		return "must be a number"
-	case (k == kindInt || k == kindUint) && !digit:
-		return wholeNumber
+	case (k == shape.Int || k == shape.Uint) && !digit:
+		return shape.WholeNumber
 	}
 	return ""
 }
@@ -196,28 +197,28 @@ func (d *decoder) text() (string, bool) {
 }
 
 // numeric reads a number into v, and notes a fault if the number does not fit.
-func (d *decoder) numeric(s *shape, v reflect.Value) bool {
+func (d *decoder) numeric(s *shape.Shape, v reflect.Value) bool {
 	text, whole, ok := d.Number()
 	if !ok {
 		return false
 	}
-	if s.kind == kindInt && !whole || s.kind == kindUint && (!whole || text[0] == '-') {
+	if s.Kind == shape.Int && !whole || s.Kind == shape.Uint && (!whole || text[0] == '-') {
 		text, whole = syntax.Integer(text)
 	}
 	var err error
-	switch bits := s.typ.Bits(); s.kind {
-	case kindInt:
+	switch bits := s.Type.Bits(); s.Kind {
+	case shape.Int:
 		var n int64
 		if !whole {
-			d.s.faultAtPath(wholeNumber)
+			d.s.faultAtPath(shape.WholeNumber)
 			return true
 		}
 		n, err = strconv.ParseInt(text, 10, bits)
 		v.SetInt(n)
-	case kindUint:
+	case shape.Uint:
 		var n uint64
 		if !whole || text[0] == '-' {
-			d.s.faultAtPath(naturalNumber)
+			d.s.faultAtPath(shape.NaturalNumber)
 			return true
 		}
 		n, err = strconv.ParseUint(text, 10, bits)
@@ -228,21 +229,21 @@ func (d *decoder) numeric(s *shape, v reflect.Value) bool {
 		v.SetFloat(n)
 	}
 	if err != nil {
-		d.s.faultAtPath(outOfRange)
+		d.s.faultAtPath(shape.OutOfRange)
 	}
 	return true
 }
 
 // foreign reads a value whose parts this package does not know. The standard library decodes it,
 // unless it is a time or a json.Number.
-func (d *decoder) foreign(s *shape, v reflect.Value) bool {
+func (d *decoder) foreign(s *shape.Shape, v reflect.Value) bool {
 	d.Next()
 	start, before := d.At, len(d.s.faults)
 	if !d.skip() {
 		return false
 	}
 	if len(d.s.faults) == before && !d.decodeForeign(s, v, d.Data[start:d.At]) {
-		must := s.must
+		must := s.Must
 		if must == "" {
 			must = "is not valid"
 		}
@@ -252,8 +253,8 @@ func (d *decoder) foreign(s *shape, v reflect.Value) bool {
 }
 
 // decodeForeign sets v to the JSON value in text, and reports whether v can hold that value.
-func (d *decoder) decodeForeign(s *shape, v reflect.Value, text string) bool {
-	switch s.typ {
+func (d *decoder) decodeForeign(s *shape.Shape, v reflect.Value, text string) bool {
+	switch s.Type {
 	case reflect.TypeFor[time.Time]():
 		if text[0] != '"' {
 			return false
@@ -261,21 +262,21 @@ func (d *decoder) decodeForeign(s *shape, v reflect.Value, text string) bool {
 		if text = text[1 : len(text)-1]; strings.Contains(text, `\`) {
 			text = syntax.Unescape(text)
 		}
-		return s.set(v, text) == ""
+		return s.Set(v, text) == ""
 	case reflect.TypeFor[json.Number]():
 		if d.copies {
 			text = strings.Clone(text)
 		}
-		return s.set(v, text) == ""
+		return s.Set(v, text) == ""
 	}
-	return stdjson.Unmarshal([]byte(text), v.Addr().Interface()) == nil && (s.kind == kindAny || s.encodable(v))
+	return stdjson.Unmarshal([]byte(text), v.Addr().Interface()) == nil && (s.Kind == shape.Any || s.Encodable(v))
 }
 
 // skip reads any value and drops it. Its names must be unique too.
 func (d *decoder) skip() bool {
 	switch c := d.Next(); c {
 	case '{':
-		return d.enter() && d.object(nothing, element, reflect.Value{})
+		return d.enter() && d.object(nothing, shape.Element, reflect.Value{})
 	case '[':
 		if !d.enter() {
 			return false
@@ -307,4 +308,4 @@ func (d *decoder) skip() bool {
 }
 
 // nothing is an object without known members.
-var nothing = &shape{kind: kindAny}
+var nothing = &shape.Shape{Kind: shape.Any}

@@ -5,20 +5,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spillway-go/spillway/route/internal/shape"
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
 // array reads the elements of a list, after its opening bracket.
-func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
+func (d *decoder) array(s *shape.Shape, of *shape.Field, v reflect.Value) bool {
 	if d.Take(']') {
 		d.depth--
-		v.Set(reflect.MakeSlice(s.typ, 0, 0))
+		v.Set(reflect.MakeSlice(s.Type, 0, 0))
 		return true
 	}
 	for i := 0; ; i++ {
-		if i <= of.maxElems { // one more, for the rule to detect; the rest costs no memory
+		if i <= of.MaxElems { // one more, for the rule to detect; the rest costs no memory
 			if i == v.Cap() {
-				if !d.allocate(max(4, i), s.elem.typ) {
+				if !d.allocate(max(4, i), s.Elem.Type) {
 					return false
 				}
 				v.Grow(max(4, i))
@@ -28,14 +29,14 @@ func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
 		d.s.pushElement(i)
 		before := len(d.s.faults)
 		switch {
-		case i >= of.maxElems:
+		case i >= of.MaxElems:
 			if !d.skip() {
 				return false
 			}
-		case !d.value(s.elem, element, v.Index(i)):
+		case !d.value(s.Elem, shape.Element, v.Index(i)):
 			return false
 		case len(d.s.faults) == before:
-			check(d.s, of.each, v.Index(i))
+			check(d.s, of.Each, v.Index(i))
 		}
 		d.s.pop()
 		switch {
@@ -50,11 +51,11 @@ func (d *decoder) array(s *shape, of *field, v reflect.Value) bool {
 }
 
 // object reads a struct or a map.
-func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
+func (d *decoder) object(s *shape.Shape, of *shape.Field, v reflect.Value) bool {
 	var seen uint64
 	var others names // names that are not fields
-	if s.kind == kindMap {
-		v.Set(reflect.MakeMap(s.typ))
+	if s.Kind == shape.Map {
+		v.Set(reflect.MakeMap(s.Type))
 	}
 	next := 0
 	for more := !d.Take('}'); more; {
@@ -66,15 +67,15 @@ func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 			return false
 		}
 		d.s.pushMember(name)
-		var f *field
+		var f *shape.Field
 		if f, next = jsonField(s, name, next); f != nil {
-			if seen&f.bit != 0 {
+			if seen&f.Bit != 0 {
 				d.s.faultAtPath(moreThanOnce)
 				ok = d.skip()
 			} else {
-				ok = d.field(f, f.of(v))
+				ok = d.field(f, f.Of(v))
 			}
-			seen |= f.bit
+			seen |= f.Bit
 		} else if others.add(name) {
 			ok = d.other(s, of, v, name)
 		} else {
@@ -90,9 +91,9 @@ func (d *decoder) object(s *shape, of *field, v reflect.Value) bool {
 		}
 	}
 	d.depth--
-	for _, f := range s.fields {
-		if f.required && f.json != "" && seen&f.bit == 0 {
-			d.s.pushMember(f.json)
+	for _, f := range s.Fields {
+		if f.Required && f.JSON != "" && seen&f.Bit == 0 {
+			d.s.pushMember(f.JSON)
 			d.s.faultAtPath("is required")
 			d.s.pop()
 		}
@@ -136,32 +137,32 @@ func (d *decoder) name() (string, bool) {
 
 // jsonField returns the field of a name, and the index to try first for the next name. Members are
 // usually in the order of the fields.
-func jsonField(s *shape, name string, next int) (*field, int) {
+func jsonField(s *shape.Shape, name string, next int) (*shape.Field, int) {
 	if name != "" { // "" is the name of fields that are not members
-		for i := next; i < min(next+lookahead, len(s.fields)); i++ {
-			if s.fields[i].json == name {
-				return s.fields[i], i + 1
+		for i := next; i < min(next+lookahead, len(s.Fields)); i++ {
+			if s.Fields[i].JSON == name {
+				return s.Fields[i], i + 1
 			}
 		}
 	}
-	return s.byName[name], next
+	return s.ByName[name], next
 }
 
 // other reads a member of a map, or an unknown member of a struct.
-func (d *decoder) other(s *shape, of *field, v reflect.Value, name string) bool {
-	if s.kind == kindMap && v.Len() <= of.maxElems { // one more, for the rule to detect
-		if !d.allocate(2, s.elem.typ) { // one here and one in the map
+func (d *decoder) other(s *shape.Shape, of *shape.Field, v reflect.Value, name string) bool {
+	if s.Kind == shape.Map && v.Len() <= of.MaxElems { // one more, for the rule to detect
+		if !d.allocate(2, s.Elem.Type) { // one here and one in the map
 			return false
 		}
-		elem := reflect.New(s.elem.typ).Elem()
-		ok := d.value(s.elem, element, elem)
+		elem := reflect.New(s.Elem.Type).Elem()
+		ok := d.value(s.Elem, shape.Element, elem)
 		if d.copies {
 			name = strings.Clone(name)
 		}
-		v.SetMapIndex(reflect.ValueOf(name).Convert(s.typ.Key()), elem)
+		v.SetMapIndex(reflect.ValueOf(name).Convert(s.Type.Key()), elem)
 		return ok
 	}
-	if s.kind == kindObject && !d.allowUnknown {
+	if s.Kind == shape.Object && !d.allowUnknown {
 		d.s.faultAtPath("is not a member")
 	}
 	return d.skip()

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 // object is a JSON object. encoding/json sorts its names, so that a document is always the same.
@@ -101,7 +103,7 @@ type apiOperation struct {
 	id, summary     string
 	tags            []string
 
-	plan         *plan
+	plan         *shape.Plan
 	allowUnknown bool     // unknown members are allowed
 	json         []string // media types of a JSON body
 	codecs       []string // further media types
@@ -121,9 +123,9 @@ type apiOperation struct {
 
 // apiBody is the body of an answer.
 type apiBody struct {
-	shape   *shape // of the encoded value; nil for nothing or bytes
-	nulls   bool   // a nil slice may be null
-	streams bool   // bytes of any type
+	shape   *shape.Shape // of the encoded value; nil for nothing or bytes
+	nulls   bool         // a nil slice may be null
+	streams bool         // bytes of any type
 }
 
 // apiAnswer adds to a known answer, or is a further one.
@@ -185,13 +187,13 @@ func (d *document) operation(op *apiOperation) (object, error) {
 		out["tags"] = op.tags
 	}
 	var parameters []object
-	for _, f := range op.plan.params {
-		p := object{"name": f.name, "in": sourceNames[f.source], "schema": d.schemas.text(f)}
-		if f.required {
+	for _, f := range op.plan.Params {
+		p := object{"name": f.Name, "in": f.Source.String(), "schema": d.schemas.text(f)}
+		if f.Required {
 			p["required"] = true
 		}
-		if f.doc != "" {
-			p["description"] = f.doc
+		if f.Doc != "" {
+			p["description"] = f.Doc
 		}
 		parameters = append(parameters, p)
 	}
@@ -200,7 +202,7 @@ func (d *document) operation(op *apiOperation) (object, error) {
 	}
 	if content := d.bodies(op); len(content) > 0 {
 		body := object{"content": content}
-		if !op.plan.optional {
+		if !op.plan.Optional {
 			body["required"] = true
 		}
 		out["requestBody"] = body
@@ -214,12 +216,12 @@ func (d *document) operation(op *apiOperation) (object, error) {
 // bodies describes the request body in every content type.
 func (d *document) bodies(op *apiOperation) object {
 	p, content := op.plan, object{}
-	if p.accepts.json {
+	if p.Accepts.JSON {
 		var schema object
-		if p.whole != nil {
-			schema = d.schemas.field(p.whole)
+		if p.Whole != nil {
+			schema = d.schemas.field(p.Whole)
 		} else {
-			schema = d.schemas.members(p.members.fields, func(f *field) string { return f.json }, d.schemas.field, false)
+			schema = d.schemas.members(p.Members.Fields, func(f *shape.Field) string { return f.JSON }, d.schemas.field, false)
 		}
 		for _, mediaType := range op.json {
 			content[mediaType] = object{"schema": schema}
@@ -228,10 +230,10 @@ func (d *document) bodies(op *apiOperation) object {
 			content[mediaType] = object{"schema": schema}
 		}
 	}
-	if p.accepts.form {
+	if p.Accepts.Form {
 		upload := false
-		schema := d.schemas.members(p.fields, func(f *field) string { return f.form }, func(f *field) object {
-			upload = upload || isUpload(f.shape)
+		schema := d.schemas.members(p.Fields, func(f *shape.Field) string { return f.Form }, func(f *shape.Field) object {
+			upload = upload || f.Shape.IsUpload()
 			return d.schemas.text(f)
 		}, false)
 		content["multipart/form-data"] = object{"schema": schema}
@@ -239,12 +241,12 @@ func (d *document) bodies(op *apiOperation) object {
 			content["application/x-www-form-urlencoded"] = object{"schema": schema}
 		}
 	}
-	if p.accepts.xml {
-		schema := d.schemas.members(p.members.fields, func(f *field) string { return f.xml }, d.schemas.field, false)
+	if p.Accepts.XML {
+		schema := d.schemas.members(p.Members.Fields, func(f *shape.Field) string { return f.XML }, d.schemas.field, false)
 		content["application/xml"], content["text/xml"] = object{"schema": schema}, object{"schema": schema}
 	}
-	if p.accepts.text {
-		content["text/plain"] = object{"schema": d.schemas.text(p.text)}
+	if p.Accepts.Text {
+		content["text/plain"] = object{"schema": d.schemas.text(p.Text)}
 	}
 	return content
 }

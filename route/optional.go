@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"github.com/spillway-go/spillway/route/internal/shape"
 	"github.com/spillway-go/spillway/route/internal/stdjson"
 )
 
@@ -55,4 +56,4 @@ func isOptional(t reflect.Type) bool {
 }
 
 // ownTypes are the types of this package that requests and responses may contain.
-var ownTypes = knownTypes{upload: reflect.TypeFor[Upload](), optional: isOptional}
+var ownTypes = shape.Types{Upload: reflect.TypeFor[Upload](), Optional: isOptional}

@@ -101,7 +101,7 @@ func (r *Route) check(cfg *Config) (errs []error) {
 	for _, mediaType := range r.consumes {
 		errs = append(errs, cfg.consumable(mediaType))
 	}
-	if len(r.consumes) > 0 && !r.plan.accepts.json {
+	if len(r.consumes) > 0 && !r.plan.Accepts.JSON {
 		errs = append(errs, errors.New("Consumes is for a JSON body, and the request type has none"))
 	}
 	if r.produces != "" {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 // Empty is a request without fields, or a response without content.
@@ -48,7 +50,7 @@ type File struct {
 
 // answer describes how a response type is answered.
 type answer struct {
-	shape    *shape // of the encoded value; nil for nothing, a file or a stream
+	shape    *shape.Shape // of the encoded value; nil for nothing, a file or a stream
 	writer   *jsonWriter
 	nulls    bool // a nil slice in the response may be written as null
 	typ      reflect.Type
@@ -94,10 +96,10 @@ func answerOf(t reflect.Type) (*answer, error) {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
 		return nil, fmt.Errorf("response type %s cannot be encoded", inner)
 	}
-	shape, shapes := responseShape(inner, ownTypes)
-	written, library := newJSONWriter(inner, isOptional)
-	a.shape, a.writer, a.nulls = shape, written, slices.ContainsFunc(library, shapes.hasParts)
-	a.escapes = a.escapes || a.shape.escapes
+	s, shapes := shape.OfResponse(inner, ownTypes)
+	writer, library := newJSONWriter(inner, isOptional)
+	a.shape, a.writer, a.nulls = s, writer, slices.ContainsFunc(library, shapes.HasParts)
+	a.escapes = a.escapes || a.shape.Escapes
 	return a, nil
 }
 

@@ -124,6 +124,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 // Route is one operation: a method, a pattern and a typed function. Its methods change the Route
@@ -148,13 +149,13 @@ type Route struct {
 	allowUnknownIf        func(*http.Request) bool
 	refuse                func(name string) bool
 
-	plan     *plan
+	plan     *shape.Plan
 	answer   *answer
-	compile  func(pattern string) (*plan, error) // made for Req
-	handler  func(*core) http.Handler            // made for Req and Res
-	cfg      *Config                             // of the group that the route was added to
-	typeErrs []error                             // errors that do not depend on the pattern
-	err      error                               // all errors, including those for this pattern
+	compile  func(pattern string) (*shape.Plan, error) // made for Req
+	handler  func(*core) http.Handler                  // made for Req and Res
+	cfg      *Config                                   // of the group that the route was added to
+	typeErrs []error                                   // errors that do not depend on the pattern
+	err      error                                     // all errors, including those for this pattern
 }
 
 // New compiles a route. An empty method means all methods. pattern is the path (and host) of an
@@ -162,7 +163,9 @@ type Route struct {
 // listed without a check after each.
 func New[Req, Res any](method, pattern string, handle func(ctx context.Context, req Req) (Res, error)) *Route {
 	r := &Route{method: method, handler: func(c *core) http.Handler { return newEndpoint(c, handle) }}
-	r.compile = func(pattern string) (*plan, error) { return compile(reflect.TypeFor[Req](), pattern, ownTypes) }
+	r.compile = func(pattern string) (*shape.Plan, error) {
+		return shape.Compile(reflect.TypeFor[Req](), pattern, ownTypes)
+	}
 	var err error
 	if r.answer, err = answerOf(reflect.TypeFor[Res]()); err != nil {
 		r.typeErrs = append(r.typeErrs, err)
@@ -245,7 +248,7 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 	l := &c.limits
 	c.binder = binder{c.plan, wireLimits{l.File, l.Memory, l.Depth, l.Fields, l.Parts}, r.refuse}
 	c.unsupported = unsupported(c.plan, c.json, cfg.Codecs)
-	c.escapes = c.plan.escapes || c.plan.accepts.json && slices.ContainsFunc(cfg.Codecs, func(codec Codec) bool {
+	c.escapes = c.plan.Escapes || c.plan.Accepts.JSON && slices.ContainsFunc(cfg.Codecs, func(codec Codec) bool {
 		_, ours := codec.(transcoder)
 		return !ours
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/route/internal/shape"
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
@@ -29,7 +30,7 @@ type schemaKey struct {
 func newSchemas() *schemas { return &schemas{named: object{}, names: map[schemaKey]string{}} }
 
 // members describes an object.
-func (d *schemas) members(fields []*field, name func(*field) string, of func(*field) object, reply bool) object {
+func (d *schemas) members(fields []*shape.Field, name func(*shape.Field) string, of func(*shape.Field) object, reply bool) object {
 	properties, required := object{}, []string{}
 	for _, f := range fields {
 		n := name(f)
@@ -37,11 +38,11 @@ func (d *schemas) members(fields []*field, name func(*field) string, of func(*fi
 			continue
 		}
 		property := of(f)
-		if f.doc != "" {
-			property["description"] = f.doc
+		if f.Doc != "" {
+			property["description"] = f.Doc
 		}
 		properties[n] = property
-		if !reply && f.required || reply && !f.omits {
+		if !reply && f.Required || reply && !f.Omits {
 			required = append(required, n)
 		}
 	}
@@ -56,9 +57,9 @@ func (d *schemas) members(fields []*field, name func(*field) string, of func(*fi
 }
 
 // field describes a member or the whole of a JSON body. Null means absent.
-func (d *schemas) field(f *field) object {
-	schema := d.of(f.shape, false)
-	if f.required {
+func (d *schemas) field(f *shape.Field) object {
+	schema := d.of(f.Shape, false)
+	if f.Required {
 		schema = notNull(schema)
 	}
 	return ruled(schema, f)
@@ -76,67 +77,67 @@ func notNull(schema object) object {
 }
 
 // text describes a field that is sent as text. Type and format are those of the text.
-func (d *schemas) text(f *field) object {
-	s := f.shape.bare()
-	if s.kind == kindList {
-		return ruled(object{"type": "array", "items": d.word(s.elem.bare())}, f)
+func (d *schemas) text(f *shape.Field) object {
+	s := f.Shape.Bare()
+	if s.Kind == shape.List {
+		return ruled(object{"type": "array", "items": d.word(s.Elem.Bare())}, f)
 	}
 	return ruled(d.word(s), f)
 }
 
-func (d *schemas) word(s *shape) object {
+func (d *schemas) word(s *shape.Shape) object {
 	switch {
-	case s.upload:
+	case s.Upload:
 		return object{"type": "string", "format": "binary"}
-	case s.typ == reflect.TypeFor[time.Duration](), s.bytes:
+	case s.Type == reflect.TypeFor[time.Duration](), s.Bytes:
 		return object{"type": "string"}
 	}
 	return d.of(s, false)
 }
 
 // of describes the JSON form of a shape; reply marks a response.
-func (d *schemas) of(s *shape, reply bool) object {
-	switch s.kind {
-	case kindObject:
+func (d *schemas) of(s *shape.Shape, reply bool) object {
+	switch s.Kind {
+	case shape.Object:
 		return d.component(s, reply)
-	case kindMap:
-		return d.slice(object{"type": "object", "additionalProperties": d.of(s.elem, reply)}, reply)
-	case kindList:
-		return d.slice(object{"type": "array", "items": d.of(s.elem, reply)}, reply)
-	case kindPointer:
-		return nullable(d.of(s.elem, reply))
-	case kindOptional:
+	case shape.Map:
+		return d.slice(object{"type": "object", "additionalProperties": d.of(s.Elem, reply)}, reply)
+	case shape.List:
+		return d.slice(object{"type": "array", "items": d.of(s.Elem, reply)}, reply)
+	case shape.Pointer:
+		return nullable(d.of(s.Elem, reply))
+	case shape.Optional:
 		if reply {
-			return nullable(d.of(s.elem, reply))
+			return nullable(d.of(s.Elem, reply))
 		}
-		return d.of(s.elem, reply)
-	case kindString:
+		return d.of(s.Elem, reply)
+	case shape.String:
 		return object{"type": "string"}
-	case kindBool:
+	case shape.Bool:
 		return object{"type": "boolean"}
-	case kindFloat:
-		return object{"type": "number", "format": map[int]string{32: "float", 64: "double"}[s.typ.Bits()]}
-	case kindInt:
-		if s.typ.Bits() == 64 {
+	case shape.Float:
+		return object{"type": "number", "format": map[int]string{32: "float", 64: "double"}[s.Type.Bits()]}
+	case shape.Int:
+		if s.Type.Bits() == 64 {
 			return object{"type": "integer", "format": "int64"}
 		}
-		return object{"type": "integer", "minimum": int64(-1) << (s.typ.Bits() - 1), "maximum": int64(1)<<(s.typ.Bits()-1) - 1}
-	case kindUint:
-		if s.typ.Bits() == 64 {
+		return object{"type": "integer", "minimum": int64(-1) << (s.Type.Bits() - 1), "maximum": int64(1)<<(s.Type.Bits()-1) - 1}
+	case shape.Uint:
+		if s.Type.Bits() == 64 {
 			return object{"type": "integer", "minimum": 0}
 		}
-		return object{"type": "integer", "minimum": 0, "maximum": int64(1)<<s.typ.Bits() - 1}
-	case kindCustom:
+		return object{"type": "integer", "minimum": 0, "maximum": int64(1)<<s.Type.Bits() - 1}
+	case shape.Custom:
 		switch {
-		case s.typ == reflect.TypeFor[time.Time]():
+		case s.Type == reflect.TypeFor[time.Time]():
 			return object{"type": "string", "format": "date-time"}
-		case s.typ == reflect.TypeFor[json.Number]():
+		case s.Type == reflect.TypeFor[json.Number]():
 			return object{"type": "number"}
-		case s.bytes:
+		case s.Bytes:
 			return d.slice(object{"type": "string", "contentEncoding": "base64"}, reply)
-		case implements[json.Unmarshaler](s.typ), implements[json.Marshaler](s.typ):
+		case implements[json.Unmarshaler](s.Type), implements[json.Marshaler](s.Type):
 			return object{}
-		case implements[encoding.TextUnmarshaler](s.typ), implements[encoding.TextMarshaler](s.typ):
+		case implements[encoding.TextUnmarshaler](s.Type), implements[encoding.TextMarshaler](s.Type):
 			return object{"type": "string"}
 		}
 	}
@@ -171,26 +172,26 @@ func nullable(schema object) object {
 }
 
 // component describes a struct once and returns a reference to the description.
-func (d *schemas) component(s *shape, reply bool) object {
+func (d *schemas) component(s *shape.Shape, reply bool) object {
 	describe := func() object {
 		of := d.field
 		if reply {
-			of = func(f *field) object {
-				if f.omitsZero && f.shape.kind == kindOptional {
-					return d.of(f.shape.elem, true)
+			of = func(f *shape.Field) object {
+				if f.OmitsZero && f.Shape.Kind == shape.Optional {
+					return d.of(f.Shape.Elem, true)
 				}
-				return d.of(f.shape, true)
+				return d.of(f.Shape, true)
 			}
 		}
-		return d.members(s.fields, func(f *field) string { return f.json }, of, reply)
+		return d.members(s.Fields, func(f *shape.Field) string { return f.JSON }, of, reply)
 	}
-	if s.typ.Name() == "" {
+	if s.Type.Name() == "" {
 		return describe()
 	}
-	key := schemaKey{s.typ, reply, !reply && d.allowUnknown, reply && d.nulls}
+	key := schemaKey{s.Type, reply, !reply && d.allowUnknown, reply && d.nulls}
 	name, known := d.names[key]
 	if !known {
-		name = d.free(s.typ, reply)
+		name = d.free(s.Type, reply)
 		d.names[key] = name
 		d.named[name] = object{} // reserves the name, to which a recursive type refers
 		d.named[name] = describe()
@@ -225,45 +226,45 @@ func (d *schemas) unused(name string) string {
 }
 
 // ruled adds the rules of the validate tag. OpenAPI 3.1 allows them beside a $ref.
-func ruled(schema object, f *field) object {
-	s, r := f.shape.bare(), f.tags
+func ruled(schema object, f *shape.Field) object {
+	s, r := f.Shape.Bare(), f.Tags
 	low, high := "minimum", "maximum"
 	target := schema
-	switch s.kind {
-	case kindString:
+	switch s.Kind {
+	case shape.String:
 		low, high = "minLength", "maxLength"
-	case kindMap:
+	case shape.Map:
 		low, high = "minProperties", "maxProperties"
-	case kindList:
+	case shape.List:
 		low, high = "minItems", "maxItems"
 		if items, ok := schema["items"].(object); ok {
 			target = items
 		}
 	}
-	if s.typ != reflect.TypeFor[time.Duration]() || schema["type"] != "string" { // a duration as text has no numeric bounds
-		if r.min != nil {
-			schema[low] = r.min
+	if s.Type != reflect.TypeFor[time.Duration]() || schema["type"] != "string" { // a duration as text has no numeric bounds
+		if r.Min != nil {
+			schema[low] = r.Min
 		}
-		if r.max != nil {
-			schema[high] = r.max
+		if r.Max != nil {
+			schema[high] = r.Max
 		}
 	}
-	if pattern, ok := syntax.ECMA(r.pattern); ok && pattern != "" {
+	if pattern, ok := syntax.ECMA(r.Pattern); ok && pattern != "" {
 		target["pattern"] = pattern
 	}
-	if r.format != "" {
-		target["format"] = r.format
+	if r.Format != "" {
+		target["format"] = r.Format
 	}
-	if r.enum != nil {
-		values := literals(s, r.enum)
+	if r.Enum != nil {
+		values := literals(s, r.Enum)
 		if _, null := target["type"].([]string); null {
 			values = append(values, nil)
 		}
 		target["enum"] = values
 	}
-	if f.fallback != nil {
-		values := literals(s, f.fallback)
-		if s.kind == kindList {
+	if f.Fallback != nil {
+		values := literals(s, f.Fallback)
+		if s.Kind == shape.List {
 			schema["default"] = values
 		} else {
 			schema["default"] = values[0]
@@ -273,15 +274,15 @@ func ruled(schema object, f *field) object {
 }
 
 // literals returns the values of texts from tags, as values of s or of its elements.
-func literals(s *shape, texts []string) (values []any) {
-	if s.kind == kindList {
-		s = s.elem.bare()
+func literals(s *shape.Shape, texts []string) (values []any) {
+	if s.Kind == shape.List {
+		s = s.Elem.Bare()
 	}
 	for _, text := range texts {
 		switch {
-		case (s.kind == kindInt || s.kind == kindUint || s.kind == kindFloat || s.typ == reflect.TypeFor[json.Number]()) && s.typ != reflect.TypeFor[time.Duration]():
+		case (s.Kind == shape.Int || s.Kind == shape.Uint || s.Kind == shape.Float || s.Type == reflect.TypeFor[json.Number]()) && s.Type != reflect.TypeFor[time.Duration]():
 			values = append(values, number(text))
-		case s.kind == kindBool:
+		case s.Kind == shape.Bool:
 			values = append(values, text == "true")
 		default:
 			values = append(values, text)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 const (
@@ -102,16 +104,16 @@ func (s *scratch) faultAtPath(detail string) {
 }
 
 // addParam notes a fault of a parameter or a form field.
-func (s *scratch) addParam(f *field, detail string) {
-	name := f.name
-	switch f.source {
-	case fromText:
+func (s *scratch) addParam(f *shape.Field, detail string) {
+	name := f.Name
+	switch f.Source {
+	case shape.FromText:
 		s.add(wireFault{Pointer: "#", Detail: detail})
 		return
-	case fromBody:
-		name = f.form
+	case shape.FromBody:
+		name = f.Form
 	}
-	s.add(wireFault{Parameter: name, In: sourceNames[f.source], Detail: detail})
+	s.add(wireFault{Parameter: name, In: f.Source.String(), Detail: detail})
 }
 
 // pointer writes the path as a JSON Pointer (RFC 6901) in the form of a URI

@@ -1,6 +1,10 @@
 package route
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
+)
 
 // validate checks the rules of every field that was sent, except for members of a JSON body, which
 // its decoder has checked.
@@ -12,18 +16,18 @@ func (b *binder) validate(s *scratch, kind bodyKind, v reflect.Value) {
 	if s.bound = len(s.faults); s.incomplete {
 		kind = bodyNone // members may be missing because reading stopped
 	}
-	fields := b.plan.checks
+	fields := b.plan.Checks
 	if kind == bodyJSON {
-		fields = b.plan.ruledParams
+		fields = b.plan.RuledParams
 	}
 	checker{s, kind}.checkFields(fields, v)
 }
 
 // check notes the rules that v breaks. The path leads to v.
-func check(s *scratch, rules []rule, v reflect.Value) {
+func check(s *scratch, rules []shape.Rule, v reflect.Value) {
 	for i := range rules {
-		if !rules[i].ok(v) {
-			s.faultAtPath(rules[i].detail)
+		if !rules[i].OK(v) {
+			s.faultAtPath(rules[i].Detail)
 		}
 	}
 }
@@ -34,47 +38,47 @@ type checker struct {
 }
 
 // checkFields checks the fields of the request type.
-func (c checker) checkFields(fields []*field, v reflect.Value) {
+func (c checker) checkFields(fields []*shape.Field, v reflect.Value) {
 	for _, f := range fields {
-		asText := f.source != fromBody && f.source != fromJSON || c.kind == bodyForm || c.kind == bodyMultipart
+		asText := f.Source != shape.FromBody && f.Source != shape.FromJSON || c.kind == bodyForm || c.kind == bodyMultipart
 		switch {
-		case f.source == fromText && c.kind != bodyText, f.source == fromJSON && c.kind != bodyCodec:
+		case f.Source == shape.FromText && c.kind != bodyText, f.Source == shape.FromJSON && c.kind != bodyCodec:
 			continue // the body is of another kind
-		case f.source == fromBody && (c.kind == bodyText || c.kind == bodyNone):
+		case f.Source == shape.FromBody && (c.kind == bodyText || c.kind == bodyNone):
 			continue
-		case f.source == fromJSON:
-			c.field(f, f.of(v))
+		case f.Source == shape.FromJSON:
+			c.field(f, f.Of(v))
 		case !asText:
-			name := f.json
+			name := f.JSON
 			if c.kind == bodyXML {
-				name = f.xml
+				name = f.XML
 			}
 			if name != "" {
 				c.s.pushMember(name)
-				c.field(f, f.of(v))
+				c.field(f, f.Of(v))
 				c.s.pop()
 			}
-		case c.s.present&f.bit != 0:
-			c.text(f, f.of(v))
-		case f.required && (f.source != fromBody || f.form != ""):
+		case c.s.present&f.Bit != 0:
+			c.text(f, f.Of(v))
+		case f.Required && (f.Source != shape.FromBody || f.Form != ""):
 			c.s.addParam(f, "is required")
 		}
 	}
 }
 
 // text checks a field that was sent as text.
-func (c checker) text(f *field, v reflect.Value) {
-	for detail := range f.violations(f.shape.deref(v)) {
+func (c checker) text(f *shape.Field, v reflect.Value) {
+	for detail := range f.Violations(f.Shape.Deref(v)) {
 		c.s.addParam(f, detail)
 	}
 }
 
 // field checks the member at the path.
-func (c checker) field(f *field, v reflect.Value) {
-	s := f.shape
-	for s.kind == kindPointer || s.kind == kindOptional {
+func (c checker) field(f *shape.Field, v reflect.Value) {
+	s := f.Shape
+	for s.Kind == shape.Pointer || s.Kind == shape.Optional {
 		absent := false
-		if s.kind == kindPointer {
+		if s.Kind == shape.Pointer {
 			if absent = v.IsNil(); !absent {
 				v = v.Elem()
 			}
@@ -85,18 +89,18 @@ func (c checker) field(f *field, v reflect.Value) {
 			c.absent(f)
 			return
 		}
-		s = s.elem
+		s = s.Elem
 	}
-	sure := s != f.shape // a set pointer or Optional proves that the value was sent
+	sure := s != f.Shape // a set pointer or Optional proves that the value was sent
 	if !sure && v.IsZero() {
 		c.absent(f)
 		return
 	}
-	check(c.s, f.rules, v)
-	if len(f.each) > 0 {
-		for i := range min(v.Len(), f.maxElems) {
+	check(c.s, f.Rules, v)
+	if len(f.Each) > 0 {
+		for i := range min(v.Len(), f.MaxElems) {
 			c.s.pushElement(i)
-			check(c.s, f.each, v.Index(i))
+			check(c.s, f.Each, v.Index(i))
 			c.s.pop()
 		}
 	}
@@ -104,58 +108,60 @@ func (c checker) field(f *field, v reflect.Value) {
 }
 
 // absent notes an absent required member. The XML decoder has already done so.
-func (c checker) absent(f *field) {
-	if f.required && c.kind == bodyCodec {
+func (c checker) absent(f *shape.Field) {
+	if f.Required && c.kind == bodyCodec {
 		c.s.faultAtPath("is required")
 	}
 }
 
 // checkParts checks the members and elements of a value.
-func (c checker) checkParts(s *shape, v reflect.Value) {
+func (c checker) checkParts(s *shape.Shape, v reflect.Value) {
 	if !c.needsCheck(s) {
 		return
 	}
-	switch s.kind {
-	case kindFloat, kindCustom:
-		if !s.encodable(v) {
-			c.s.faultAtPath(s.must)
+	switch s.Kind {
+	case shape.Float, shape.Custom:
+		if !s.Encodable(v) {
+			c.s.faultAtPath(s.Must)
 		}
-	case kindObject:
-		for _, f := range s.fields {
-			name := f.json
+	case shape.Object:
+		for _, f := range s.Fields {
+			name := f.JSON
 			if c.kind == bodyXML {
-				name = f.xml
+				name = f.XML
 			}
-			if name == "" || !f.required && !f.ruled() && !c.needsCheck(f.shape) {
+			if name == "" || !f.Required && !f.Ruled() && !c.needsCheck(f.Shape) {
 				continue
 			}
 			c.s.pushMember(name)
-			c.field(f, f.of(v))
+			c.field(f, f.Of(v))
 			c.s.pop()
 		}
-	case kindList:
+	case shape.List:
 		for i := range v.Len() {
 			c.s.pushElement(i)
-			c.elem(s.elem, v.Index(i))
+			c.elem(s.Elem, v.Index(i))
 			c.s.pop()
 		}
-	case kindMap:
+	case shape.Map:
 		for each := v.MapRange(); each.Next(); {
 			c.s.pushMember(each.Key().String())
-			c.elem(s.elem, each.Value())
+			c.elem(s.Elem, each.Value())
 			c.s.pop()
 		}
 	}
 }
 
 // needsCheck reports whether a value of shape s needs a check. JSON may not express a value from a codec.
-func (c checker) needsCheck(s *shape) bool { return s.checked || s.fragile && c.kind == bodyCodec }
+func (c checker) needsCheck(s *shape.Shape) bool {
+	return s.Checked || s.Fragile && c.kind == bodyCodec
+}
 
 // elem checks an element, which has no rules of its own.
-func (c checker) elem(s *shape, v reflect.Value) {
-	for ; s.kind == kindPointer || s.kind == kindOptional; s = s.elem {
+func (c checker) elem(s *shape.Shape, v reflect.Value) {
+	for ; s.Kind == shape.Pointer || s.Kind == shape.Optional; s = s.Elem {
 		switch {
-		case s.kind == kindOptional:
+		case s.Kind == shape.Optional:
 			v = v.Field(0)
 		case v.IsNil():
 			return

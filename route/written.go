@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 var (
@@ -83,7 +85,7 @@ func (m compiler) of(t reflect.Type) *jsonWriter {
 	case m.optional(t):
 		w.kind, w.elem = asOptional, m.of(t.Field(0).Type)
 		return w
-	case marshals(pointer) || t == numberOf:
+	case shape.Marshals(pointer) || t == numberOf:
 		return w
 	}
 	switch t.Kind() {
@@ -103,11 +105,11 @@ func (m compiler) of(t reflect.Type) *jsonWriter {
 		switch {
 		case t.Elem().Kind() != reflect.Uint8:
 			w.kind, w.elem = asList, m.of(t.Elem())
-		case !marshals(reflect.PointerTo(t.Elem())):
+		case !shape.Marshals(reflect.PointerTo(t.Elem())):
 			w.kind = asBytes
 		}
 	case reflect.Map:
-		if t.Key().Kind() == reflect.String && !marshals(reflect.PointerTo(t.Key())) {
+		if t.Key().Kind() == reflect.String && !shape.Marshals(reflect.PointerTo(t.Key())) {
 			w.kind, w.elem = asMap, m.of(t.Elem())
 		}
 	case reflect.Struct:
@@ -127,7 +129,7 @@ func (m compiler) fields(t reflect.Type, index []int, taken map[string]bool) (fi
 		tag, tagged := sf.Tag.Lookup("json")
 		switch {
 		case sf.Anonymous:
-			if tagged || sf.Type.Kind() != reflect.Struct || marshals(reflect.PointerTo(sf.Type)) {
+			if tagged || sf.Type.Kind() != reflect.Struct || shape.Marshals(reflect.PointerTo(sf.Type)) {
 				return nil, false
 			}
 			inner, ok := m.fields(sf.Type, at, taken)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"reflect"
 	"strings"
+
+	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
 // xml binds an XML document. The root element may have any name, and namespaces are ignored.
@@ -16,7 +18,7 @@ func (b *binder) xml(s *scratch, v reflect.Value) {
 	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, allowUnknown: s.allowUnknown, maxDepth: b.limits.Depth}
 	before := len(s.faults)
 	root, ok := d.outside()
-	ok = ok && root != nil && d.object(*root, b.plan.members, v)
+	ok = ok && root != nil && d.object(*root, b.plan.Members, v)
 	if ok {
 		root, ok = d.outside()
 		ok = ok && root == nil
@@ -71,7 +73,7 @@ func (d *xmlDecoder) allocate(t reflect.Type) bool {
 }
 
 // object reads the rest of the element that start begins into a struct.
-func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) bool {
+func (d *xmlDecoder) object(start xml.StartElement, s *shape.Shape, v reflect.Value) bool {
 	if d.depth++; d.depth > d.maxDepth {
 		return d.stop("is nested too deeply")
 	}
@@ -81,11 +83,11 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 			continue
 		}
 		d.s.pushMember("@" + a.Name.Local)
-		if f := xmlField(s, a.Name.Local, true); f != nil && seen&f.bit == 0 {
-			seen |= f.bit
+		if f := xmlField(s, a.Name.Local, true); f != nil && seen&f.Bit == 0 {
+			seen |= f.Bit
 			before := len(d.s.faults)
-			d.set(f.shape, f.of(v), a.Value)
-			d.zero(f, f.of(v), before)
+			d.set(f.Shape, f.Of(v), a.Value)
+			d.zero(f, f.Of(v), before)
 		} else if !d.allowUnknown || f != nil {
 			d.s.faultAtPath(unexpected(f))
 		}
@@ -102,13 +104,13 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 		case xml.StartElement:
 			d.s.pushMember(t.Name.Local)
 			f := xmlField(s, t.Name.Local, false)
-			if f != nil && (seen&f.bit == 0 || f.shape.bare().kind == kindList) {
-				seen |= f.bit
+			if f != nil && (seen&f.Bit == 0 || f.Shape.Bare().Kind == shape.List) {
+				seen |= f.Bit
 				before := len(d.s.faults)
-				if !d.element(t, f.shape, f, f.of(v)) {
+				if !d.element(t, f.Shape, f, f.Of(v)) {
 					return false
 				}
-				d.zero(f, f.of(v), before)
+				d.zero(f, f.Of(v), before)
 			} else {
 				if !d.allowUnknown || f != nil {
 					d.s.faultAtPath(unexpected(f))
@@ -120,9 +122,9 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 			d.s.pop()
 		case xml.EndElement:
 			d.depth--
-			for _, f := range s.fields {
-				if f.required && f.xml != "" && seen&f.bit == 0 {
-					d.s.pushMember(f.xml)
+			for _, f := range s.Fields {
+				if f.Required && f.XML != "" && seen&f.Bit == 0 {
+					d.s.pushMember(f.XML)
 					d.s.faultAtPath("is required")
 					d.s.pop()
 				}
@@ -132,7 +134,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape, v reflect.Value) b
 	}
 }
 
-func unexpected(f *field) string {
+func unexpected(f *shape.Field) string {
 	if f == nil {
 		return "is not a member"
 	}
@@ -141,16 +143,16 @@ func unexpected(f *field) string {
 
 // zero checks the rules of a zero value that is known to have been sent. before is the number of
 // faults before the value was read; after further faults zero does nothing.
-func (d *xmlDecoder) zero(f *field, v reflect.Value, before int) {
-	if len(d.s.faults) == before && len(f.rules) > 0 && f.shape.kind != kindPointer && f.shape.kind != kindOptional && v.IsZero() {
-		check(d.s, f.rules, v)
+func (d *xmlDecoder) zero(f *shape.Field, v reflect.Value, before int) {
+	if len(d.s.faults) == before && len(f.Rules) > 0 && f.Shape.Kind != shape.Pointer && f.Shape.Kind != shape.Optional && v.IsZero() {
+		check(d.s, f.Rules, v)
 	}
 }
 
 // xmlField returns the field of an element's or attribute's name, or nil.
-func xmlField(s *shape, name string, attr bool) *field {
-	for _, f := range s.fields {
-		if f.xml == name && f.attr == attr {
+func xmlField(s *shape.Shape, name string, attr bool) *shape.Field {
+	for _, f := range s.Fields {
+		if f.XML == name && f.Attr == attr {
 			return f
 		}
 	}
@@ -158,36 +160,36 @@ func xmlField(s *shape, name string, attr bool) *field {
 }
 
 // element reads an element into a value of shape s, the shape of a field or of a list element.
-func (d *xmlDecoder) element(start xml.StartElement, s *shape, of *field, v reflect.Value) bool {
-	switch s.kind {
-	case kindPointer:
+func (d *xmlDecoder) element(start xml.StartElement, s *shape.Shape, of *shape.Field, v reflect.Value) bool {
+	switch s.Kind {
+	case shape.Pointer:
 		if v.IsNil() { // not nil if a list continues
-			if !d.allocate(s.elem.typ) {
+			if !d.allocate(s.Elem.Type) {
 				return false
 			}
-			v.Set(reflect.New(s.elem.typ))
+			v.Set(reflect.New(s.Elem.Type))
 		}
-		return d.element(start, s.elem, of, v.Elem())
-	case kindOptional:
+		return d.element(start, s.Elem, of, v.Elem())
+	case shape.Optional:
 		v.Field(1).SetBool(true)
-		return d.element(start, s.elem, of, v.Field(0))
-	case kindList:
+		return d.element(start, s.Elem, of, v.Field(0))
+	case shape.List:
 		n := v.Len()
-		if n <= of.maxElems { // one element more, for the rule to detect
-			if !d.allocate(s.elem.typ) {
+		if n <= of.MaxElems { // one element more, for the rule to detect
+			if !d.allocate(s.Elem.Type) {
 				return false
 			}
 			v.Grow(1)
 			v.SetLen(n + 1)
 		}
-		if n >= of.maxElems {
+		if n >= of.MaxElems {
 			return d.skip()
 		}
 		d.s.pushElement(n)
-		ok := d.element(start, s.elem, element, v.Index(n))
+		ok := d.element(start, s.Elem, shape.Element, v.Index(n))
 		d.s.pop()
 		return ok
-	case kindObject:
+	case shape.Object:
 		return d.object(start, s, v)
 	}
 	before := len(d.s.faults)
@@ -221,13 +223,13 @@ func (d *xmlDecoder) skip() bool {
 }
 
 // set sets a value to text.
-func (d *xmlDecoder) set(s *shape, v reflect.Value, text string) {
-	if s.bare().kind != kindString {
+func (d *xmlDecoder) set(s *shape.Shape, v reflect.Value, text string) {
+	if s.Bare().Kind != shape.String {
 		text = strings.TrimSpace(text)
 	}
-	if s.set == nil {
+	if s.Set == nil {
 		d.s.faultAtPath("cannot be sent as XML")
-	} else if fault := s.set(v, text); fault != "" {
+	} else if fault := s.Set(v, text); fault != "" {
 		d.s.faultAtPath(fault)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
 	{"internal/await", "internal/carry", "internal/gaterule", "internal/processors", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
-	{".", "histogram", "clusterlimit/internal/budget", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "retrybudget"},
+	{".", "histogram", "clusterlimit/internal/budget", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "retrybudget", "route/internal/shape"},
 	{"internal/refusal", "limit", "loadgen", "objectpool"},
 	{"internal/handoff", "internal/places"},
 	{"internal/gate"},

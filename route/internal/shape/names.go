@@ -1,28 +1,28 @@
-package route
+package shape
 
 import (
 	"strconv"
 	"strings"
 )
 
-// knowsParameter reports whether name cannot come from the client. Path names are in the pattern, and faults
+// KnowsParameter reports whether name cannot come from the client. Path names are in the pattern, and faults
 // name only headers that the route looks up.
-func (p *plan) knowsParameter(in, name string) bool {
+func (p *Plan) KnowsParameter(in, name string) bool {
 	switch in {
 	case "query":
-		return p.query[name] != nil
+		return p.Query[name] != nil
 	case "form":
-		return p.form[name] != nil
+		return p.Form[name] != nil
 	}
 	return in == "path" || in == "header"
 }
 
-// knownPointer truncates a pointer after the last member or element that the types know. The keys of a map
+// KnownPointer truncates a pointer after the last member or element that the types know. The keys of a map
 // come from the client.
-func (p *plan) knownPointer(pointer string) string {
-	s := p.members
-	if p.whole != nil {
-		s = p.whole.shape.bare()
+func (p *Plan) KnownPointer(pointer string) string {
+	s := p.Members
+	if p.Whole != nil {
+		s = p.Whole.Shape.Bare()
 	}
 	end := len("#")
 	for rest, more := strings.CutPrefix(pointer, "#/"); more; {
@@ -38,16 +38,16 @@ func (p *plan) knownPointer(pointer string) string {
 
 // part returns the shape that a token of a pointer leads to, or nil if the shape is unknown. A
 // member whose name needs an escape in a pointer counts as unknown.
-func (s *shape) part(token string) *shape {
-	switch s.kind {
-	case kindList:
+func (s *Shape) part(token string) *Shape {
+	switch s.Kind {
+	case List:
 		if _, err := strconv.ParseUint(token, 10, 31); err == nil {
-			return s.elem.bare()
+			return s.Elem.Bare()
 		}
-	case kindObject:
-		for _, f := range s.fields {
-			if token != "" && (token == f.json || token == f.xml) {
-				return f.shape.bare()
+	case Object:
+		for _, f := range s.Fields {
+			if token != "" && (token == f.JSON || token == f.XML) {
+				return f.Shape.Bare()
 			}
 		}
 	}

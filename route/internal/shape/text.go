@@ -1,4 +1,4 @@
-package route
+package shape
 
 import (
 	"encoding"
@@ -19,26 +19,26 @@ type setter func(v reflect.Value, s string) (fault string)
 func canonical(header string) string { return textproto.CanonicalMIMEHeaderKey(header) }
 
 // setterOf returns the setter of a shape. many tells whether the setter accepts more than one text.
-func setterOf(s *shape) (set setter, many bool, err error) {
-	switch s.kind {
-	case kindPointer:
-		elem, many, err := setterOf(s.elem)
+func setterOf(s *Shape) (set setter, many bool, err error) {
+	switch s.Kind {
+	case Pointer:
+		elem, many, err := setterOf(s.Elem)
 		return func(v reflect.Value, text string) string {
 			if v.IsNil() {
-				v.Set(reflect.New(s.elem.typ))
+				v.Set(reflect.New(s.Elem.Type))
 			}
 			return elem(v.Elem(), text)
 		}, many, err
-	case kindOptional:
-		elem, many, err := setterOf(s.elem)
+	case Optional:
+		elem, many, err := setterOf(s.Elem)
 		return func(v reflect.Value, text string) string {
 			v.Field(1).SetBool(true)
 			return elem(v.Field(0), text)
 		}, many, err
-	case kindList:
-		elem, many, err := setterOf(s.elem)
+	case List:
+		elem, many, err := setterOf(s.Elem)
 		if many {
-			return nil, false, fmt.Errorf("%s cannot be text", s.typ)
+			return nil, false, fmt.Errorf("%s cannot be text", s.Type)
 		}
 		return func(v reflect.Value, text string) string {
 			n := v.Len()
@@ -48,51 +48,51 @@ func setterOf(s *shape) (set setter, many bool, err error) {
 			v.SetLen(n + 1)
 			return elem(v.Index(n), text)
 		}, true, err
-	case kindString:
+	case String:
 		return setString, false, nil
-	case kindBool:
+	case Bool:
 		return setBool, false, nil
-	case kindInt:
-		if s.typ == durationType {
+	case Int:
+		if s.Type == durationType {
 			return setDuration, false, nil
 		}
 		return setInt, false, nil
-	case kindUint:
+	case Uint:
 		return setUint, false, nil
-	case kindFloat:
+	case Float:
 		return setFloat, false, nil
-	case kindCustom:
-		if s.bytes {
+	case Custom:
+		if s.Bytes {
 			return func(v reflect.Value, text string) string { v.SetBytes([]byte(text)); return "" }, false, nil
 		}
 		switch {
-		case s.typ == timeType:
+		case s.Type == timeType:
 			return func(v reflect.Value, text string) string {
 				t, ok := syntax.ParseTime(text)
 				if !ok {
-					return s.must
+					return s.Must
 				}
 				*v.Addr().Interface().(*time.Time) = t
 				return ""
 			}, false, nil
-		case s.typ == numberType:
+		case s.Type == numberType:
 			return func(v reflect.Value, text string) string {
 				if !syntax.IsNumber(text) {
-					return s.must
+					return s.Must
 				}
 				v.SetString(text)
 				return ""
 			}, false, nil
-		case reflect.PointerTo(s.typ).Implements(textType):
+		case reflect.PointerTo(s.Type).Implements(textType):
 			return func(v reflect.Value, text string) string {
-				if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)) != nil || !s.encodable(v) {
-					return s.must
+				if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)) != nil || !s.Encodable(v) {
+					return s.Must
 				}
 				return ""
 			}, false, nil
 		}
 	}
-	return nil, false, fmt.Errorf("%s cannot be text", s.typ)
+	return nil, false, fmt.Errorf("%s cannot be text", s.Type)
 }
 
 func setString(v reflect.Value, text string) string {
@@ -112,15 +112,15 @@ func setBool(v reflect.Value, text string) string {
 }
 
 const (
-	wholeNumber   = "must be a whole number"
-	naturalNumber = "must be a whole number that is not negative"
-	outOfRange    = "is out of range"
+	WholeNumber   = "must be a whole number"
+	NaturalNumber = "must be a whole number that is not negative"
+	OutOfRange    = "is out of range"
 )
 
 func setInt(v reflect.Value, text string) string {
 	n, err := strconv.ParseInt(text, 10, v.Type().Bits())
 	if err != nil {
-		return numberFault(err, wholeNumber)
+		return numberFault(err, WholeNumber)
 	}
 	v.SetInt(n)
 	return ""
@@ -129,7 +129,7 @@ func setInt(v reflect.Value, text string) string {
 func setUint(v reflect.Value, text string) string {
 	n, err := strconv.ParseUint(text, 10, v.Type().Bits())
 	if err != nil {
-		return numberFault(err, naturalNumber)
+		return numberFault(err, NaturalNumber)
 	}
 	v.SetUint(n)
 	return ""
@@ -160,7 +160,7 @@ func setDuration(v reflect.Value, text string) string {
 
 func numberFault(err error, otherwise string) string {
 	if e, ok := err.(*strconv.NumError); ok && e.Err == strconv.ErrRange {
-		return outOfRange
+		return OutOfRange
 	}
 	return otherwise
 }

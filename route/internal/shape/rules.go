@@ -1,4 +1,4 @@
-package route
+package shape
 
 import (
 	"cmp"
@@ -16,24 +16,24 @@ import (
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
-// rule is one check of a value that is not a pointer.
-type rule struct {
-	ok     func(reflect.Value) bool
-	detail string
+// Rule is one check of a value that is not a pointer.
+type Rule struct {
+	OK     func(reflect.Value) bool
+	Detail string
 }
 
 // ruleTags are the rules as written in the tag, for the OpenAPI document.
 type ruleTags struct {
-	min, max        any // numbers
-	pattern, format string
-	enum            []string
+	Min, Max        any // numbers
+	Pattern, Format string
+	Enum            []string
 }
 
-func (f *field) addRules(tag reflect.StructTag) error {
+func (f *Field) addRules(tag reflect.StructTag) error {
 	rest := tag.Get("validate")
 	if text := tag.Get("default"); text != "" {
-		if f.fallback = []string{text}; f.shape.bare().kind == kindList {
-			f.fallback = slices.Collect(syntax.ListElements(text))
+		if f.Fallback = []string{text}; f.Shape.Bare().Kind == List {
+			f.Fallback = slices.Collect(syntax.ListElements(text))
 		}
 	}
 	for rest != "" {
@@ -47,29 +47,29 @@ func (f *field) addRules(tag reflect.StructTag) error {
 		var err error
 		switch name {
 		case "required":
-			f.required = true
+			f.Required = true
 		case "min":
-			f.tags.min, err = f.addBound(arg, "at least", func(c int) bool { return c >= 0 })
+			f.Tags.Min, err = f.addBound(arg, "at least", func(c int) bool { return c >= 0 })
 		case "max":
-			f.tags.max, err = f.addBound(arg, "at most", func(c int) bool { return c <= 0 })
+			f.Tags.Max, err = f.addBound(arg, "at most", func(c int) bool { return c <= 0 })
 		case "len":
-			if k := f.shape.bare().kind; k != kindString && k != kindList && k != kindMap {
-				return fmt.Errorf("rule %s: %s has no length", word, f.shape.typ)
+			if k := f.Shape.Bare().Kind; k != String && k != List && k != Map {
+				return fmt.Errorf("rule %s: %s has no length", word, f.Shape.Type)
 			}
-			f.tags.max, err = f.addBound(arg, "exactly", func(c int) bool { return c == 0 })
-			f.tags.min = f.tags.max
+			f.Tags.Max, err = f.addBound(arg, "exactly", func(c int) bool { return c == 0 })
+			f.Tags.Min = f.Tags.Max
 		case "enum":
-			f.tags.enum = strings.Split(arg, "|")
-			err = f.addEnum(f.tags.enum)
+			f.Tags.Enum = strings.Split(arg, "|")
+			err = f.addEnum(f.Tags.Enum)
 		case "format":
-			f.tags.format = arg
+			f.Tags.Format = arg
 			ok, known := syntax.Formats[arg]
 			if !known {
 				return fmt.Errorf("rule %s: there are email, uuid, date, date-time and uri", word)
 			}
 			err = f.addTextRule(func(v reflect.Value) bool { return ok(v.String()) }, "must be "+expectedFormat(arg))
 		case "pattern":
-			f.tags.pattern = arg
+			f.Tags.Pattern = arg
 			var re *regexp.Regexp
 			if re, err = regexp.Compile(arg); err == nil {
 				detail := "must match " + arg
@@ -104,40 +104,40 @@ func expectedFormat(format string) string {
 }
 
 // addBound adds a rule that compares a value, or its length, with arg, and returns arg as a number.
-func (f *field) addBound(arg, words string, ok func(int) bool) (number any, err error) {
-	s := f.shape.bare()
+func (f *Field) addBound(arg, words string, ok func(int) bool) (number any, err error) {
+	s := f.Shape.Bare()
 	var check func(reflect.Value) bool
 	verb, unit := "must be ", ""
 	switch {
-	case s.typ == durationType:
+	case s.Type == durationType:
 		var d time.Duration
 		if d, err = time.ParseDuration(arg); err != nil {
 			return nil, errors.New("a duration is written with its unit, such as 1.5s")
 		}
 		number = int64(d)
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Int(), int64(d))) }
-	case s.kind == kindInt:
+	case s.Kind == Int:
 		var n int64
 		n, err = strconv.ParseInt(arg, 10, 64)
 		number = n
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Int(), n)) }
-	case s.kind == kindUint:
+	case s.Kind == Uint:
 		var n uint64
 		n, err = strconv.ParseUint(arg, 10, 64)
 		number = n
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Uint(), n)) }
-	case s.kind == kindFloat:
+	case s.Kind == Float:
 		var n float64
 		if n, err = strconv.ParseFloat(arg, 64); err == nil && n-n != 0 {
 			err = errors.New("not a number")
 		}
 		number = n
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Float(), n)) }
-	case s.kind == kindString, s.kind == kindList, s.kind == kindMap:
+	case s.Kind == String, s.Kind == List, s.Kind == Map:
 		var n int
 		n, err = strconv.Atoi(arg)
 		number, verb = n, "must have "
-		if s.kind == kindString {
+		if s.Kind == String {
 			unit = " characters"
 			check = func(v reflect.Value) bool { return ok(cmp.Compare(utf8.RuneCountInString(v.String()), n)) }
 			break
@@ -145,32 +145,32 @@ func (f *field) addBound(arg, words string, ok func(int) bool) (number any, err 
 		unit = " elements"
 		check = func(v reflect.Value) bool { return ok(cmp.Compare(v.Len(), n)) }
 		if !ok(1) { // the rule refuses a larger length
-			f.maxElems = min(f.maxElems, max(n, 0))
+			f.MaxElems = min(f.MaxElems, max(n, 0))
 		}
 	default:
-		return nil, fmt.Errorf("%s has no size", s.typ)
+		return nil, fmt.Errorf("%s has no size", s.Type)
 	}
-	f.rules = append(f.rules, rule{check, verb + words + " " + arg + unit})
+	f.Rules = append(f.Rules, Rule{check, verb + words + " " + arg + unit})
 	return number, err
 }
 
 // addTextRule adds a rule for a string, or for each string in a list.
-func (f *field) addTextRule(ok func(reflect.Value) bool, detail string) error {
-	switch s := f.shape.bare(); {
-	case s.kind == kindString:
-		f.rules = append(f.rules, rule{ok, detail})
-	case s.kind == kindList && s.elem.kind == kindString:
-		f.each = append(f.each, rule{ok, detail})
+func (f *Field) addTextRule(ok func(reflect.Value) bool, detail string) error {
+	switch s := f.Shape.Bare(); {
+	case s.Kind == String:
+		f.Rules = append(f.Rules, Rule{ok, detail})
+	case s.Kind == List && s.Elem.Kind == String:
+		f.Each = append(f.Each, Rule{ok, detail})
 	default:
-		return fmt.Errorf("%s is no string", s.typ)
+		return fmt.Errorf("%s is no string", s.Type)
 	}
 	return nil
 }
 
-func (f *field) addEnum(words []string) error {
+func (f *Field) addEnum(words []string) error {
 	detail := "must be one of " + strings.Join(words, ", ")
-	switch s := f.shape.bare(); {
-	case s.kind == kindInt && s.typ != durationType:
+	switch s := f.Shape.Bare(); {
+	case s.Kind == Int && s.Type != durationType:
 		var numbers []int64
 		for _, w := range words {
 			n, err := strconv.ParseInt(w, 10, 64)
@@ -179,27 +179,27 @@ func (f *field) addEnum(words []string) error {
 			}
 			numbers = append(numbers, n)
 		}
-		f.rules = append(f.rules, rule{func(v reflect.Value) bool { return slices.Contains(numbers, v.Int()) }, detail})
+		f.Rules = append(f.Rules, Rule{func(v reflect.Value) bool { return slices.Contains(numbers, v.Int()) }, detail})
 		return nil
 	default:
 		return f.addTextRule(func(v reflect.Value) bool { return slices.Contains(words, v.String()) }, detail)
 	}
 }
 
-// violations yields the faults of v, for a v whose elements have no path.
-func (f *field) violations(v reflect.Value) iter.Seq[string] {
+// Violations yields the faults of v, for a v whose elements have no path.
+func (f *Field) Violations(v reflect.Value) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for i := range f.rules {
-			if !f.rules[i].ok(v) && !yield(f.rules[i].detail) {
+		for i := range f.Rules {
+			if !f.Rules[i].OK(v) && !yield(f.Rules[i].Detail) {
 				return
 			}
 		}
-		for i := range f.each {
+		for i := range f.Each {
 			for j := range v.Len() {
-				if f.each[i].ok(v.Index(j)) {
+				if f.Each[i].OK(v.Index(j)) {
 					continue
 				}
-				if !yield("each " + f.each[i].detail) {
+				if !yield("each " + f.Each[i].Detail) {
 					return
 				}
 				break
