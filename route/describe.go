@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/route/internal/openapi"
 )
 
 // Info is the head of an OpenAPI document.
@@ -29,7 +30,7 @@ func (m *Mux) OpenAPI(info Info) ([]byte, error) { return Describe(m.root.cfg, i
 // methods, or for a method that HTTP does not define, are left out, because OpenAPI cannot express
 // them.
 func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
-	var operations []apiOperation
+	var operations []openapi.Operation
 	for _, r := range routes {
 		if r.err != nil {
 			return nil, r.err
@@ -40,7 +41,7 @@ func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 		}
 		operations = append(operations, r.operation(own))
 	}
-	return apiDocument(apiInfo(info), operations)
+	return openapi.Marshal(openapi.Info(info), operations)
 }
 
 // Document serves the OpenAPI document of the routes added so far. A pattern is, for example, "GET
@@ -57,39 +58,41 @@ func (m *Mux) Document(pattern string, info Info) error {
 }
 
 // operation describes the operation of r for the document.
-func (r *Route) operation(cfg *Config) apiOperation {
-	op := apiOperation{
-		method: r.method, pattern: r.pattern, id: r.name, summary: r.summary, tags: r.tags,
-		plan: r.plan, allowUnknown: r.allowUnknown, json: r.jsonTypes(cfg),
-		produces: cmp.Or(r.produces, cfg.Produces, jsonContent[0]), status: r.success(), body: r.answer.body(),
-		problems: r.problems(cfg), fails: r.fails, open: len(r.failsWith) == 0, edits: r.edits,
+func (r *Route) operation(cfg *Config) openapi.Operation {
+	op := openapi.Operation{
+		Method: r.method, Pattern: r.pattern, ID: r.name, Summary: r.summary, Tags: r.tags,
+		Plan: r.plan, AllowUnknown: r.allowUnknown, JSON: r.jsonTypes(cfg),
+		Produces: cmp.Or(r.produces, cfg.Produces, jsonContent[0]), Status: r.success(), Body: r.answer.body(),
+		Problems: r.problems(cfg), Fails: r.fails, Open: len(r.failsWith) == 0, Edits: r.edits,
 	}
 	for _, codec := range cfg.Codecs {
-		op.codecs = append(op.codecs, codec.MediaType())
+		op.Codecs = append(op.Codecs, codec.MediaType())
 	}
 	for _, a := range r.answers {
-		described := apiAnswer{status: a.status, description: a.Description, headers: a.Headers}
+		described := openapi.Answer{Status: a.status, Description: a.Description, Headers: a.Headers}
 		if answer, _ := a.body(); answer != nil {
 			body := answer.body()
-			described.body = &body
+			described.Body = &body
 		}
-		op.answers = append(op.answers, described)
+		op.Answers = append(op.Answers, described)
 	}
 	if f := &cfg.ProblemFormat; f.Encode != nil {
-		op.format = &apiFormat{f.MediaType, f.Schema}
+		op.Format = &openapi.Format{MediaType: f.MediaType, Schema: f.Schema}
 	}
 	if cfg.Operation != nil {
-		op.edits = append([]func(map[string]any){cfg.Operation}, op.edits...)
+		op.Edits = append([]func(map[string]any){cfg.Operation}, op.Edits...)
 	}
 	return op
 }
 
 // body describes the body of an answer for the document.
-func (a *answer) body() apiBody { return apiBody{a.shape, a.nulls, a.streams} }
+func (a *answer) body() openapi.Body {
+	return openapi.Body{Shape: a.shape, Nulls: a.nulls, Streams: a.streams}
+}
 
 // problems lists the problems that the route itself answers, as mapped by the rules of
 // Config.Errors, and those documented by FailsWith.
-func (r *Route) problems(cfg *Config) (problems []apiProblem) {
+func (r *Route) problems(cfg *Config) (problems []openapi.Problem) {
 	errs := append([]error{errInternal}, r.failsWith...)
 	if len(r.plan.Fields) > 0 || !r.allowUnknown || r.refuse != nil {
 		errs = append(errs, &InvalidError{})
@@ -105,7 +108,9 @@ func (r *Route) problems(cfg *Config) (problems []apiProblem) {
 	}
 	for _, err := range errs {
 		if p, _ := cfg.Errors.problem(err); p.Status != statusGone {
-			problems = append(problems, apiProblem{p.Status, p.uri(cfg.problemBase()), cmp.Or(p.Title, p.Detail), p.RetryAfter > 0})
+			problems = append(problems, openapi.Problem{
+				Status: p.Status, Kind: p.uri(cfg.problemBase()), Text: cmp.Or(p.Title, p.Detail), Retry: p.RetryAfter > 0,
+			})
 		}
 	}
 	return problems

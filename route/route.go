@@ -246,7 +246,10 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 		c.limits.Memory = 32 * min(c.limits.Body, math.MaxInt64/32)
 	}
 	l := &c.limits
-	c.binder = binder{c.plan, wireLimits{l.File, l.Memory, l.Depth, l.Fields, l.Parts}, r.refuse}
+	c.binder = binder{
+		plan: c.plan, refuse: r.refuse,
+		limits: wireLimits{File: l.File, Memory: l.Memory, Depth: l.Depth, Fields: l.Fields, Parts: l.Parts},
+	}
 	c.unsupported = unsupported(c.plan, c.json, cfg.Codecs)
 	c.escapes = c.plan.Escapes || c.plan.Accepts.JSON && slices.ContainsFunc(cfg.Codecs, func(codec Codec) bool {
 		_, ours := codec.(transcoder)

@@ -1,4 +1,5 @@
-package route
+// Package openapi makes an OpenAPI 3.1 document of operations, which are plain values.
+package openapi
 
 import (
 	"bytes"
@@ -20,14 +21,14 @@ type object = map[string]any
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// apiDocument returns the OpenAPI 3.1 document of operations. Operations for all methods, or for a
+// Marshal returns the OpenAPI 3.1 document of operations. Operations for all methods, or for a
 // method that HTTP does not define, are left out.
-func apiDocument(info apiInfo, operations []apiOperation) ([]byte, error) {
+func Marshal(info Info, operations []Operation) ([]byte, error) {
 	d := document{schemas: newSchemas(), problems: map[string]string{}}
 	paths, spelled := object{}, map[string]string{}
 	for i := range operations {
 		op := &operations[i]
-		method, path := strings.ToLower(op.method), pathOf(op.pattern)
+		method, path := strings.ToLower(op.Method), pathOf(op.Pattern)
 		if !slices.Contains(methods, method) {
 			continue
 		}
@@ -42,11 +43,11 @@ func apiDocument(info apiInfo, operations []apiOperation) ([]byte, error) {
 			paths[path] = item
 		}
 		if item[method] != nil {
-			return nil, fmt.Errorf("route: %s %s would be described twice: describe each host in a document of its own", op.method, path)
+			return nil, fmt.Errorf("route: %s %s would be described twice: describe each host in a document of its own", op.Method, path)
 		}
 		described, err := d.operation(op)
 		if err != nil {
-			return nil, fmt.Errorf("route %s %s: describe: %w", op.method, op.pattern, err)
+			return nil, fmt.Errorf("route %s %s: describe: %w", op.Method, op.Pattern, err)
 		}
 		item[method] = described
 	}
@@ -88,8 +89,8 @@ func pathOf(pattern string) string {
 	return wildcard.ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "{$1}")
 }
 
-// apiInfo is the head of a document.
-type apiInfo struct {
+// Info is the head of a document.
+type Info struct {
 	Title       string
 	Version     string
 	Description string
@@ -97,63 +98,63 @@ type apiInfo struct {
 	Edit        func(doc map[string]any)
 }
 
-// apiOperation is one operation of a document.
-type apiOperation struct {
-	method, pattern string // of http.ServeMux
-	id, summary     string
-	tags            []string
+// Operation is one operation of a document.
+type Operation struct {
+	Method, Pattern string // of http.ServeMux
+	ID, Summary     string
+	Tags            []string
 
-	plan         *shape.Plan
-	allowUnknown bool     // unknown members are allowed
-	json         []string // media types of a JSON body
-	codecs       []string // further media types
+	Plan         *shape.Plan
+	AllowUnknown bool     // unknown members are allowed
+	JSON         []string // media types of a JSON body
+	Codecs       []string // further media types
 
-	status   int // of a success
-	body     apiBody
-	produces string // content type of encoded bodies
-	answers  []apiAnswer
+	Status   int // of a success
+	Body     Body
+	Produces string // content type of encoded bodies
+	Answers  []Answer
 
-	problems []apiProblem
-	fails    []int      // statuses with problems of any type
-	open     bool       // problems of further statuses are possible
-	format   *apiFormat // of problems; nil means application/problem+json
+	Problems []Problem
+	Fails    []int   // statuses with problems of any type
+	Open     bool    // problems of further statuses are possible
+	Format   *Format // of problems; nil means application/problem+json
 
-	edits []func(op map[string]any)
+	Edits []func(op map[string]any)
 }
 
-// apiBody is the body of an answer.
-type apiBody struct {
-	shape   *shape.Shape // of the encoded value; nil for nothing or bytes
-	nulls   bool         // a nil slice may be null
-	streams bool         // bytes of any type
+// Body is the body of an answer.
+type Body struct {
+	Shape   *shape.Shape // of the encoded value; nil for nothing or bytes
+	Nulls   bool         // a nil slice may be null
+	Streams bool         // bytes of any type
 }
 
-// apiAnswer adds to a known answer, or is a further one.
-type apiAnswer struct {
-	status      int
-	body        *apiBody // nil means the body of a success, or a problem
-	description string   // empty means the status text
-	headers     map[string]string
+// Answer adds to a known answer, or is a further one.
+type Answer struct {
+	Status      int
+	Body        *Body  // nil means the body of a success, or a problem
+	Description string // empty means the status text
+	Headers     map[string]string
 }
 
-// apiProblem is a problem that an operation may answer.
-type apiProblem struct {
-	status int
-	kind   string // URI; empty means about:blank
-	text   string
-	retry  bool // with Retry-After
+// Problem is a problem that an operation may answer.
+type Problem struct {
+	Status int
+	Kind   string // URI; empty means about:blank
+	Text   string
+	Retry  bool // with Retry-After
 }
 
-// apiFormat is the format of problems.
-type apiFormat struct {
-	mediaType string
-	schema    map[string]any
+// Format is the format of problems.
+type Format struct {
+	MediaType string
+	Schema    map[string]any
 }
 
 type document struct {
 	schemas  *schemas
 	problems map[string]string // names of components, by status and types
-	format   *apiFormat        // of the problems of the current operation
+	format   *Format           // of the problems of the current operation
 	standard bool              // some operation answers with problem+json
 }
 
@@ -174,20 +175,20 @@ func edited(v object, edits ...func(map[string]any)) (object, error) {
 	return out, nil
 }
 
-func (d *document) operation(op *apiOperation) (object, error) {
-	d.schemas.allowUnknown, d.format = op.allowUnknown, op.format
+func (d *document) operation(op *Operation) (object, error) {
+	d.schemas.allowUnknown, d.format = op.AllowUnknown, op.Format
 	out := object{"responses": d.responses(op)}
-	if op.id != "" {
-		out["operationId"] = op.id
+	if op.ID != "" {
+		out["operationId"] = op.ID
 	}
-	if op.summary != "" {
-		out["summary"] = op.summary
+	if op.Summary != "" {
+		out["summary"] = op.Summary
 	}
-	if len(op.tags) > 0 {
-		out["tags"] = op.tags
+	if len(op.Tags) > 0 {
+		out["tags"] = op.Tags
 	}
 	var parameters []object
-	for _, f := range op.plan.Params {
+	for _, f := range op.Plan.Params {
 		p := object{"name": f.Name, "in": f.Source.String(), "schema": d.schemas.text(f)}
 		if f.Required {
 			p["required"] = true
@@ -202,20 +203,20 @@ func (d *document) operation(op *apiOperation) (object, error) {
 	}
 	if content := d.bodies(op); len(content) > 0 {
 		body := object{"content": content}
-		if !op.plan.Optional {
+		if !op.Plan.Optional {
 			body["required"] = true
 		}
 		out["requestBody"] = body
 	}
-	if len(op.edits) == 0 {
+	if len(op.Edits) == 0 {
 		return out, nil
 	}
-	return edited(out, op.edits...)
+	return edited(out, op.Edits...)
 }
 
 // bodies describes the request body in every content type.
-func (d *document) bodies(op *apiOperation) object {
-	p, content := op.plan, object{}
+func (d *document) bodies(op *Operation) object {
+	p, content := op.Plan, object{}
 	if p.Accepts.JSON {
 		var schema object
 		if p.Whole != nil {
@@ -223,10 +224,10 @@ func (d *document) bodies(op *apiOperation) object {
 		} else {
 			schema = d.schemas.members(p.Members.Fields, func(f *shape.Field) string { return f.JSON }, d.schemas.field, false)
 		}
-		for _, mediaType := range op.json {
+		for _, mediaType := range op.JSON {
 			content[mediaType] = object{"schema": schema}
 		}
-		for _, mediaType := range op.codecs {
+		for _, mediaType := range op.Codecs {
 			content[mediaType] = object{"schema": schema}
 		}
 	}
@@ -252,15 +253,15 @@ func (d *document) bodies(op *apiOperation) object {
 }
 
 // responses describes the success, the problems, and the answers that the route documents.
-func (d *document) responses(op *apiOperation) object {
+func (d *document) responses(op *Operation) object {
 	responses := map[int]object{}
 	for code, f := range failuresOf(op) {
 		responses[code] = d.response(code, f)
 	}
-	responses[op.status] = d.answered(op, op.status, op.body)
+	responses[op.Status] = d.answered(op, op.Status, op.Body)
 	d.described(op, responses)
 	out := object{}
-	if op.open {
+	if op.Open {
 		out["default"] = d.failure("Problem", nil)
 	}
 	for code, response := range responses {
@@ -270,37 +271,37 @@ func (d *document) responses(op *apiOperation) object {
 }
 
 // answered describes an answer with the given status that is not a problem.
-func (d *document) answered(op *apiOperation, status int, body apiBody) object {
+func (d *document) answered(op *Operation, status int, body Body) object {
 	response := object{"description": cmp.Or(http.StatusText(status), "Answer")}
 	switch {
 	case status == http.StatusNoContent || status == http.StatusNotModified:
-	case body.shape != nil:
-		d.schemas.nulls = body.nulls
-		mediaType, _, _ := mime.ParseMediaType(op.produces)
-		response["content"] = object{mediaType: object{"schema": d.schemas.of(body.shape, true)}}
-	case body.streams:
+	case body.Shape != nil:
+		d.schemas.nulls = body.Nulls
+		mediaType, _, _ := mime.ParseMediaType(op.Produces)
+		response["content"] = object{mediaType: object{"schema": d.schemas.of(body.Shape, true)}}
+	case body.Streams:
 		response["content"] = object{"*/*": object{}}
 	}
 	return response
 }
 
 // described adds the answers of op to responses.
-func (d *document) described(op *apiOperation, responses map[int]object) {
-	for _, a := range op.answers {
-		response := responses[a.status]
+func (d *document) described(op *Operation, responses map[int]object) {
+	for _, a := range op.Answers {
+		response := responses[a.Status]
 		switch {
-		case a.body != nil:
-			response = d.answered(op, a.status, *a.body)
-		case response == nil && a.status < 400:
-			response = d.answered(op, a.status, op.body)
+		case a.Body != nil:
+			response = d.answered(op, a.Status, *a.Body)
+		case response == nil && a.Status < 400:
+			response = d.answered(op, a.Status, op.Body)
 		case response == nil:
-			response = d.response(a.status, &failures{anything: true})
+			response = d.response(a.Status, &failures{anything: true})
 		}
-		responses[a.status] = response
-		if a.description != "" {
-			response["description"] = a.description
+		responses[a.Status] = response
+		if a.Description != "" {
+			response["description"] = a.Description
 		}
-		if len(a.headers) == 0 {
+		if len(a.Headers) == 0 {
 			continue
 		}
 		headers, _ := response["headers"].(object)
@@ -308,7 +309,7 @@ func (d *document) described(op *apiOperation, responses map[int]object) {
 			headers = object{}
 			response["headers"] = headers
 		}
-		for name, text := range a.headers {
+		for name, text := range a.Headers {
 			headers[http.CanonicalHeaderKey(name)] = object{"description": text, "schema": object{"type": "string"}}
 		}
 	}

@@ -1,4 +1,4 @@
-package route
+package openapi
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ type failures struct {
 }
 
 // failuresOf groups the problems of op by status.
-func failuresOf(op *apiOperation) map[int]*failures {
+func failuresOf(op *Operation) map[int]*failures {
 	all := map[int]*failures{}
 	of := func(status int) *failures {
 		if all[status] == nil {
@@ -26,23 +26,23 @@ func failuresOf(op *apiOperation) map[int]*failures {
 		}
 		return all[status]
 	}
-	for _, p := range op.problems {
-		of(p.status).add(p)
+	for _, p := range op.Problems {
+		of(p.Status).add(p)
 	}
-	for _, status := range op.fails {
+	for _, status := range op.Fails {
 		f := of(status)
 		f.anything, f.retry = true, false
 	}
 	return all
 }
 
-func (f *failures) add(p apiProblem) {
-	f.retry = f.retry && p.retry
-	if !slices.Contains(f.types, p.kind) {
-		f.types = append(f.types, p.kind)
+func (f *failures) add(p Problem) {
+	f.retry = f.retry && p.Retry
+	if !slices.Contains(f.types, p.Kind) {
+		f.types = append(f.types, p.Kind)
 	}
-	if p.text != "" && !slices.Contains(f.details, p.text) {
-		f.details = append(f.details, p.text)
+	if p.Text != "" && !slices.Contains(f.details, p.Text) {
+		f.details = append(f.details, p.Text)
 	}
 }
 
@@ -90,9 +90,9 @@ func (d *document) failure(description string, schema object) object {
 	mediaType, body := "application/problem+json", object{"schema": object{"$ref": problemRef}}
 	switch f := d.format; {
 	case f != nil:
-		mediaType, _, _ = mime.ParseMediaType(f.mediaType)
-		if body = (object{}); f.schema != nil {
-			body["schema"] = f.schema
+		mediaType, _, _ = mime.ParseMediaType(f.MediaType)
+		if body = (object{}); f.Schema != nil {
+			body["schema"] = f.Schema
 		}
 	case schema != nil:
 		body["schema"] = schema
