@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spillway-go/spillway/route/internal/shape"
+	"github.com/spillway-go/spillway/route/internal/encode"
+	"github.com/spillway-go/spillway/route/internal/stdjson"
 )
 
 // reply has a field for every way to be written, and for the types left to encoding/json.
@@ -71,7 +72,7 @@ func (q *quiet) MarshalJSON() ([]byte, error) { return []byte(`{ "quiet" : "&" }
 // filled makes the nil slices and maps in v empty, where package route writes them itself.
 func filled(v reflect.Value) {
 	switch {
-	case v.Type() == reflect.TypeFor[json.Number]() || v.Kind() != reflect.Pointer && !isOptional(v.Type()) && shape.Marshals(reflect.PointerTo(v.Type())):
+	case v.Type() == reflect.TypeFor[json.Number]() || v.Kind() != reflect.Pointer && !isOptional(v.Type()) && stdjson.Marshals(reflect.PointerTo(v.Type())):
 		return
 	}
 	switch v.Kind() {
@@ -109,17 +110,17 @@ func filled(v reflect.Value) {
 // nil. It reports whether encoding/json itself was used.
 func asTheLibrary(t testing.TB, v any) bool {
 	t.Helper()
-	w, library := newJSONWriter(reflect.TypeOf(v).Elem(), isOptional)
-	var out output
-	out.init()
-	err := out.encode(w, v)
+	w, library := encode.New(reflect.TypeOf(v).Elem(), isOptional)
+	var out encode.Output
+	out.Init()
+	err := out.Encode(w, v)
 	byLibrary := slices.Contains(library, reflect.TypeOf(v).Elem())
 	if !byLibrary {
 		filled(reflect.ValueOf(v))
 	}
 	want, wantErr := json.Marshal(v)
-	if (err != nil) != (wantErr != nil) || err == nil && string(out.bytes()) != string(want) {
-		t.Fatalf("%T:\n got %s, %v\nwant %s, %v", v, string(out.bytes()), err, want, wantErr)
+	if (err != nil) != (wantErr != nil) || err == nil && string(out.Bytes()) != string(want) {
+		t.Fatalf("%T:\n got %s, %v\nwant %s, %v", v, string(out.Bytes()), err, want, wantErr)
 	}
 	return byLibrary
 }

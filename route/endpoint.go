@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/route/internal/encode"
 	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
@@ -63,7 +64,7 @@ type endpoint[Req, Res any] struct {
 // reused.
 type box[Req, Res any] struct {
 	scratch
-	out output
+	out encode.Output
 	req Req
 	res Res
 }
@@ -71,7 +72,7 @@ type box[Req, Res any] struct {
 func newEndpoint[Req, Res any](c *core, handle func(context.Context, Req) (Res, error)) http.Handler {
 	return &endpoint[Req, Res]{core: c, handle: handle, boxes: sync.Pool{New: func() any {
 		b := new(box[Req, Res])
-		b.out.init()
+		b.out.Init()
 		return b
 	}}}
 }
@@ -79,7 +80,7 @@ func newEndpoint[Req, Res any](c *core, handle func(context.Context, Req) (Res, 
 // clear empties b, so that nothing of a request reaches the next one.
 func (b *box[Req, Res]) clear() {
 	b.scratch.clear()
-	b.out.clear()
+	b.out.Clear()
 	b.req, b.res = *new(Req), *new(Res)
 }
 

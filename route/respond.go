@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spillway-go/spillway/route/internal/encode"
 	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
@@ -51,7 +52,7 @@ type File struct {
 // answer describes how a response type is answered.
 type answer struct {
 	shape    *shape.Shape // of the encoded value; nil for nothing, a file or a stream
-	writer   *jsonWriter
+	writer   *encode.Writer
 	nulls    bool // a nil slice in the response may be written as null
 	typ      reflect.Type
 	status   int
@@ -97,7 +98,7 @@ func answerOf(t reflect.Type) (*answer, error) {
 		return nil, fmt.Errorf("response type %s cannot be encoded", inner)
 	}
 	s, shapes := shape.OfResponse(inner, ownTypes)
-	writer, library := newJSONWriter(inner, isOptional)
+	writer, library := encode.New(inner, isOptional)
 	a.shape, a.writer, a.nulls = s, writer, slices.ContainsFunc(library, shapes.HasParts)
 	a.escapes = a.escapes || a.shape.Escapes
 	return a, nil
@@ -105,7 +106,7 @@ func answerOf(t reflect.Type) (*answer, error) {
 
 // respond answers with v, a pointer to the response. If respond returns an error, the request can
 // still be answered with a problem.
-func (c *core) respond(out *output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
+func (c *core) respond(out *encode.Output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	h := w.Header()
 	status := c.status
 	var headers http.Header // set last, because a problem must not have these headers
@@ -134,7 +135,7 @@ func (c *core) respond(out *output, w http.ResponseWriter, r *http.Request, t *p
 		w.WriteHeader(status)
 		return nil
 	}
-	if err := out.encode(c.answer.writer, v); err != nil {
+	if err := out.Encode(c.answer.writer, v); err != nil {
 		return fmt.Errorf("encode response: %w", err)
 	}
 	set(h, headers)
@@ -146,13 +147,13 @@ func (c *core) respond(out *output, w http.ResponseWriter, r *http.Request, t *p
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 	}
-	n, _ := w.Write(out.bytes()) // a client that left is not an error
+	n, _ := w.Write(out.Bytes()) // a client that left is not an error
 	t.addBytes(int64(n))
 	return nil
 }
 
 // respondAndRelease is respond for a Releaser. It calls Release even if user code panics.
-func (c *core) respondAndRelease(out *output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
+func (c *core) respondAndRelease(out *encode.Output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	value := v
 	if c.answer.indirect {
 		value = reflect.ValueOf(v).Elem().Interface()

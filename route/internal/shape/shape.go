@@ -90,15 +90,13 @@ func (f *Field) Of(v reflect.Value) reflect.Value {
 }
 
 var (
-	timeType        = reflect.TypeFor[time.Time]()
-	numberType      = reflect.TypeFor[json.Number]()
-	durationType    = reflect.TypeFor[time.Duration]()
-	rawType         = reflect.TypeFor[json.RawMessage]()
-	textType        = reflect.TypeFor[encoding.TextUnmarshaler]()
-	jsonType        = reflect.TypeFor[json.Unmarshaler]()
-	marshalType     = reflect.TypeFor[json.Marshaler]()
-	marshalTextType = reflect.TypeFor[encoding.TextMarshaler]()
-	xmlNameType     = reflect.TypeFor[xml.Name]()
+	timeType     = reflect.TypeFor[time.Time]()
+	numberType   = reflect.TypeFor[json.Number]()
+	durationType = reflect.TypeFor[time.Duration]()
+	rawType      = reflect.TypeFor[json.RawMessage]()
+	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
+	jsonType     = reflect.TypeFor[json.Unmarshaler]()
+	xmlNameType  = reflect.TypeFor[xml.Name]()
 )
 
 // Types are the types that have a meaning of their own in requests and responses.
@@ -147,16 +145,10 @@ func (m *shapes) of(t reflect.Type) (*Shape, error) {
 	return s, err
 }
 
-// Marshals reports whether the methods of a type write its JSON. pointer is the type of a pointer
-// to the type.
-func Marshals(pointer reflect.Type) bool {
-	return pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || stdjson.WritesItself(pointer)
-}
-
 // bytesIn reports whether encoding/json writes t, a slice, as base64.
 func bytesIn(t reflect.Type) bool {
 	elem := reflect.PointerTo(t.Elem())
-	return t.Elem().Kind() == reflect.Uint8 && !elem.Implements(jsonType) && !elem.Implements(textType) && !Marshals(elem)
+	return t.Elem().Kind() == reflect.Uint8 && !elem.Implements(jsonType) && !elem.Implements(textType) && !stdjson.Marshals(elem)
 }
 
 func (m *shapes) fill(s *Shape) (err error) {
@@ -183,10 +175,10 @@ func (m *shapes) fill(s *Shape) (err error) {
 		s.Kind = Pointer
 		s.Elem, err = m.of(t.Elem())
 		return err
-	case m.reply && (pointer.Implements(marshalType) || pointer.Implements(marshalTextType) || stdjson.WritesItself(pointer)):
+	case m.reply && stdjson.Marshals(pointer):
 		s.Kind, s.Escapes = Custom, true
 		return nil
-	case !m.reply && (pointer.Implements(jsonType) || pointer.Implements(textType) || stdjson.ReadsItself(pointer)):
+	case !m.reply && stdjson.Unmarshals(pointer):
 		s.Kind, s.Must, s.Escapes = Custom, "is not valid", true
 		s.timeIndex = timeIn(t)
 		s.Fragile = s.timeIndex > 0

@@ -32,7 +32,7 @@ func (e Encoder) Encode(out *bytes.Buffer, v any) error {
 	return nil
 }
 
-// ReadsItself and WritesItself report whether a type has methods that only version
+// readsItself and writesItself report whether a type has methods that only version
 // 2 of encoding/json calls.
-func ReadsItself(reflect.Type) bool  { return false }
-func WritesItself(reflect.Type) bool { return false }
+func readsItself(reflect.Type) bool  { return false }
+func writesItself(reflect.Type) bool { return false }

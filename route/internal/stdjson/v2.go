@@ -35,7 +35,7 @@ func Marshal(v any) ([]byte, error) { return json.Marshal(v, writing...) }
 // Encode appends the JSON of v, which is a pointer, to out, the buffer that the encoder was made for.
 func (Encoder) Encode(out *bytes.Buffer, v any) error { return json.MarshalWrite(out, v, writing...) }
 
-// ReadsItself and WritesItself report whether a type has methods that only this
+// readsItself and writesItself report whether a type has methods that only this
 // version of encoding/json calls.
-func ReadsItself(t reflect.Type) bool  { return t.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) }
-func WritesItself(t reflect.Type) bool { return t.Implements(reflect.TypeFor[json.MarshalerTo]()) }
+func readsItself(t reflect.Type) bool  { return t.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) }
+func writesItself(t reflect.Type) bool { return t.Implements(reflect.TypeFor[json.MarshalerTo]()) }

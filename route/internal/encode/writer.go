@@ -1,4 +1,4 @@
-package route
+package encode
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/route/internal/shape"
+	"github.com/spillway-go/spillway/route/internal/stdjson"
 )
 
 var (
@@ -14,14 +14,14 @@ var (
 	numberOf = reflect.TypeFor[json.Number]()
 )
 
-// jsonWriter describes how the values of one type are written as JSON. The output is byte for byte
+// Writer describes how the values of one type are written as JSON. The output is byte for byte
 // that of encoding/json, except that a slice or map is never null. encoding/json itself writes the
-// types whose output might differ. A written is made once for a response type, and is recursive for
+// types whose output might differ. A Writer is made once for a response type, and is recursive for
 // a recursive type.
-type jsonWriter struct {
+type Writer struct {
 	kind   writeKind
 	bits   int // size of a float
-	elem   *jsonWriter
+	elem   *Writer
 	fields []member
 }
 
@@ -49,19 +49,19 @@ type member struct {
 	omitEmpty bool
 	omitZero  bool
 	optional  bool
-	value     *jsonWriter
+	value     *Writer
 }
 
-// compiler makes one written for each type.
+// compiler makes one Writer for each type.
 type compiler struct {
-	seen     map[reflect.Type]*jsonWriter
+	seen     map[reflect.Type]*Writer
 	optional func(reflect.Type) bool // a struct of a value and whether the value is set
 }
 
-// newJSONWriter describes how values of type t are written. library has the types of the parts that
+// New describes how values of type t are written. library has the types of the parts that
 // encoding/json itself writes.
-func newJSONWriter(t reflect.Type, optional func(reflect.Type) bool) (w *jsonWriter, library []reflect.Type) {
-	m := compiler{map[reflect.Type]*jsonWriter{}, optional}
+func New(t reflect.Type, optional func(reflect.Type) bool) (w *Writer, library []reflect.Type) {
+	m := compiler{map[reflect.Type]*Writer{}, optional}
 	w = m.of(t)
 	for t, part := range m.seen {
 		if part.kind == byLibrary {
@@ -71,11 +71,11 @@ func newJSONWriter(t reflect.Type, optional func(reflect.Type) bool) (w *jsonWri
 	return w, library
 }
 
-func (m compiler) of(t reflect.Type) *jsonWriter {
+func (m compiler) of(t reflect.Type) *Writer {
 	if w := m.seen[t]; w != nil {
 		return w
 	}
-	w := &jsonWriter{}
+	w := &Writer{}
 	m.seen[t] = w
 	pointer := reflect.PointerTo(t)
 	switch {
@@ -85,7 +85,7 @@ func (m compiler) of(t reflect.Type) *jsonWriter {
 	case m.optional(t):
 		w.kind, w.elem = asOptional, m.of(t.Field(0).Type)
 		return w
-	case shape.Marshals(pointer) || t == numberOf:
+	case stdjson.Marshals(pointer) || t == numberOf:
 		return w
 	}
 	switch t.Kind() {
@@ -105,11 +105,11 @@ func (m compiler) of(t reflect.Type) *jsonWriter {
 		switch {
 		case t.Elem().Kind() != reflect.Uint8:
 			w.kind, w.elem = asList, m.of(t.Elem())
-		case !shape.Marshals(reflect.PointerTo(t.Elem())):
+		case !stdjson.Marshals(reflect.PointerTo(t.Elem())):
 			w.kind = asBytes
 		}
 	case reflect.Map:
-		if t.Key().Kind() == reflect.String && !shape.Marshals(reflect.PointerTo(t.Key())) {
+		if t.Key().Kind() == reflect.String && !stdjson.Marshals(reflect.PointerTo(t.Key())) {
 			w.kind, w.elem = asMap, m.of(t.Elem())
 		}
 	case reflect.Struct:
@@ -129,7 +129,7 @@ func (m compiler) fields(t reflect.Type, index []int, taken map[string]bool) (fi
 		tag, tagged := sf.Tag.Lookup("json")
 		switch {
 		case sf.Anonymous:
-			if tagged || sf.Type.Kind() != reflect.Struct || shape.Marshals(reflect.PointerTo(sf.Type)) {
+			if tagged || sf.Type.Kind() != reflect.Struct || stdjson.Marshals(reflect.PointerTo(sf.Type)) {
 				return nil, false
 			}
 			inner, ok := m.fields(sf.Type, at, taken)

@@ -1,4 +1,6 @@
-package route
+// Package encode writes responses as JSON: byte for byte as encoding/json does, except that a nil
+// slice or map is an empty one.
+package encode
 
 import (
 	"bytes"
@@ -14,8 +16,8 @@ import (
 	"github.com/spillway-go/spillway/route/internal/stdjson"
 )
 
-// output is the pooled buffer of one response.
-type output struct {
+// Output is the pooled buffer of one response.
+type Output struct {
 	buf     bytes.Buffer
 	encoder stdjson.Encoder
 }
@@ -23,11 +25,11 @@ type output struct {
 // maxKept is the size in bytes of the largest buffer that is kept.
 const maxKept = 64 << 10
 
-// init completes o, which must not be copied afterwards.
-func (o *output) init() { o.encoder = stdjson.NewEncoder(&o.buf) }
+// Init completes o, which must not be copied afterwards.
+func (o *Output) Init() { o.encoder = stdjson.NewEncoder(&o.buf) }
 
-// clear resets o. It overwrites the contents of the buffer.
-func (o *output) clear() {
+// Clear resets o. It overwrites the contents of the buffer.
+func (o *Output) Clear() {
 	out := o.buf.Bytes()
 	if cap(out) > maxKept {
 		o.buf = bytes.Buffer{} // at the same address, because the encoder writes there
@@ -37,11 +39,11 @@ func (o *output) clear() {
 	o.buf.Reset()
 }
 
-// bytes returns the JSON until the next clear.
-func (o *output) bytes() []byte { return o.buf.Bytes() }
+// Bytes returns the JSON until the next Clear.
+func (o *Output) Bytes() []byte { return o.buf.Bytes() }
 
-// encode appends the JSON of v. v is a pointer to a value of the type that w describes.
-func (o *output) encode(w *jsonWriter, v any) error {
+// Encode appends the JSON of v. v is a pointer to a value of the type that w describes.
+func (o *Output) Encode(w *Writer, v any) error {
 	if w.kind == byLibrary {
 		return o.encoder.Encode(&o.buf, v)
 	}
@@ -55,7 +57,7 @@ func (o *output) encode(w *jsonWriter, v any) error {
 const deepest = 1000
 
 // append appends v, which is addressable.
-func (w *jsonWriter) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
+func (w *Writer) append(b []byte, v reflect.Value, depth int) ([]byte, error) {
 	switch w.kind {
 	case asString:
 		return appendString(b, v.String()), nil
@@ -94,7 +96,7 @@ func (w *jsonWriter) append(b []byte, v reflect.Value, depth int) ([]byte, error
 }
 
 // nested appends a value that contains other values.
-func (w *jsonWriter) nested(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
+func (w *Writer) nested(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
 	switch w.kind {
 	case asPointer:
 		if v.IsNil() {
@@ -139,7 +141,7 @@ func (w *jsonWriter) nested(b []byte, v reflect.Value, depth int) (_ []byte, err
 }
 
 // members appends a map, sorted by key.
-func (w *jsonWriter) members(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
+func (w *Writer) members(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
 	value := reflect.New(v.Type().Elem()).Elem() // addressable, as append requires
