@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/route/internal/shape"
+	"github.com/spillway-go/spillway/route/internal/wire"
 )
 
 // One answer lists at most 32 faults, and further faults must not even be formatted. A megabyte of
@@ -21,14 +22,14 @@ func TestFaultsThatAreNotListedCostNothingAlloc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &binder{plan: p, limits: wireLimits{Memory: 1 << 20, Depth: defaults.Depth}}
+	b := &wire.Binder{Plan: p, Limits: wire.Limits{Memory: 1 << 20, Depth: defaults.Depth}}
 	allocs := func(n int) float64 {
-		var s scratch
+		var s wire.Scratch
 		body := "[" + strings.Repeat("1,", n) + "1]"
 		return testing.AllocsPerRun(5, func() {
-			s.clear()
-			s.body = append(s.body, body...)
-			b.json(&s, reflect.New(p.Type).Elem())
+			s.Clear()
+			s.Body = append(s.Body, body...)
+			b.JSON(&s, reflect.New(p.Type).Elem())
 		})
 	}
 	if few, many := allocs(100), allocs(10_000); many > few+40 {
@@ -44,7 +45,7 @@ func TestFaultsOfAHandlerAreListedUpToTheLimitToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := do(m, "GET", "/", "", "")
-	if p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String()); len(p.Errors) != maxFaults {
+	if p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String()); len(p.Errors) != wire.MaxFaults {
 		t.Errorf("%d faults", len(p.Errors))
 	}
 }

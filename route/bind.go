@@ -4,14 +4,16 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+
+	"github.com/spillway-go/spillway/route/internal/wire"
 )
 
 // bind fills v, a zeroed request, from all sources, and then validates it. It returns an
 // *InvalidError that lists all faults, or another error if the body could not be read. The body
 // comes first.
-func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values PathValues, v reflect.Value) error {
-	s.allowUnknown = c.allowUnknown || c.allowUnknownIf != nil && c.allowUnknownIf(r)
-	kind := bodyNone
+func (c *core) bind(s *wire.Scratch, w http.ResponseWriter, r *http.Request, values PathValues, v reflect.Value) error {
+	s.AllowUnknown = c.allowUnknown || c.allowUnknownIf != nil && c.allowUnknownIf(r)
+	kind := wire.None
 	if c.plan.Body() {
 		var err error
 		if kind, err = c.bindBody(s, w, r, v); err != nil {
@@ -29,16 +31,16 @@ func (c *core) bind(s *scratch, w http.ResponseWriter, r *http.Request, values P
 	default:
 		values = r
 	}
-	c.binder.parameters(s, kind, values, r.URL.RawQuery, r.Header, v)
-	c.binder.validate(s, kind, v)
-	if len(s.faults) == 0 && c.plan.Validates {
+	c.binder.Parameters(s, kind, values, r.URL.RawQuery, r.Header, v)
+	c.binder.Validate(s, kind, v)
+	if len(s.Faults) == 0 && c.plan.Validates {
 		addInvalid(s, v.Addr().Interface().(interface{ Validate() error }).Validate())
 	}
-	if len(s.faults) == 0 {
+	if len(s.Faults) == 0 {
 		return nil
 	}
-	faults := make([]Fault, len(s.faults))
-	for i, f := range s.faults {
+	faults := make([]Fault, len(s.Faults))
+	for i, f := range s.Faults {
 		faults[i] = Fault(f)
 	}
 	return &InvalidError{faults}
@@ -54,15 +56,15 @@ func (l lookup) PathValue(name string) string { return l.value(l.request, name) 
 
 // addInvalid notes the result of a Validate method: the faults of an *InvalidError, or the error's
 // text.
-func addInvalid(s *scratch, err error) {
+func addInvalid(s *wire.Scratch, err error) {
 	if err == nil {
 		return
 	}
 	if invalid, ok := errors.AsType[*InvalidError](err); ok {
 		for _, f := range invalid.Faults {
-			s.add(wireFault(f))
+			s.Add(wire.Fault(f))
 		}
 		return
 	}
-	s.add(wireFault{Detail: err.Error()})
+	s.Add(wire.Fault{Detail: err.Error()})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/route/internal/shape"
+	"github.com/spillway-go/spillway/route/internal/wire"
 )
 
 var (
@@ -25,13 +26,13 @@ var (
 
 // bindBody reads the body and binds its members. A request without content and Content-Type is
 // accepted if no body field is required.
-func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) (bodyKind, error) {
+func (c *core) bindBody(s *wire.Scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) (wire.Kind, error) {
 	kind, params, codec, err := c.kindOf(r.Header)
 	if err == errNoType && c.plan.Optional && r.ContentLength <= 0 {
-		if err := c.read(s, w, r); err != nil || len(s.body) == 0 {
-			return bodyNone, err
+		if err := c.read(s, w, r); err != nil || len(s.Body) == 0 {
+			return wire.None, err
 		}
-		return bodyNone, errNoType
+		return wire.None, errNoType
 	}
 	if err != nil {
 		c.limits.setReadDeadline(w, r)
@@ -41,21 +42,21 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 		return kind, err
 	}
 	switch kind {
-	case bodyJSON:
-		c.binder.json(s, v)
-	case bodyForm:
-		c.binder.form(s, v)
-	case bodyMultipart:
-		if tooBig := c.binder.multipart(s, params["boundary"], v); tooBig {
+	case wire.JSON:
+		c.binder.JSON(s, v)
+	case wire.Form:
+		c.binder.Form(s, v)
+	case wire.Multipart:
+		if tooBig := c.binder.Multipart(s, params["boundary"], v); tooBig {
 			return kind, errTooBig
 		}
-	case bodyXML:
-		c.binder.xml(s, v)
-	case bodyText:
-		c.binder.text(s, v)
-	case bodyCodec:
+	case wire.XML:
+		c.binder.XML(s, v)
+	case wire.Text:
+		c.binder.Text(s, v)
+	case wire.Codec:
 		if t, ok := codec.(transcoder); ok {
-			kind = bodyJSON
+			kind = wire.JSON
 			c.bindTranscoded(s, t, v)
 			break
 		}
@@ -63,24 +64,24 @@ func (c *core) bindBody(s *scratch, w http.ResponseWriter, r *http.Request, v re
 		if c.plan.Whole != nil {
 			target = c.plan.Whole.Of(v)
 		}
-		if err := codec.Decode(s.body, target.Addr().Interface()); err != nil {
-			s.addFatal(wireFault{Pointer: "#", Detail: "cannot be decoded"})
+		if err := codec.Decode(s.Body, target.Addr().Interface()); err != nil {
+			s.AddFatal(wire.Fault{Pointer: "#", Detail: "cannot be decoded"})
 		}
 	}
 	return kind, nil
 }
 
 // kindOf derives the body's kind from the headers. The usual Content-Type costs no allocation.
-func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error) {
+func (c *core) kindOf(h http.Header) (wire.Kind, map[string]string, Codec, error) {
 	accepts := &c.plan.Accepts
 	coding, types := h["Content-Encoding"], h["Content-Type"]
 	switch {
 	case len(types) > 1:
-		return bodyNone, nil, nil, duplicateHeader("Content-Type")
+		return wire.None, nil, nil, duplicateHeader("Content-Type")
 	case len(coding) > 1:
-		return bodyNone, nil, nil, duplicateHeader("Content-Encoding")
+		return wire.None, nil, nil, duplicateHeader("Content-Encoding")
 	case len(coding) == 1 && !strings.EqualFold(coding[0], "identity"):
-		return bodyNone, nil, nil, errCoded
+		return wire.None, nil, nil, errCoded
 	}
 	contentType := ""
 	if len(types) == 1 {
@@ -90,44 +91,44 @@ func (c *core) kindOf(h http.Header) (bodyKind, map[string]string, Codec, error)
 	media := contentType
 	switch {
 	case contentType == "":
-		return bodyNone, nil, nil, errNoType
+		return wire.None, nil, nil, errNoType
 	case accepts.JSON && slices.Contains(c.json, contentType):
-		return bodyJSON, nil, nil, nil
+		return wire.JSON, nil, nil, nil
 	case contentType != "application/x-www-form-urlencoded":
 		var err error
 		if media, params, err = mime.ParseMediaType(contentType); err != nil {
-			return bodyNone, nil, nil, c.unsupported
+			return wire.None, nil, nil, c.unsupported
 		}
 		if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
-			return bodyNone, nil, nil, c.unsupported
+			return wire.None, nil, nil, c.unsupported
 		}
 	}
 	switch {
 	case accepts.JSON && slices.Contains(c.json, media):
-		return bodyJSON, nil, nil, nil
+		return wire.JSON, nil, nil, nil
 	case media == "application/x-www-form-urlencoded" && accepts.Form:
-		return bodyForm, nil, nil, nil
+		return wire.Form, nil, nil, nil
 	case media == "multipart/form-data" && accepts.Form:
-		return bodyMultipart, params, nil, nil
+		return wire.Multipart, params, nil, nil
 	case (media == "application/xml" || media == "text/xml") && accepts.XML:
-		return bodyXML, nil, nil, nil
+		return wire.XML, nil, nil, nil
 	case media == "text/plain" && accepts.Text:
-		return bodyText, nil, nil, nil
+		return wire.Text, nil, nil, nil
 	}
 	if accepts.JSON {
 		for _, codec := range c.cfg.Codecs {
 			if media == codec.MediaType() {
-				return bodyCodec, params, codec, nil
+				return wire.Codec, params, codec, nil
 			}
 		}
 	}
-	return bodyNone, nil, nil, c.unsupported
+	return wire.None, nil, nil, c.unsupported
 }
 
 // duplicateHeader refuses a duplicate of a header that determines how the body is read. A proxy may have used
 // the other value.
 func duplicateHeader(header string) error {
-	return &InvalidError{Faults: []Fault{{In: "header", Parameter: header, Detail: moreThanOnce}}}
+	return &InvalidError{Faults: []Fault{{In: "header", Parameter: header, Detail: wire.MoreThanOnce}}}
 }
 
 // unsupported is the answer to a body type that the route does not accept.
@@ -175,7 +176,7 @@ func (l Limits) setReadDeadline(w http.ResponseWriter, r *http.Request) deadline
 }
 
 // read reads the whole body into s.body, within the limits of size and time.
-func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
+func (c *core) read(s *wire.Scratch, w http.ResponseWriter, r *http.Request) error {
 	conn := c.limits.setReadDeadline(w, r)
 	if r.ContentLength > c.limits.Body {
 		return errTooBig
@@ -183,19 +184,19 @@ func (c *core) read(s *scratch, w http.ResponseWriter, r *http.Request) error {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	s.reserve(r.ContentLength + 1)
+	s.Reserve(r.ContentLength + 1)
 	for {
-		if len(s.body) == cap(s.body) {
-			s.grow()
+		if len(s.Body) == cap(s.Body) {
+			s.Grow()
 		}
-		room := s.body[len(s.body):cap(s.body)]
-		if left := c.limits.Body - int64(len(s.body)); left < int64(len(room)) {
+		room := s.Body[len(s.Body):cap(s.Body)]
+		if left := c.limits.Body - int64(len(s.Body)); left < int64(len(room)) {
 			room = room[:left+1] // one more, to detect a larger body
 		}
 		n, err := r.Body.Read(room)
-		s.body = s.body[:len(s.body)+n]
+		s.Body = s.Body[:len(s.Body)+n]
 		switch {
-		case int64(len(s.body)) > c.limits.Body:
+		case int64(len(s.Body)) > c.limits.Body:
 			return errTooBig
 		case err == io.EOF:
 			if conn != nil {

@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/spillway-go/spillway/route/internal/stdjson"
+	"github.com/spillway-go/spillway/route/internal/wire"
 )
 
 // A Codec decodes bodies of one content type into the members that json tags name, or into a
@@ -39,13 +40,13 @@ func (t transcoder) Decode(data []byte, v any) error {
 	return stdjson.Unmarshal(doc, v)
 }
 
-func (c *core) bindTranscoded(s *scratch, t transcoder, v reflect.Value) {
-	doc, err := t.toJSON(s.body)
+func (c *core) bindTranscoded(s *wire.Scratch, t transcoder, v reflect.Value) {
+	doc, err := t.toJSON(s.Body)
 	if err != nil {
-		s.addFatal(wireFault{Pointer: "#", Detail: "cannot be decoded"})
+		s.AddFatal(wire.Fault{Pointer: "#", Detail: "cannot be decoded"})
 		return
 	}
-	clear(s.body)
-	s.body = append(s.body[:0], doc...)
-	c.binder.json(s, v)
+	clear(s.Body)
+	s.Body = append(s.Body[:0], doc...)
+	c.binder.JSON(s, v)
 }

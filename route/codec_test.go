@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/route/internal/shape"
+	"github.com/spillway-go/spillway/route/internal/wire"
 )
 
 // single stands for YAML: JSON with ' for ".
@@ -51,18 +52,18 @@ func TestATranscodedBodyIsBoundAsJSONIs(t *testing.T) {
 // A body must not stay in the pool, whether the body is longer or shorter than its JSON.
 func TestNothingOfATranscodedBodyIsLeftInThePool(t *testing.T) {
 	for _, doc := range []string{"1", strings.Repeat(" ", 99) + "1"} {
-		var s scratch
-		s.body = append(s.body, "a secret"...)
-		was := s.body[:8]
+		var s wire.Scratch
+		s.Body = append(s.Body, "a secret"...)
+		was := s.Body[:8]
 		p, err := shape.Compile(reflect.TypeFor[struct {
 			N int `body:"json"`
 		}](), "/", ownTypes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &core{plan: p, binder: binder{plan: p, limits: wireLimits{Depth: defaults.Depth}}}
+		c := &core{plan: p, binder: wire.Binder{Plan: p, Limits: wire.Limits{Depth: defaults.Depth}}}
 		c.bindTranscoded(&s, transcoder{"", func([]byte) ([]byte, error) { return []byte(doc), nil }}, reflect.New(p.Type).Elem())
-		s.clear()
+		s.Clear()
 		if string(was) != strings.Repeat("\x00", 8) {
 			t.Errorf("%q", was)
 		}

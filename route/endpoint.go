@@ -9,13 +9,14 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/route/internal/encode"
 	"github.com/spillway-go/spillway/route/internal/shape"
+	"github.com/spillway-go/spillway/route/internal/wire"
 )
 
 // core holds the data that all requests of one route share.
 type core struct {
 	cfg            Config
 	plan           *shape.Plan
-	binder         binder
+	binder         wire.Binder
 	answer         *answer
 	limits         Limits
 	json           []string // media types of a JSON body
@@ -63,7 +64,7 @@ type endpoint[Req, Res any] struct {
 // its result, so neither is visible outside. A req or res that user code gets a pointer into is not
 // reused.
 type box[Req, Res any] struct {
-	scratch
+	wire.Scratch
 	out encode.Output
 	req Req
 	res Res
@@ -79,7 +80,7 @@ func newEndpoint[Req, Res any](c *core, handle func(context.Context, Req) (Res, 
 
 // clear empties b, so that nothing of a request reaches the next one.
 func (b *box[Req, Res]) clear() {
-	b.scratch.clear()
+	b.Scratch.Clear()
 	b.out.Clear()
 	b.req, b.res = *new(Req), *new(Res)
 }
@@ -132,7 +133,7 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by ov
 	if e.escapes {
 		req = new(Req)
 	}
-	err := e.bind(&b.scratch, w, r, by.values, reflect.ValueOf(req).Elem())
+	err := e.bind(&b.Scratch, w, r, by.values, reflect.ValueOf(req).Elem())
 	t.decoded()
 	if err == nil {
 		if t.outcome != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/route/internal/wire"
 )
 
 // Errors maps the errors of handlers to problems; the first rule that matches wins. An error
@@ -80,7 +81,7 @@ func (e Errors) match(err error) (p Problem, foreseen bool) {
 		return *p, true
 	}
 	if invalid, ok := errors.AsType[*InvalidError](err); ok {
-		return Problem{Status: http.StatusBadRequest, Type: "invalid-request", Detail: "the request has faults; each is listed", Errors: invalid.Faults[:min(len(invalid.Faults), maxFaults)]}, true
+		return Problem{Status: http.StatusBadRequest, Type: "invalid-request", Detail: "the request has faults; each is listed", Errors: invalid.Faults[:min(len(invalid.Faults), wire.MaxFaults)]}, true
 	}
 	if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
 		p := Problem{Status: http.StatusServiceUnavailable, Type: overloaded, Title: "Temporary Reduced Capacity",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/route/internal/wire"
 )
 
 // answered is a problem as a client reads it.
@@ -71,7 +72,7 @@ func TestEveryKindOfBadRequest(t *testing.T) {
 			pointer("#/tags", "must have at most 2 elements"), pointer("#/home/zip", "must match ^[0-9]{5}$")}},
 		{"form", f, "", "age=x&age=1&colour=%C3%A4&%zz=1&a;b", 400, "invalid-request", []Fault{
 			in("form", "age", "must be a whole number"), in("form", "age", "is given more than once"), in("form", "colour", "is not a field"),
-			{In: "form", Detail: "is not valid percent-encoding"}, {In: "form", Detail: semicolon}, in("form", "name", "is required")}},
+			{In: "form", Detail: "is not valid percent-encoding"}, {In: "form", Detail: wire.Semicolon}, in("form", "name", "is required")}},
 		{"form without a required field", f, "", "age=1", 400, "invalid-request", []Fault{in("form", "name", "is required")}},
 		{"form against a rule", f, "", "name=Augusta", 400, "invalid-request", []Fault{in("form", "name", "must have at most 5 characters")}},
 		{"multipart, file as a field", fileAsField, "", fileAsFieldBody, 400, "invalid-request", []Fault{in("form", "file", "must be a file")}},
@@ -132,7 +133,7 @@ func TestNoAnswerRepeatsAValueOrALongName(t *testing.T) {
 		}
 	}
 	many := "{" + strings.TrimSuffix(strings.Repeat(`"x":1,`, 10_000), ",") + "}"
-	if w := do(s, "POST", "/x/1", "application/json", many); w.Code != 400 || strings.Count(w.Body.String(), "detail") > maxFaults+1 {
+	if w := do(s, "POST", "/x/1", "application/json", many); w.Code != 400 || strings.Count(w.Body.String(), "detail") > wire.MaxFaults+1 {
 		t.Errorf("%d, %d bytes", w.Code, w.Body.Len())
 	}
 }

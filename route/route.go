@@ -125,6 +125,7 @@ import (
 
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/route/internal/shape"
+	"github.com/spillway-go/spillway/route/internal/wire"
 )
 
 // Route is one operation: a method, a pattern and a typed function. Its methods change the Route
@@ -246,9 +247,9 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 		c.limits.Memory = 32 * min(c.limits.Body, math.MaxInt64/32)
 	}
 	l := &c.limits
-	c.binder = binder{
-		plan: c.plan, refuse: r.refuse,
-		limits: wireLimits{File: l.File, Memory: l.Memory, Depth: l.Depth, Fields: l.Fields, Parts: l.Parts},
+	c.binder = wire.Binder{
+		Plan: c.plan, Refuse: r.refuse,
+		Limits: wire.Limits{File: l.File, Memory: l.Memory, Depth: l.Depth, Fields: l.Fields, Parts: l.Parts},
 	}
 	c.unsupported = unsupported(c.plan, c.json, cfg.Codecs)
 	c.escapes = c.plan.Escapes || c.plan.Accepts.JSON && slices.ContainsFunc(cfg.Codecs, func(codec Codec) bool {

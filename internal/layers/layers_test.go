@@ -19,7 +19,7 @@ import (
 var layers = [][]string{
 	{"internal/await", "internal/carry", "internal/gaterule", "internal/processors", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
 	{".", "histogram", "clusterlimit/internal/budget", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "retrybudget", "route/internal/shape"},
-	{"internal/refusal", "limit", "loadgen", "objectpool", "route/internal/encode", "route/internal/openapi"},
+	{"internal/refusal", "limit", "loadgen", "objectpool", "route/internal/encode", "route/internal/openapi", "route/internal/wire"},
 	{"internal/handoff", "internal/places"},
 	{"internal/gate"},
 	{"limiter"},

@@ -1,4 +1,4 @@
-package route
+package wire
 
 import (
 	"bytes"
@@ -11,15 +11,15 @@ import (
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
-// form binds an urlencoded body. As with JSON, the strings of a small body are parts of one
+// Form binds an urlencoded body. As with JSON, the strings of a small body are parts of one
 // copy of the body. The whole body is decoded first to make this copy possible.
-func (b *binder) form(s *scratch, v reflect.Value) {
-	length, all := s.unescapeForm(b.limits.Fields)
-	text := string(s.body[:length])
+func (b *Binder) Form(s *Scratch, v reflect.Value) {
+	length, all := s.unescapeForm(b.Limits.Fields)
+	text := string(s.Body[:length])
 	next := 0
 	for _, p := range s.pairs {
 		if p.wrong != "" {
-			s.add(wireFault{In: "form", Detail: p.wrong})
+			s.Add(Fault{In: "form", Detail: p.wrong})
 			continue
 		}
 		var f *shape.Field
@@ -31,13 +31,13 @@ func (b *binder) form(s *scratch, v reflect.Value) {
 			continue
 		}
 		value := text[p.value:p.end]
-		if len(s.body) > maxShared {
+		if len(s.Body) > maxShared {
 			value = strings.Clone(value)
 		}
 		s.text(f, v, value)
 	}
 	if !all {
-		s.addFatal(wireFault{In: "form", Detail: "there are too many fields"})
+		s.AddFatal(Fault{In: "form", Detail: "there are too many fields"})
 	}
 }
 
@@ -49,8 +49,8 @@ type pair struct {
 
 // unescapeForm decodes up to most pairs of s.body in place. length is the length of the decoded
 // text. all tells whether there were no further pairs.
-func (s *scratch) unescapeForm(most int) (length int, all bool) {
-	b := s.body
+func (s *Scratch) unescapeForm(most int) (length int, all bool) {
+	b := s.Body
 	to := 0
 	for from := 0; from < len(b); from++ { // skips the ampersand
 		if b[from] == '&' {
@@ -69,7 +69,7 @@ func (s *scratch) unescapeForm(most int) (length int, all bool) {
 			case c == '+':
 				c = ' '
 			case c == ';':
-				p.wrong = semicolon
+				p.wrong = Semicolon
 			case c == '%':
 				if from+2 >= len(b) || !syntax.IsHex(b[from+1]) || !syntax.IsHex(b[from+2]) {
 					p.wrong = badEscape
@@ -99,54 +99,54 @@ func unhex(c byte) byte {
 
 // formField returns the field of a name and the index for the next call. It tries the fields near
 // next first, because clients usually send them in order.
-func (b *binder) formField(s *scratch, name string, next int) (*shape.Field, int) {
-	fields := b.plan.Forms
+func (b *Binder) formField(s *Scratch, name string, next int) (*shape.Field, int) {
+	fields := b.Plan.Forms
 	for i := max(0, next-1); i < min(next+lookahead, len(fields)); i++ {
 		if fields[i].Form == name {
 			return fields[i], i + 1
 		}
 	}
-	f := b.plan.Form[name]
+	f := b.Plan.Form[name]
 	if f == nil && !b.ignores(s, name) {
-		s.add(wireFault{In: "form", Parameter: short(name), Detail: "is not a field"})
+		s.Add(Fault{In: "form", Parameter: short(name), Detail: "is not a field"})
 	}
 	return f, next
 }
 
-// multipart binds a multipart form. tooBig tells whether a file is larger than the limit.
-func (b *binder) multipart(s *scratch, boundary string, v reflect.Value) (tooBig bool) {
-	malformed := wireFault{In: "form", Detail: "is not a valid multipart form"}
+// Multipart binds a multipart form. tooBig tells whether a file is larger than the limit.
+func (b *Binder) Multipart(s *Scratch, boundary string, v reflect.Value) (tooBig bool) {
+	malformed := Fault{In: "form", Detail: "is not a valid multipart form"}
 	if boundary == "" {
-		s.addFatal(wireFault{In: "form", Detail: "Content-Type has no boundary"})
+		s.AddFatal(Fault{In: "form", Detail: "Content-Type has no boundary"})
 		return false
 	}
-	reader := multipart.NewReader(bytes.NewReader(s.body), boundary)
+	reader := multipart.NewReader(bytes.NewReader(s.Body), boundary)
 	next := 0
 	for parts, fields := 1, 1; ; parts++ {
 		part, err := reader.NextPart()
-		if err == io.EOF && closed(s.body, boundary) {
+		if err == io.EOF && closed(s.Body, boundary) {
 			return false
 		}
 		switch {
 		case err != nil:
-			s.addFatal(malformed)
+			s.AddFatal(malformed)
 			return false
-		case parts > b.limits.Parts:
-			s.addFatal(wireFault{In: "form", Detail: "there are too many parts"})
+		case parts > b.Limits.Parts:
+			s.AddFatal(Fault{In: "form", Detail: "there are too many parts"})
 			return false
 		}
 		if part.FileName() == "" {
-			if fields++; fields-1 > b.limits.Fields {
-				s.addFatal(wireFault{In: "form", Detail: "there are too many fields"})
+			if fields++; fields-1 > b.Limits.Fields {
+				s.AddFatal(Fault{In: "form", Detail: "there are too many fields"})
 				return false
 			}
 		}
 		content, err := io.ReadAll(part) // bounded, because the body is in memory
 		switch {
 		case err != nil:
-			s.addFatal(malformed)
+			s.AddFatal(malformed)
 			return false
-		case part.FileName() != "" && int64(len(content)) > b.limits.File:
+		case part.FileName() != "" && int64(len(content)) > b.Limits.File:
 			return true
 		}
 		var f *shape.Field
@@ -181,10 +181,10 @@ type upload struct {
 }
 
 // upload sets f: an upload, a slice of uploads, a pointer or an Optional.
-func (s *scratch) upload(f *shape.Field, v reflect.Value, u upload) {
+func (s *Scratch) upload(f *shape.Field, v reflect.Value, u upload) {
 	many := f.Shape.Kind == shape.List
 	if s.present&f.Bit != 0 && !many {
-		s.addParam(f, moreThanOnce)
+		s.addParam(f, MoreThanOnce)
 		return
 	}
 	s.present |= f.Bit

@@ -1,4 +1,4 @@
-package route
+package wire
 
 import (
 	"encoding/json"
@@ -17,23 +17,23 @@ import (
 // Strings of a larger body are copied, so that a kept word does not keep a megabyte alive.
 const maxShared = 4 << 10
 
-// json binds a JSON body by a decoder of this package. The decoders of the standard library
+// JSON binds a JSON body by a decoder of this package. The decoders of the standard library
 // stop at the first fault, do not tell absent from zero, accept the Go name of any field as a
 // member, and are slower. Version 1 of encoding/json is also less strict. The standard library
 // decodes only the types that this package cannot: interfaces, and types with decoding methods.
-func (b *binder) json(s *scratch, v reflect.Value) {
-	s.memory = b.limits.Memory
-	text := string(s.body)
-	d := decoder{Scanner: syntax.Scanner{Data: text}, s: s, allowUnknown: s.allowUnknown, maxDepth: b.limits.Depth, copies: len(text) > maxShared}
+func (b *Binder) JSON(s *Scratch, v reflect.Value) {
+	s.memory = b.Limits.Memory
+	text := string(s.Body)
+	d := decoder{Scanner: syntax.Scanner{Data: text}, s: s, allowUnknown: s.AllowUnknown, maxDepth: b.Limits.Depth, copies: len(text) > maxShared}
 	if !utf8.ValidString(text) {
-		s.addFatal(wireFault{Pointer: "#", Detail: "is not valid UTF-8"})
+		s.AddFatal(Fault{Pointer: "#", Detail: "is not valid UTF-8"})
 		return
 	}
 	var ok bool
-	if f := b.plan.Whole; f != nil {
+	if f := b.Plan.Whole; f != nil {
 		ok = d.field(f, f.Of(v))
 	} else {
-		ok = d.value(b.plan.Members, shape.Element, v)
+		ok = d.value(b.Plan.Members, shape.Element, v)
 	}
 	if s.incomplete = !ok || !d.End(); s.incomplete && !d.reported {
 		s.faultAtPath("is not valid JSON")
@@ -46,7 +46,7 @@ func (b *binder) json(s *scratch, v reflect.Value) {
 // limit.
 type decoder struct {
 	syntax.Scanner
-	s            *scratch
+	s            *Scratch
 	depth        int
 	maxDepth     int
 	allowUnknown bool
@@ -58,11 +58,11 @@ type decoder struct {
 // have been sent, even if it is zero.
 func (d *decoder) field(f *shape.Field, v reflect.Value) bool {
 	null := d.Next() == 'n'
-	before := len(d.s.faults)
+	before := len(d.s.Faults)
 	if !d.value(f.Shape, f, v) {
 		return false
 	}
-	faulty := len(d.s.faults) > before
+	faulty := len(d.s.Faults) > before
 	if null {
 		if k := f.Shape.Kind; f.Required && !faulty && k != shape.Any && k != shape.Optional {
 			d.s.faultAtPath("is required")
@@ -119,11 +119,11 @@ func (d *decoder) value(s *shape.Shape, of *shape.Field, v reflect.Value) bool {
 		return d.foreign(s, v)
 	}
 	if must := mismatch(s.Kind, c); must != "" {
-		before := len(d.s.faults)
+		before := len(d.s.Faults)
 		d.s.faultAtPath(must)
 		if !d.skip() {
 			if d.At == len(d.Data) || !startsValue(c) { // no value at all
-				d.s.faults = d.s.faults[:before]
+				d.s.Faults = d.s.Faults[:before]
 			}
 			return false
 		}
@@ -238,11 +238,11 @@ func (d *decoder) numeric(s *shape.Shape, v reflect.Value) bool {
 // unless it is a time or a json.Number.
 func (d *decoder) foreign(s *shape.Shape, v reflect.Value) bool {
 	d.Next()
-	start, before := d.At, len(d.s.faults)
+	start, before := d.At, len(d.s.Faults)
 	if !d.skip() {
 		return false
 	}
-	if len(d.s.faults) == before && !d.decodeForeign(s, v, d.Data[start:d.At]) {
+	if len(d.s.Faults) == before && !d.decodeForeign(s, v, d.Data[start:d.At]) {
 		must := s.Must
 		if must == "" {
 			must = "is not valid"

@@ -1,4 +1,4 @@
-package route
+package wire
 
 import (
 	"reflect"
@@ -6,25 +6,25 @@ import (
 	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
-// validate checks the rules of every field that was sent, except for members of a JSON body, which
+// Validate checks the rules of every field that was sent, except for members of a JSON body, which
 // its decoder has checked.
 //
 // A zero value may be an absent one. The XML decoder has checked zero values that were sent. From a
 // codec, zero counts as absent. A codec may also set values that JSON cannot express, such as a
 // time with an offset of a day.
-func (b *binder) validate(s *scratch, kind bodyKind, v reflect.Value) {
-	if s.bound = len(s.faults); s.incomplete {
-		kind = bodyNone // members may be missing because reading stopped
+func (b *Binder) Validate(s *Scratch, kind Kind, v reflect.Value) {
+	if s.bound = len(s.Faults); s.incomplete {
+		kind = None // members may be missing because reading stopped
 	}
-	fields := b.plan.Checks
-	if kind == bodyJSON {
-		fields = b.plan.RuledParams
+	fields := b.Plan.Checks
+	if kind == JSON {
+		fields = b.Plan.RuledParams
 	}
 	checker{s, kind}.checkFields(fields, v)
 }
 
 // check notes the rules that v breaks. The path leads to v.
-func check(s *scratch, rules []shape.Rule, v reflect.Value) {
+func check(s *Scratch, rules []shape.Rule, v reflect.Value) {
 	for i := range rules {
 		if !rules[i].OK(v) {
 			s.faultAtPath(rules[i].Detail)
@@ -33,24 +33,24 @@ func check(s *scratch, rules []shape.Rule, v reflect.Value) {
 }
 
 type checker struct {
-	s    *scratch
-	kind bodyKind
+	s    *Scratch
+	kind Kind
 }
 
 // checkFields checks the fields of the request type.
 func (c checker) checkFields(fields []*shape.Field, v reflect.Value) {
 	for _, f := range fields {
-		asText := f.Source != shape.FromBody && f.Source != shape.FromJSON || c.kind == bodyForm || c.kind == bodyMultipart
+		asText := f.Source != shape.FromBody && f.Source != shape.FromJSON || c.kind == Form || c.kind == Multipart
 		switch {
-		case f.Source == shape.FromText && c.kind != bodyText, f.Source == shape.FromJSON && c.kind != bodyCodec:
+		case f.Source == shape.FromText && c.kind != Text, f.Source == shape.FromJSON && c.kind != Codec:
 			continue // the body is of another kind
-		case f.Source == shape.FromBody && (c.kind == bodyText || c.kind == bodyNone):
+		case f.Source == shape.FromBody && (c.kind == Text || c.kind == None):
 			continue
 		case f.Source == shape.FromJSON:
 			c.field(f, f.Of(v))
 		case !asText:
 			name := f.JSON
-			if c.kind == bodyXML {
+			if c.kind == XML {
 				name = f.XML
 			}
 			if name != "" {
@@ -109,7 +109,7 @@ func (c checker) field(f *shape.Field, v reflect.Value) {
 
 // absent notes an absent required member. The XML decoder has already done so.
 func (c checker) absent(f *shape.Field) {
-	if f.Required && c.kind == bodyCodec {
+	if f.Required && c.kind == Codec {
 		c.s.faultAtPath("is required")
 	}
 }
@@ -127,7 +127,7 @@ func (c checker) checkParts(s *shape.Shape, v reflect.Value) {
 	case shape.Object:
 		for _, f := range s.Fields {
 			name := f.JSON
-			if c.kind == bodyXML {
+			if c.kind == XML {
 				name = f.XML
 			}
 			if name == "" || !f.Required && !f.Ruled() && !c.needsCheck(f.Shape) {
@@ -154,7 +154,7 @@ func (c checker) checkParts(s *shape.Shape, v reflect.Value) {
 
 // needsCheck reports whether a value of shape s needs a check. JSON may not express a value from a codec.
 func (c checker) needsCheck(s *shape.Shape) bool {
-	return s.Checked || s.Fragile && c.kind == bodyCodec
+	return s.Checked || s.Fragile && c.kind == Codec
 }
 
 // elem checks an element, which has no rules of its own.

@@ -1,4 +1,4 @@
-package route
+package wire
 
 import (
 	"reflect"
@@ -11,29 +11,29 @@ import (
 
 const (
 	maxBuffer = 64 << 10 // bytes of the largest buffer that is kept
-	maxFaults = 32       // faults listed in one answer
+	MaxFaults = 32       // faults listed in one answer
 	lookahead = 4        // fields that are compared before a lookup in the map
 )
 
-const moreThanOnce = "is given more than once"
+const MoreThanOnce = "is given more than once"
 
-// wireFault is one error in a request. It never repeats a value.
-type wireFault struct {
+// Fault is one error in a request. It never repeats a value.
+type Fault struct {
 	Detail    string
 	Pointer   string // into the body: a JSON Pointer as a URI fragment
 	Parameter string // or the name of a parameter or form field
 	In        string // of the parameter: path, query, header or form
 }
 
-// scratch is the pooled memory of one request that no other request may see. It never holds the
+// Scratch is the pooled memory of one request that no other request may see. It never holds the
 // request's context or a value that the handler gets.
-type scratch struct {
-	body         []byte
+type Scratch struct {
+	Body         []byte
 	present      uint64 // bits of the fields that were sent as text
-	faults       []wireFault
+	Faults       []Fault
 	bound        int    // faults noted before validation
 	incomplete   bool   // the body could not be read to its end
-	allowUnknown bool   // unknown names are ignored
+	AllowUnknown bool   // unknown names are ignored
 	memory       int64  // bytes that decoding may still allocate
 	path         []step // to the current value
 	pairs        []pair // pairs of a form
@@ -45,12 +45,12 @@ type step struct {
 	index int
 }
 
-// clear resets s. It overwrites the contents of the buffers.
-func (s *scratch) clear() {
-	s.body = cleared(s.body)
-	s.present, s.bound, s.incomplete, s.allowUnknown, s.memory = 0, 0, false, false, 0
-	clear(s.faults)
-	s.faults = s.faults[:0]
+// Clear resets s. It overwrites the contents of the buffers.
+func (s *Scratch) Clear() {
+	s.Body = cleared(s.Body)
+	s.present, s.bound, s.incomplete, s.AllowUnknown, s.memory = 0, 0, false, false, 0
+	clear(s.Faults)
+	s.Faults = s.Faults[:0]
 	clear(s.path[:cap(s.path)])
 	s.path = s.path[:0]
 	s.pairs = s.pairs[:0]
@@ -64,61 +64,61 @@ func cleared(b []byte) []byte {
 	return b[:0]
 }
 
-func (s *scratch) pushMember(name string) { s.path = append(s.path, step{name: name, index: -1}) }
-func (s *scratch) pushElement(i int)      { s.path = append(s.path, step{index: i}) }
-func (s *scratch) pop()                   { s.path = s.path[:len(s.path)-1] }
+func (s *Scratch) pushMember(name string) { s.path = append(s.path, step{name: name, index: -1}) }
+func (s *Scratch) pushElement(i int)      { s.path = append(s.path, step{index: i}) }
+func (s *Scratch) pop()                   { s.path = s.path[:len(s.path)-1] }
 
-// add appends f, unless the list is full. Validation adds no second fault for a value that could
+// Add appends f, unless the list is full. Validation adds no second fault for a value that could
 // not be bound, because the rules would check its zero value.
-func (s *scratch) add(f wireFault) {
-	for _, b := range s.faults[:s.bound] {
+func (s *Scratch) Add(f Fault) {
+	for _, b := range s.Faults[:s.bound] {
 		if b.Pointer == f.Pointer && b.Parameter == f.Parameter && b.In == f.In {
 			return
 		}
 	}
-	if len(s.faults) < maxFaults {
-		s.faults = append(s.faults, f)
+	if len(s.Faults) < MaxFaults {
+		s.Faults = append(s.Faults, f)
 	}
 }
 
 // allocate accounts for the memory of n values of type t, for which the body may need only a few
 // bytes. It notes a fault if the limit is exceeded.
-func (s *scratch) allocate(n int, t reflect.Type) bool {
+func (s *Scratch) allocate(n int, t reflect.Type) bool {
 	if s.memory -= int64(n) * int64(t.Size()); s.memory < 0 {
 		s.faultAtPath("takes too much memory")
 	}
 	return s.memory >= 0
 }
 
-// addFatal notes why the rest of the body cannot be read.
-func (s *scratch) addFatal(f wireFault) {
+// AddFatal notes why the rest of the body cannot be read.
+func (s *Scratch) AddFatal(f Fault) {
 	s.incomplete = true
-	s.add(f)
+	s.Add(f)
 }
 
 // faultAtPath notes a fault of the value at the path.
-func (s *scratch) faultAtPath(detail string) {
-	if len(s.faults) < maxFaults { // a large body may have many faults, and each pointer is a string
-		s.add(wireFault{Pointer: s.pointer(), Detail: detail})
+func (s *Scratch) faultAtPath(detail string) {
+	if len(s.Faults) < MaxFaults { // a large body may have many faults, and each pointer is a string
+		s.Add(Fault{Pointer: s.pointer(), Detail: detail})
 	}
 }
 
 // addParam notes a fault of a parameter or a form field.
-func (s *scratch) addParam(f *shape.Field, detail string) {
+func (s *Scratch) addParam(f *shape.Field, detail string) {
 	name := f.Name
 	switch f.Source {
 	case shape.FromText:
-		s.add(wireFault{Pointer: "#", Detail: detail})
+		s.Add(Fault{Pointer: "#", Detail: detail})
 		return
 	case shape.FromBody:
 		name = f.Form
 	}
-	s.add(wireFault{Parameter: name, In: f.Source.String(), Detail: detail})
+	s.Add(Fault{Parameter: name, In: f.Source.String(), Detail: detail})
 }
 
 // pointer writes the path as a JSON Pointer (RFC 6901) in the form of a URI
 // fragment.
-func (s *scratch) pointer() string {
+func (s *Scratch) pointer() string {
 	var b strings.Builder
 	b.WriteByte('#')
 	for _, step := range s.path {
@@ -162,17 +162,17 @@ func short(name string) string {
 	return strings.ToValidUTF8(name, "\uFFFD")
 }
 
-// reserve makes a buffer for a body of about n bytes, if there is none.
-func (s *scratch) reserve(n int64) {
-	if s.body == nil {
-		s.body = make([]byte, 0, max(512, min(n, maxBuffer)))
+// Reserve makes a buffer for a body of about n bytes, if there is none.
+func (s *Scratch) Reserve(n int64) {
+	if s.Body == nil {
+		s.Body = make([]byte, 0, max(512, min(n, maxBuffer)))
 	}
 }
 
-// grow doubles the body's buffer, and clears the old buffer.
-func (s *scratch) grow() {
-	bigger := make([]byte, len(s.body), 2*cap(s.body))
-	copy(bigger, s.body)
-	clear(s.body)
-	s.body = bigger
+// Grow doubles the body's buffer, and clears the old buffer.
+func (s *Scratch) Grow() {
+	bigger := make([]byte, len(s.Body), 2*cap(s.Body))
+	copy(bigger, s.Body)
+	clear(s.Body)
+	s.Body = bigger
 }

@@ -1,4 +1,6 @@
-package route
+// Package wire binds requests: from their body and parameters to a value of the request type, with all
+// faults and where they are.
+package wire
 
 import (
 	"net/http"
@@ -10,16 +12,16 @@ import (
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
-// binder binds the requests of one route to values of its request type. It notes the faults in a
+// Binder binds the requests of one route to values of its request type. It notes the faults in a
 // scratch.
-type binder struct {
-	plan   *shape.Plan
-	limits wireLimits
-	refuse func(name string) bool // refuses unknown names that would be ignored; nil: none
+type Binder struct {
+	Plan   *shape.Plan
+	Limits Limits
+	Refuse func(name string) bool // refuses unknown names that would be ignored; nil: none
 }
 
-// wireLimits bound the cost of a request.
-type wireLimits struct {
+// Limits bound the cost of a request.
+type Limits struct {
 	File   int64 // bytes of one uploaded file
 	Memory int64 // bytes of the lists, maps and pointers that JSON and XML are decoded into
 	Depth  int   // nesting of JSON and XML
@@ -27,31 +29,31 @@ type wireLimits struct {
 	Parts  int   // parts of a multipart form
 }
 
-// bodyKind is the format of a body.
-type bodyKind uint8
+// Kind is the format of a body.
+type Kind uint8
 
 const (
-	bodyNone bodyKind = iota
-	bodyJSON
-	bodyForm
-	bodyMultipart
-	bodyXML
-	bodyText
-	bodyCodec
+	None Kind = iota
+	JSON
+	Form
+	Multipart
+	XML
+	Text
+	Codec
 )
 
-// text binds a text/plain body.
-func (b *binder) text(s *scratch, v reflect.Value) { s.text(b.plan.Text, v, string(s.body)) }
+// Text binds a text/plain body.
+func (b *Binder) Text(s *Scratch, v reflect.Value) { s.text(b.Plan.Text, v, string(s.Body)) }
 
-// parameters binds the parameters, after the body. A codec may have set a field that is not a member
+// Parameters binds the parameters, after the body. A codec may have set a field that is not a member
 // of the body, by its Go name. Such a field is cleared, or overwritten from its real source.
-func (b *binder) parameters(s *scratch, kind bodyKind, path interface{ PathValue(name string) string }, query string, header http.Header, v reflect.Value) {
-	if kind == bodyCodec {
-		for _, f := range b.plan.Foreign {
+func (b *Binder) Parameters(s *Scratch, kind Kind, path interface{ PathValue(name string) string }, query string, header http.Header, v reflect.Value) {
+	if kind == Codec {
+		for _, f := range b.Plan.Foreign {
 			f.Of(v).SetZero()
 		}
 	}
-	for _, f := range b.plan.Params {
+	for _, f := range b.Plan.Params {
 		switch f.Source {
 		case shape.FromPath:
 			s.text(f, v, path.PathValue(f.Name))
@@ -70,7 +72,7 @@ func (b *binder) parameters(s *scratch, kind bodyKind, path interface{ PathValue
 	if query != "" {
 		b.query(s, query, v)
 	}
-	for _, f := range b.plan.Params {
+	for _, f := range b.Plan.Params {
 		if s.present&f.Bit != 0 {
 			continue
 		}
@@ -82,9 +84,9 @@ func (b *binder) parameters(s *scratch, kind bodyKind, path interface{ PathValue
 }
 
 // text sets f to text, the value of its parameter or form field.
-func (s *scratch) text(f *shape.Field, v reflect.Value, text string) {
+func (s *Scratch) text(f *shape.Field, v reflect.Value, text string) {
 	if s.present&f.Bit != 0 && !f.Many {
-		s.addParam(f, moreThanOnce)
+		s.addParam(f, MoreThanOnce)
 		return
 	}
 	s.present |= f.Bit
@@ -93,10 +95,10 @@ func (s *scratch) text(f *shape.Field, v reflect.Value, text string) {
 	}
 }
 
-func (b *binder) query(s *scratch, query string, v reflect.Value) {
+func (b *Binder) query(s *Scratch, query string, v reflect.Value) {
 	for n := 1; query != ""; n++ {
-		if n > b.limits.Fields {
-			s.add(wireFault{In: "query", Detail: "there are too many query parameters"})
+		if n > b.Limits.Fields {
+			s.Add(Fault{In: "query", Detail: "there are too many query parameters"})
 			return
 		}
 		var pair string
@@ -106,27 +108,27 @@ func (b *binder) query(s *scratch, query string, v reflect.Value) {
 			continue
 		}
 		name, value, wrong := unescapePair(pair)
-		switch f := b.plan.Query[name]; {
+		switch f := b.Plan.Query[name]; {
 		case wrong != "":
-			s.add(wireFault{In: "query", Detail: wrong})
+			s.Add(Fault{In: "query", Detail: wrong})
 		case f != nil:
 			s.text(f, v, value)
 		case !b.ignores(s, name):
-			s.add(wireFault{In: "query", Parameter: short(name), Detail: "is not a parameter"})
+			s.Add(Fault{In: "query", Parameter: short(name), Detail: "is not a parameter"})
 		}
 	}
 }
 
 // ignores reports whether an unknown parameter or form field with the given name may be ignored.
-func (b *binder) ignores(s *scratch, name string) bool {
-	return s.allowUnknown && (b.refuse == nil || !b.refuse(name))
+func (b *Binder) ignores(s *Scratch, name string) bool {
+	return s.AllowUnknown && (b.Refuse == nil || !b.Refuse(name))
 }
 
 // Faults of a pair in a query or a form.
 const (
 	badEscape = "is not valid percent-encoding"
 	// Some implementations treat a semicolon as a separator.
-	semicolon = "has a semicolon: separate what it separates by &, and write %3B for one that is meant"
+	Semicolon = "has a semicolon: separate what it separates by &, and write %3B for one that is meant"
 )
 
 // unescapePair splits and decodes one name=value pair, and returns the fault of the pair, if any.
@@ -136,7 +138,7 @@ func unescapePair(pair string) (name, value, wrong string) {
 	for i := range len(pair) {
 		switch pair[i] {
 		case ';': // refused, as by net/url
-			return "", "", semicolon
+			return "", "", Semicolon
 		case '%', '+':
 			escaped = true
 		case '=':

@@ -1,4 +1,4 @@
-package route
+package wire
 
 import (
 	"bytes"
@@ -10,22 +10,22 @@ import (
 	"github.com/spillway-go/spillway/route/internal/shape"
 )
 
-// xml binds an XML document. The root element may have any name, and namespaces are ignored.
+// XML binds an XML document. The root element may have any name, and namespaces are ignored.
 // encoding/xml only reads the tokens, because its decoder would stop at the first fault and accept
 // the Go name of any field as an element.
-func (b *binder) xml(s *scratch, v reflect.Value) {
-	s.memory = b.limits.Memory
-	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.body)), s: s, allowUnknown: s.allowUnknown, maxDepth: b.limits.Depth}
-	before := len(s.faults)
+func (b *Binder) XML(s *Scratch, v reflect.Value) {
+	s.memory = b.Limits.Memory
+	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.Body)), s: s, allowUnknown: s.AllowUnknown, maxDepth: b.Limits.Depth}
+	before := len(s.Faults)
 	root, ok := d.outside()
-	ok = ok && root != nil && d.object(*root, b.plan.Members, v)
+	ok = ok && root != nil && d.object(*root, b.Plan.Members, v)
 	if ok {
 		root, ok = d.outside()
 		ok = ok && root == nil
 	}
 	s.path = s.path[:0]
 	s.incomplete = !ok
-	if !ok && (len(s.faults) == before || !d.reported) {
+	if !ok && (len(s.Faults) == before || !d.reported) {
 		s.faultAtPath("is not valid XML")
 	}
 }
@@ -34,7 +34,7 @@ func (b *binder) xml(s *scratch, v reflect.Value) {
 // continues. Its methods return false when they cannot continue.
 type xmlDecoder struct {
 	tokens       *xml.Decoder
-	s            *scratch
+	s            *Scratch
 	depth        int
 	maxDepth     int
 	allowUnknown bool
@@ -85,7 +85,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape.Shape, v reflect.Va
 		d.s.pushMember("@" + a.Name.Local)
 		if f := xmlField(s, a.Name.Local, true); f != nil && seen&f.Bit == 0 {
 			seen |= f.Bit
-			before := len(d.s.faults)
+			before := len(d.s.Faults)
 			d.set(f.Shape, f.Of(v), a.Value)
 			d.zero(f, f.Of(v), before)
 		} else if !d.allowUnknown || f != nil {
@@ -106,7 +106,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape.Shape, v reflect.Va
 			f := xmlField(s, t.Name.Local, false)
 			if f != nil && (seen&f.Bit == 0 || f.Shape.Bare().Kind == shape.List) {
 				seen |= f.Bit
-				before := len(d.s.faults)
+				before := len(d.s.Faults)
 				if !d.element(t, f.Shape, f, f.Of(v)) {
 					return false
 				}
@@ -138,13 +138,13 @@ func unexpected(f *shape.Field) string {
 	if f == nil {
 		return "is not a member"
 	}
-	return moreThanOnce
+	return MoreThanOnce
 }
 
 // zero checks the rules of a zero value that is known to have been sent. before is the number of
 // faults before the value was read; after further faults zero does nothing.
 func (d *xmlDecoder) zero(f *shape.Field, v reflect.Value, before int) {
-	if len(d.s.faults) == before && len(f.Rules) > 0 && f.Shape.Kind != shape.Pointer && f.Shape.Kind != shape.Optional && v.IsZero() {
+	if len(d.s.Faults) == before && len(f.Rules) > 0 && f.Shape.Kind != shape.Pointer && f.Shape.Kind != shape.Optional && v.IsZero() {
 		check(d.s, f.Rules, v)
 	}
 }
@@ -192,9 +192,9 @@ func (d *xmlDecoder) element(start xml.StartElement, s *shape.Shape, of *shape.F
 	case shape.Object:
 		return d.object(start, s, v)
 	}
-	before := len(d.s.faults)
+	before := len(d.s.Faults)
 	text, ok := d.text(start)
-	if ok && len(d.s.faults) == before {
+	if ok && len(d.s.Faults) == before {
 		d.set(s, v, text)
 	}
 	return ok

@@ -1,4 +1,4 @@
-package route
+package wire
 
 import (
 	"reflect"
@@ -27,7 +27,7 @@ func (d *decoder) array(s *shape.Shape, of *shape.Field, v reflect.Value) bool {
 			v.SetLen(i + 1)
 		}
 		d.s.pushElement(i)
-		before := len(d.s.faults)
+		before := len(d.s.Faults)
 		switch {
 		case i >= of.MaxElems:
 			if !d.skip() {
@@ -35,7 +35,7 @@ func (d *decoder) array(s *shape.Shape, of *shape.Field, v reflect.Value) bool {
 			}
 		case !d.value(s.Elem, shape.Element, v.Index(i)):
 			return false
-		case len(d.s.faults) == before:
+		case len(d.s.Faults) == before:
 			check(d.s, of.Each, v.Index(i))
 		}
 		d.s.pop()
@@ -70,7 +70,7 @@ func (d *decoder) object(s *shape.Shape, of *shape.Field, v reflect.Value) bool 
 		var f *shape.Field
 		if f, next = jsonField(s, name, next); f != nil {
 			if seen&f.Bit != 0 {
-				d.s.faultAtPath(moreThanOnce)
+				d.s.faultAtPath(MoreThanOnce)
 				ok = d.skip()
 			} else {
 				ok = d.field(f, f.Of(v))
@@ -79,7 +79,7 @@ func (d *decoder) object(s *shape.Shape, of *shape.Field, v reflect.Value) bool 
 		} else if others.add(name) {
 			ok = d.other(s, of, v, name)
 		} else {
-			d.s.faultAtPath(moreThanOnce)
+			d.s.faultAtPath(MoreThanOnce)
 			ok = d.skip()
 		}
 		if !ok {
