@@ -125,8 +125,8 @@ func (c *core) kindOf(h http.Header) (wire.Kind, map[string]string, Codec, error
 	return wire.None, nil, nil, c.unsupported
 }
 
-// duplicateHeader refuses a duplicate of a header that determines how the body is read. A proxy may have used
-// the other value.
+// duplicateHeader refuses a duplicate of a header that determines how the body is read. A proxy may
+// have used the other value.
 func duplicateHeader(header string) error {
 	return &InvalidError{Faults: []Fault{{In: "header", Parameter: header, Detail: wire.MoreThanOnce}}}
 }
@@ -154,9 +154,9 @@ func unsupported(p *shape.Plan, json []string, codecs []Codec) *Problem {
 		Detail: "send " + strings.Join(types, " or ")}
 }
 
-// setReadDeadline limits the time for the rest of the body, by a read deadline on the connection. Even if the
-// route does not read the body, net/http reads the rest, and sends no answer until then. The result
-// is nil if there is no body, or if the connection has no read deadlines.
+// setReadDeadline limits the time for the rest of the body, by a read deadline on the connection.
+// Even if the route does not read the body, net/http reads the rest, and sends no answer until
+// then. The result is nil if there is no body, or if the connection has no read deadlines.
 func (l Limits) setReadDeadline(w http.ResponseWriter, r *http.Request) deadliner {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil

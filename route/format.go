@@ -81,8 +81,8 @@ func extend(object []byte, members map[string]any) []byte {
 
 var problemMembers = []string{"type", "title", "status", "detail", "errors"}
 
-// answerError makes a problem of err and writes it. With Discreet it removes names that a client may
-// have chosen from the faults; known tells which names are known. It returns the status and the
+// answerError makes a problem of err and writes it. With Discreet it removes names that a client
+// may have chosen from the faults; known tells which names are known. It returns the status and the
 // size of the body.
 func (c *Config) answerError(w http.ResponseWriter, r *http.Request, pattern string, known *shape.Plan, err error) (status int, n int64) {
 	p, foreseen := c.Errors.answer(r.Context(), err)
@@ -112,8 +112,8 @@ func (c *Config) writeProblem(w http.ResponseWriter, r *http.Request, pattern st
 	return p.Status, p.write(w, contentType, body)
 }
 
-// isStopping reports whether err refuses a request because this instance stops. The client should then
-// close the connection, so that its next request reaches another instance.
+// isStopping reports whether err refuses a request because this instance stops. The client should
+// then close the connection, so that its next request reaches another instance.
 func isStopping(err error) bool {
 	rej, ok := errors.AsType[*spillway.Rejection](err)
 	return ok && rej != nil && (rej.Reason == spillway.Draining || rej.Reason == spillway.Closed)

@@ -195,7 +195,8 @@ func (m *Mux) targetOf(r *http.Request) *target {
 
 type targetKey struct{ *Mux }
 
-// serveUnmatched lets the Mux answer r, inside the middleware of the group that the path belongs to.
+// serveUnmatched lets the Mux answer r, inside the middleware of the group that the path belongs
+// to.
 func (m *Mux) serveUnmatched(w http.ResponseWriter, r *http.Request, answer func(*Group, http.ResponseWriter, *http.Request)) {
 	r.Pattern = "" // empty, as for all requests without a route
 	g := m.groupOf(r)

@@ -77,8 +77,8 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mux.ServeHTTP(w, r)
 }
 
-// mismatches reports whether ServeMux would serve another resource than the resource at path. ServeMux
-// lets a pattern with {$} match a path whose last segment is only an escaped slash.
+// mismatches reports whether ServeMux would serve another resource than the resource at path.
+// ServeMux lets a pattern with {$} match a path whose last segment is only an escaped slash.
 func (m *Mux) mismatches(r *http.Request, path string) bool {
 	if unclean(r) {
 		return true

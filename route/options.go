@@ -63,8 +63,8 @@ func (r *Route) Priority(p spillway.Priority) *Route {
 	return r
 }
 
-// Cost sets how many slots of a limiter a request takes. Like the priority, the cost is put into the
-// context, for spillway.CostFrom. Cost and Priority together allocate no more than one of them.
+// Cost sets how many slots of a limiter a request takes. Like the priority, the cost is put into
+// the context, for spillway.CostFrom. Cost and Priority together allocate no more than one of them.
 func (r *Route) Cost(n int) *Route { r.admission.cost, r.admission.costs = n, true; return r }
 
 // AllowUnknown ignores body members and query parameters that the request type does not have.

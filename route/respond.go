@@ -97,9 +97,9 @@ func answerOf(t reflect.Type) (*answer, error) {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
 		return nil, fmt.Errorf("response type %s cannot be encoded", inner)
 	}
-	s, shapes := shape.OfResponse(inner, ownTypes)
+	s, hasParts := shape.OfResponse(inner, ownTypes)
 	writer, library := encode.New(inner, isOptional)
-	a.shape, a.writer, a.nulls = s, writer, slices.ContainsFunc(library, shapes.HasParts)
+	a.shape, a.writer, a.nulls = s, writer, slices.ContainsFunc(library, hasParts)
 	a.escapes = a.escapes || a.shape.Escapes
 	return a, nil
 }

@@ -72,10 +72,10 @@
 // that a nil slice or map is written as an empty one. A nil slice or map may be null where
 // encoding/json itself encodes the value: in interfaces, arrays, structs with rare tags, maps with
 // other keys than strings, and types with marshaling methods. A [Response] has its own status and
-// headers. [File], [Stream] and [Empty] are not encoded. A response that holds pooled memory returns
-// it after the write ([Releaser]). [Errors] maps errors to problems in one place, and
-// Config.OnProblem sees each problem before it is written. Server-Timing tells clients how long decoding, waiting for the route's Limiter and
-// handling took, unless the route is Untimed.
+// headers. [File], [Stream] and [Empty] are not encoded. A response that holds pooled memory
+// returns it after the write ([Releaser]). [Errors] maps errors to problems in one place, and
+// Config.OnProblem sees each problem before it is written. Server-Timing tells clients how long
+// decoding, waiting for the route's Limiter and handling took, unless the route is Untimed.
 //
 // # Around the routes
 //

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// KnowsParameter reports whether name cannot come from the client. Path names are in the pattern, and faults
-// name only headers that the route looks up.
+// KnowsParameter reports whether name cannot come from the client. Path names are in the pattern,
+// and faults name only headers that the route looks up.
 func (p *Plan) KnowsParameter(in, name string) bool {
 	switch in {
 	case "query":
@@ -17,8 +17,8 @@ func (p *Plan) KnowsParameter(in, name string) bool {
 	return in == "path" || in == "header"
 }
 
-// KnownPointer truncates a pointer after the last member or element that the types know. The keys of a map
-// come from the client.
+// KnownPointer truncates a pointer after the last member or element that the types know. The keys
+// of a map come from the client.
 func (p *Plan) KnownPointer(pointer string) string {
 	s := p.Members
 	if p.Whole != nil {

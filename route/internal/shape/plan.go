@@ -10,21 +10,21 @@ import (
 	"github.com/spillway-go/spillway/route/internal/syntax"
 )
 
-// source is the source of a request field.
-type source uint8
+// Source is the source of a request field.
+type Source uint8
 
 const (
-	FromBody   source = iota // a member, by its json, form or xml name
+	FromBody   Source = iota // a member, by its json, form or xml name
 	FromPath                 // a wildcard of the pattern
-	fromQuery                // a query parameter
+	FromQuery                // a query parameter
 	FromHeader               // a header field
 	FromText                 // the whole text/plain body
 	FromJSON                 // the whole JSON document
 )
 
 // String returns the name of s in a fault, and in the document.
-func (s source) String() string {
-	return [...]string{FromBody: "form", FromPath: "path", fromQuery: "query", FromHeader: "header", FromText: "", FromJSON: ""}[s]
+func (s Source) String() string {
+	return [...]string{FromBody: "form", FromPath: "path", FromQuery: "query", FromHeader: "header", FromText: "", FromJSON: ""}[s]
 }
 
 // Plan describes how a request is bound to one type. It is compiled at start-up, by New, and by
@@ -86,7 +86,7 @@ func Compile(t reflect.Type, pattern string, known Types) (*Plan, error) {
 	for i, f := range p.Fields {
 		f.Bit = 1 << i
 		p.Escapes = p.Escapes || f.Shape.Escapes
-		if f.Source == FromPath || f.Source == fromQuery || f.Source == FromHeader {
+		if f.Source == FromPath || f.Source == FromQuery || f.Source == FromHeader {
 			p.Params = append(p.Params, f)
 			if f.Required || f.Ruled() {
 				p.RuledParams = append(p.RuledParams, f)
@@ -184,7 +184,7 @@ func (p *Plan) param(f *Field, tag string) (err error) {
 		if p.Query[f.Name] != nil {
 			return fmt.Errorf("two fields come from query parameter %s", f.Name)
 		}
-		f.Source, p.Query[f.Name] = fromQuery, f
+		f.Source, p.Query[f.Name] = FromQuery, f
 	case "header":
 		f.Source, f.Name = FromHeader, canonical(f.Name)
 		if err := headerName(f.Name); err != nil {

@@ -1,5 +1,5 @@
-// Package shape compiles Go types: what a type is in a request or a response, which rules its fields
-// have, and where the fields of a request come from.
+// Package shape compiles Go types: what a type is in a request or a response, which rules its
+// fields have, and where the fields of a request come from.
 package shape
 
 import (
@@ -57,11 +57,11 @@ type Field struct {
 	goName          string
 	index           []int
 	Shape           *Shape
-	Source          source
+	Source          Source
 	Name            string // of a parameter
 	JSON, Form, XML string // names in a body; empty means not in a body of that kind
 	Attr            bool   // the XML name is the name of an attribute
-	Bit             uint64 // in scratch.present, or among the members of an object
+	Bit             uint64 // of a parameter in a request, or among the members of an object
 	Required        bool
 	Omits           bool // may be absent from a response
 	OmitsZero       bool // may be absent because of omitzero
@@ -116,17 +116,17 @@ func newShapes(known Types, reply bool) *shapes {
 	return &shapes{map[reflect.Type]*Shape{}, known, reply}
 }
 
-// OfResponse returns the shape of t, the type of an encoded response, and the shapes of its
-// parts.
-func OfResponse(t reflect.Type, known Types) (*Shape, *shapes) {
+// OfResponse returns the shape of t, the type of an encoded response. hasParts reports whether a
+// type that occurs in t is one whose parts are known.
+func OfResponse(t reflect.Type, known Types) (s *Shape, hasParts func(reflect.Type) bool) {
 	m := newShapes(known, true)
-	s, _ := m.of(t)
+	s, _ = m.of(t)
 	m.settle()
-	return s, m
+	return s, m.hasParts
 }
 
-// HasParts reports whether t is a type whose parts are known.
-func (m *shapes) HasParts(t reflect.Type) bool {
+// hasParts reports whether t is a type whose parts are known.
+func (m *shapes) hasParts(t reflect.Type) bool {
 	s := m.seen[t]
 	return s != nil && (s.Elem != nil || s.Fields != nil || s.Bytes)
 }

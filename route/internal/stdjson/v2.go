@@ -32,7 +32,8 @@ func NewEncoder(*bytes.Buffer) Encoder { return Encoder{} }
 // Marshal encodes v, which is a pointer.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v, writing...) }
 
-// Encode appends the JSON of v, which is a pointer, to out, the buffer that the encoder was made for.
+// Encode appends the JSON of v, which is a pointer, to out, the buffer that the encoder was made
+// for.
 func (Encoder) Encode(out *bytes.Buffer, v any) error { return json.MarshalWrite(out, v, writing...) }
 
 // readsItself and writesItself report whether a type has methods that only this

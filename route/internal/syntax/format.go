@@ -123,6 +123,7 @@ func isAtom(c byte) bool {
 	return isLabel(c) || strings.IndexByte("!#$%&'*+/=?^_`{|}~", c) >= 0
 }
 
+// IsHex reports whether c is a hexadecimal digit.
 func IsHex(c byte) bool {
 	return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f'
 }

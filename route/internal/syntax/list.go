@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ListElements yields the elements of a list on one header line (RFC 9110, section 5.6.1). The list may
-// also be split over several lines. A comma in quotes does not separate elements.
+// ListElements yields the elements of a list on one header line (RFC 9110, section 5.6.1). The list
+// may also be split over several lines. A comma in quotes does not separate elements.
 func ListElements(line string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		quoted, from := false, 0

@@ -36,8 +36,10 @@ func (s *Scanner) Take(c byte) bool {
 	return true
 }
 
+// End skips space and reports whether nothing follows.
 func (s *Scanner) End() bool { return s.Next() == 0 && s.At == len(s.Data) }
 
+// Word consumes word, such as null, if it comes next.
 func (s *Scanner) Word(word string) bool {
 	if !strings.HasPrefix(s.Data[s.At:], word) {
 		return false

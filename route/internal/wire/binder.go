@@ -1,5 +1,5 @@
-// Package wire binds requests: from their body and parameters to a value of the request type, with all
-// faults and where they are.
+// Package wire binds requests: from their body and parameters to a value of the request type, with
+// all faults and where they are.
 package wire
 
 import (
@@ -45,8 +45,8 @@ const (
 // Text binds a text/plain body.
 func (b *Binder) Text(s *Scratch, v reflect.Value) { s.text(b.Plan.Text, v, string(s.Body)) }
 
-// Parameters binds the parameters, after the body. A codec may have set a field that is not a member
-// of the body, by its Go name. Such a field is cleared, or overwritten from its real source.
+// Parameters binds the parameters, after the body. A codec may have set a field that is not a
+// member of the body, by its Go name. Such a field is cleared, or overwritten from its real source.
 func (b *Binder) Parameters(s *Scratch, kind Kind, path interface{ PathValue(name string) string }, query string, header http.Header, v reflect.Value) {
 	if kind == Codec {
 		for _, f := range b.Plan.Foreign {

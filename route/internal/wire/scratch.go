@@ -15,6 +15,7 @@ const (
 	lookahead = 4        // fields that are compared before a lookup in the map
 )
 
+// MoreThanOnce is the fault of a name that may occur once.
 const MoreThanOnce = "is given more than once"
 
 // Fault is one error in a request. It never repeats a value.

@@ -152,7 +152,8 @@ func (c checker) checkParts(s *shape.Shape, v reflect.Value) {
 	}
 }
 
-// needsCheck reports whether a value of shape s needs a check. JSON may not express a value from a codec.
+// needsCheck reports whether a value of shape s needs a check. JSON may not express a value from a
+// codec.
 func (c checker) needsCheck(s *shape.Shape) bool {
 	return s.Checked || s.Fragile && c.kind == Codec
 }
