@@ -6,38 +6,8 @@ import (
 	"time"
 )
 
-// Adaptive finds the limit by experiment, without configuration.
-//
-// Rising latency has two causes with the same signal. If our own concurrency is the cause,
-// a lower limit helps. If the backend itself became slower, a lower limit only loses throughput.
-// A law that guesses the cause drifts up with its own queue or ratchets down on noise. Adaptive
-// runs a trial instead: it changes the limit, measures a cohort of the requests admitted
-// afterwards and keeps the change only if throughput responded as it should. Throughput follows
-// from concurrency and latency by Little's law.
-//
-//   - A raise is kept if latency did not rise with it: below the knee more concurrency is free.
-//     If latency rose partly, the raise is kept if throughput clearly grew. A raise is tried
-//     whenever every slot is in use, and less often if trials cost throughput or keep being
-//     refused. A few raises are bold: they at least double the limit.
-//   - A cut is kept if throughput hardly fell: the cut removed only waiting. If latency did
-//     not fall, the backend itself is slower; the limit is restored and the baseline moved.
-//   - Where all work takes less than 6 ms in the mean and the limit is at most 32, only throughput
-//     counts. Latency starts no cut.
-//   - If much of the work is lost to deadlines, departed callers or refusals by the backend, the
-//     limit is lowered step by step. The lower limit stays if fewer losses occur, latency fell
-//     and throughput did not; otherwise the limit is restored.
-//
-// The size of a step follows from Little's law: the excess of latency over its baseline is the
-// share of the requests in flight that waited. Thresholds grow with the standard error. So trials
-// are small and quick for regular times, and large and slow for heavy tails.
-//
-// Failed work gives no latency and is left out. Work ended by its deadline or its caller counts as
-// a lower bound.
-//
-// The law has three parts. An estimator turns ends of work into readings, a trial compares
-// readings, with the pace as a second measure, and a policy chooses the action. The law waits
-// while an outside limit prevents trials. It makes no cut because of latency while slots are free.
-type Adaptive struct {
+// adaptive is the law of NewAdaptive and NewAdaptiveForThroughput.
+type adaptive struct {
 	claimed
 	aim   aim
 	est   estimator
@@ -98,11 +68,41 @@ const (
 // few slots the law lowers it within a second or two.
 const firstLimit = 32
 
-// NewAdaptive returns the law in its initial state. It needs no configuration.
-func NewAdaptive() *Adaptive { return newAdaptive(forLatency) }
+// NewAdaptive returns a law that finds the limit by experiment, without configuration.
+//
+// Rising latency has two causes with the same signal. If our own concurrency is the cause,
+// a lower limit helps. If the backend itself became slower, a lower limit only loses throughput.
+// A law that guesses the cause drifts up with its own queue or ratchets down on noise. This law
+// runs a trial instead: it changes the limit, measures a cohort of the requests admitted
+// afterwards and keeps the change only if throughput responded as it should. Throughput follows
+// from concurrency and latency by Little's law.
+//
+//   - A raise is kept if latency did not rise with it: below the knee more concurrency is free.
+//     If latency rose partly, the raise is kept if throughput clearly grew. A raise is tried
+//     whenever every slot is in use, and less often if trials cost throughput or keep being
+//     refused. A few raises are bold: they at least double the limit.
+//   - A cut is kept if throughput hardly fell: the cut removed only waiting. If latency did
+//     not fall, the backend itself is slower; the limit is restored and the baseline moved.
+//   - Where all work takes less than 6 ms in the mean and the limit is at most 32, only throughput
+//     counts. Latency starts no cut.
+//   - If much of the work is lost to deadlines, departed callers or refusals by the backend, the
+//     limit is lowered step by step. The lower limit stays if fewer losses occur, latency fell
+//     and throughput did not; otherwise the limit is restored.
+//
+// The size of a step follows from Little's law: the excess of latency over its baseline is the
+// share of the requests in flight that waited. Thresholds grow with the standard error. So trials
+// are small and quick for regular times, and large and slow for heavy tails.
+//
+// Failed work gives no latency and is left out. Work ended by its deadline or its caller counts as
+// a lower bound.
+//
+// The law has three parts. An estimator turns ends of work into readings, a trial compares
+// readings, with the pace as a second measure, and a policy chooses the action. The law waits
+// while an outside limit prevents trials. It makes no cut because of latency while slots are free.
+func NewAdaptive() Law { return newAdaptive(forLatency) }
 
-func newAdaptive(aim aim) *Adaptive {
-	a := &Adaptive{aim: aim, limit: firstLimit}
+func newAdaptive(aim aim) *adaptive {
+	a := &adaptive{aim: aim, limit: firstLimit}
 	a.est = newEstimator(&a.aim)
 	a.cuts = schedule{next: firstCut, every: firstCut}
 	a.bolds = schedule{next: boldFirst, every: boldFirst}
@@ -112,16 +112,16 @@ func newAdaptive(aim aim) *Adaptive {
 }
 
 // Name returns "adaptive".
-func (a *Adaptive) Name() string { return "adaptive" }
+func (a *adaptive) Name() string { return "adaptive" }
 
 // Limit returns how many slots may be in use now.
-func (a *Adaptive) Limit() int { return int(a.limit) }
+func (a *adaptive) Limit() int { return int(a.limit) }
 
 // Why returns the reason of the last change of the limit.
-func (a *Adaptive) Why() string { return a.why }
+func (a *adaptive) Why() string { return a.why }
 
 // State describes what the law is doing now.
-func (a *Adaptive) State() string {
+func (a *adaptive) State() string {
 	t := &a.trial
 	switch {
 	case a.phase == starting:
@@ -141,10 +141,10 @@ func (a *Adaptive) State() string {
 }
 
 // Admit reports the start of one piece of work.
-func (a *Adaptive) Admit(at time.Duration, load Load) { a.est.admit(at, load, a.Limit()) }
+func (a *adaptive) Admit(at time.Duration, load Load) { a.est.admit(at, load, a.Limit()) }
 
 // Observe reports the end of one piece of work. It may change the limit.
-func (a *Adaptive) Observe(s Sample, load Load) {
+func (a *adaptive) Observe(s Sample, load Load) {
 	ev, rescaled := a.est.observe(&s, load, a.Limit())
 	if rescaled {
 		a.forget()
@@ -164,7 +164,7 @@ func (a *Adaptive) Observe(s Sample, load Load) {
 }
 
 // Forget drops what the law knows about a class: its duration relative to other classes.
-func (a *Adaptive) Forget(class uint8) {
+func (a *adaptive) Forget(class uint8) {
 	changed, rescaled := a.est.classes.forget(class % Classes)
 	a.est.changed = a.est.changed || changed
 	if rescaled {
@@ -173,7 +173,7 @@ func (a *Adaptive) Forget(class uint8) {
 }
 
 // begin starts a cohort with as many members as the phase needs.
-func (a *Adaptive) begin(now time.Duration) {
+func (a *adaptive) begin(now time.Duration) {
 	want, skip := a.est.generation(a.limit), 0.0
 	switch a.phase {
 	case starting:
@@ -200,13 +200,13 @@ func (a *Adaptive) begin(now time.Duration) {
 }
 
 // forget drops all measured latencies.
-func (a *Adaptive) forget() {
+func (a *adaptive) forget() {
 	a.known, a.proven, a.base, a.held = false, false, mean{}, mean{}
 }
 
 // set changes the phase and the limit. After a cut the excess running work drains first.
-func (a *Adaptive) set(now time.Duration, p phase, to float64, why string) {
-	to = math.Round(min(max(to, 1), Most))
+func (a *adaptive) set(now time.Duration, p phase, to float64, why string) {
+	to = math.Round(min(max(to, 1), mostSlots))
 	a.phase = p
 	if to == a.limit {
 		return

@@ -18,8 +18,8 @@ var (
 	forJobs = aim{jobs: true, raiseShare: 2. / 3, cutShare: 0.75, resolution: 0.15, shed: 0.7}
 )
 
-// NewAdaptiveForThroughput returns the law for callers who prefer the throughput of jobs to the
+// NewAdaptiveForThroughput returns the law of [NewAdaptive] for callers who prefer the throughput of jobs to the
 // latency of each job. The law keeps a raise if latency rises by up to two thirds of the raise.
 // It keeps a cut if latency falls by more than three quarters of the cut. It also lowers the
 // limit if missed deadlines cost the throughput that a raise gained.
-func NewAdaptiveForThroughput() *Adaptive { return newAdaptive(forJobs) }
+func NewAdaptiveForThroughput() Law { return newAdaptive(forJobs) }

@@ -5,63 +5,62 @@ import (
 	"time"
 )
 
-// AIMDConfig configures [AIMD]. The zero value is the published practice.
+// AIMDConfig configures [NewAIMD]. The zero value is the published practice.
 type AIMDConfig struct {
-	Initial  int           // 0: 20
-	Max      int           // 0: 1000
-	Increase float64       // growth of the limit after as many successes as the limit; 0: 1
-	Backoff  float64       // factor on the limit at a sign of overload; 0: 0.9
-	Timeout  time.Duration // a success that took longer is a sign of overload; 0: 5 s
+	Timeout time.Duration // a success that took longer is a sign of overload; 0: 5 s
 }
 
-// AIMD adds to the limit while work succeeds. It multiplies the limit by a fraction when a backend
-// refuses work or work runs into its deadline. The scheme is additive increase, multiplicative
-// decrease, after Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion
+type aimd struct {
+	track
+	timeout time.Duration
+	seq     uint64 // admissions so far
+	cut     uint64 // work admitted up to this number cannot cut the limit again
+	phase   string
+	took    float64 // time of a slow success, if it was the last sign of overload; else 0
+}
+
+// aimdBackoff is the factor on the limit at a sign of overload.
+const aimdBackoff = 0.9
+
+// NewAIMD returns a law that adds 1 to the limit after as many successes as the limit. The law
+// multiplies the limit by 0.9 when a backend refuses work or work runs into its deadline. The
+// scheme is additive increase, multiplicative decrease, after Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion
 // Avoidance in Computer Networks" (1989), as in TCP. The limit is cut at most once per round of
 // work in flight.
 //
 // AIMD does not see a queue before work times out: a limit far too high for a good latency stays.
 // Any sign of overload may cut the limit, so an outcome without information about load must not be
 // reported as such a sign.
-type AIMD struct {
-	track
-	cfg   AIMDConfig
-	seq   uint64 // admissions so far
-	cut   uint64 // work admitted up to this number cannot cut the limit again
-	phase string
-	took  float64 // time of a slow success, if it was the last sign of overload; else 0
+//
+// The limit starts at 20 and is at most 1000. The error names an invalid figure.
+func NewAIMD(cfg AIMDConfig) (Law, error) {
+	law, err := newAIMD(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return law, nil
 }
 
-// NewAIMD returns the law, or an error that names an invalid figure.
-func NewAIMD(cfg AIMDConfig) (*AIMD, error) {
-	if err := bounds("AIMD", &cfg.Initial, &cfg.Max); err != nil {
-		return nil, err
-	}
-	if err := figure("AIMD", "Increase", &cfg.Increase, 1, 0.001, 1000); err != nil {
-		return nil, err
-	}
-	if err := figure("AIMD", "Backoff", &cfg.Backoff, 0.9, 0.01, 0.99); err != nil {
-		return nil, err
-	}
+func newAIMD(cfg AIMDConfig) (*aimd, error) {
 	if cfg.Timeout < 0 {
 		return nil, fmt.Errorf("limit: AIMD: Timeout is %v, want a positive time, or 0 for 5s", cfg.Timeout)
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 5 * time.Second
 	}
-	return &AIMD{track: newTrack(cfg.Initial, cfg.Max), cfg: cfg, phase: "no work yet"}, nil
+	return &aimd{track: newTrack(firstPublished, mostPublished), timeout: cfg.Timeout, phase: "no work yet"}, nil
 }
 
 // Name returns "aimd".
-func (a *AIMD) Name() string { return "aimd" }
+func (a *aimd) Name() string { return "aimd" }
 
 // Admit counts the work, so that the law can tell rounds of work in flight apart.
-func (a *AIMD) Admit(time.Duration, Load) { a.seq++ }
+func (a *aimd) Admit(time.Duration, Load) { a.seq++ }
 
 // Observe raises the limit after a success and cuts it after a sign of overload.
 // Canceled, Failed and Unknown work changes nothing.
-func (a *AIMD) Observe(s Sample, load Load) {
-	slow := s.Outcome == Success && s.End-s.Start > a.cfg.Timeout
+func (a *aimd) Observe(s Sample, load Load) {
+	slow := s.Outcome == Success && s.End-s.Start > a.timeout
 	sign := slow || s.Outcome == Deadline || s.Outcome == Overload
 	switch {
 	case sign && s.Seq <= a.cut: // admitted before the last cut
@@ -74,20 +73,20 @@ func (a *AIMD) Observe(s Sample, load Load) {
 		case s.Outcome == Overload:
 			why = "refused further below"
 		}
-		a.move(a.value*a.cfg.Backoff, why)
+		a.move(a.value*aimdBackoff, why)
 	case s.Outcome != Success:
 	case busy(load, a.value):
 		a.phase = "growing"
-		a.move(a.value+a.cfg.Increase/a.value, "in use and no sign of overload")
+		a.move(a.value+1/a.value, "in use and no sign of overload")
 	default:
 		a.phase = "less than half in use"
 	}
 }
 
 // State describes the effect of the last sample on the limit.
-func (a *AIMD) State() string {
+func (a *aimd) State() string {
 	if a.phase == "backing off" && a.took > 0 {
-		return a.phase + ": " + against(a.took, float64(a.cfg.Timeout))
+		return a.phase + ": " + against(a.took, float64(a.timeout))
 	}
 	return a.phase
 }

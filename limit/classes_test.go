@@ -99,13 +99,13 @@ func TestLawsForgetAClass(t *testing.T) {
 		f.Forget(255) // an invalid class from a faulty owner
 		known := false
 		switch law := law.(type) {
-		case *Adaptive:
+		case *adaptive:
 			known = law.est.classes.of[3] != (class{})
-		case *Gradient2:
+		case *gradient2:
 			known = law.long[3] != 0 || law.seen[3] != 0 || law.win.n[3] != 0 || law.win.sum[3] != 0
-		case *Vegas:
+		case *vegas:
 			known = law.base[3] != 0 || law.win.n[3] != 0 || law.win.sum[3] != 0
-		case *Passive:
+		case *passive:
 			known = law.now.base[3] != 0 || law.old.base[3] != 0 || law.unloaded[3] != (mean{}) || law.win.n[3] != 0 || law.win.ok[3] != 0
 		default:
 			t.Fatalf("what does %T keep of a class?", law)

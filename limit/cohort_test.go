@@ -177,7 +177,7 @@ func TestWhereNearlyAllCallersLeaveTheWorkIsLost(t *testing.T) {
 // One request that hangs once stopped the law for as long as it hung.
 func TestACohortIsBoundedInTime(t *testing.T) {
 	for _, hang := range []int{2, 8, 40} {
-		law := NewAdaptive()
+		law := newAdaptive(forLatency)
 		m := newModel(law, 10, 20*time.Millisecond)
 		m.run(10 * time.Second)
 		for range hang {

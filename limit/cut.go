@@ -28,7 +28,7 @@ const (
 // trim removes a small excess of latency. Small cuts are not worth a trial each. After several
 // trims a trial checks the baseline, which may be wrong. At a limit of 1 nothing can be cut, so
 // the lasting latency becomes the baseline.
-func (a *Adaptive) trim(r reading) {
+func (a *adaptive) trim(r reading) {
 	excess := a.held.level - a.base.level
 	from := min(a.limit, math.Round(r.inFlight))
 	to := min(from*math.Exp(-excess/1.25), from-1)
@@ -43,7 +43,7 @@ func (a *Adaptive) trim(r reading) {
 }
 
 // suspect cuts the limit because latency rose, to test whether latency follows.
-func (a *Adaptive) suspect(r reading) {
+func (a *adaptive) suspect(r reading) {
 	inFlight := r.inFlight
 	if a.phase == starting {
 		// The cohort was admitted while the limit rose, so only its last members met the queue.
@@ -52,7 +52,7 @@ func (a *Adaptive) suspect(r reading) {
 	a.cutBy(r, r.level-a.base.level, inFlight, mean{r.level, r.n})
 }
 
-func (a *Adaptive) cutBy(r reading, excess, inFlight float64, before mean) {
+func (a *adaptive) cutBy(r reading, excess, inFlight float64, before mean) {
 	a.trimmed = 0
 	if !a.proven {
 		a.tryLess(r, halve*a.limit, inFlight, before, false)
@@ -65,7 +65,7 @@ func (a *Adaptive) cutBy(r reading, excess, inFlight float64, before mean) {
 // costs returns the excess of the mean time of all work, given the excess of measured work. Both
 // are logarithms. All work waits equally long, which is a large share of a short time and a small
 // share of a long time. The mean time in the backend follows from Little's law.
-func (a *Adaptive) costs(r reading, excess float64) float64 {
+func (a *adaptive) costs(r reading, excess float64) float64 {
 	slotTime := r.slotTime()
 	if slotTime <= 0 || excess <= 0 {
 		return excess
@@ -82,7 +82,7 @@ func (a *Adaptive) costs(r reading, excess float64) float64 {
 // least cut that may be needed; the next cut removes any remaining excess. If short work waits for
 // long work, the excess of the short work overstates the queue. A cut by the whole excess would
 // then cost throughput.
-func (a *Adaptive) cutOf(excess float64) float64 {
+func (a *adaptive) cutOf(excess float64) float64 {
 	most := maxCut
 	if a.est.several() {
 		most = maxCutOfShort
@@ -90,7 +90,7 @@ func (a *Adaptive) cutOf(excess float64) float64 {
 	return min(max(excess/degrades, minCut), most)
 }
 
-func (a *Adaptive) tryLess(r reading, to, inFlight float64, before mean, suspicion bool) {
+func (a *adaptive) tryLess(r reading, to, inFlight float64, before mean, suspicion bool) {
 	from := min(a.limit, max(math.Round(inFlight), 1))
 	if from <= 1 { // a single piece of work cannot queue: before is a baseline
 		a.phase = holding
@@ -107,7 +107,7 @@ func (a *Adaptive) tryLess(r reading, to, inFlight float64, before mean, suspici
 }
 
 // judgeCut decides about a cut.
-func (a *Adaptive) judgeCut(r reading) {
+func (a *adaptive) judgeCut(r reading) {
 	t := &a.trial
 	t.enter(r, a.short(r))
 	if a.floored {
@@ -128,7 +128,7 @@ func (a *Adaptive) judgeCut(r reading) {
 }
 
 // keepCut keeps a cut that latency followed: the cut removed waiting.
-func (a *Adaptive) keepCut(r reading, err float64) {
+func (a *adaptive) keepCut(r reading, err float64) {
 	t := &a.trial
 	less, fell := t.changed()
 	a.held, a.heldAt = t.after, t.ran.level
@@ -169,7 +169,7 @@ func (a *Adaptive) keepCut(r reading, err float64) {
 }
 
 // loseCapacity records the limit that was confirmed before capacity was lost.
-func (a *Adaptive) loseCapacity(r reading) {
+func (a *adaptive) loseCapacity(r reading) {
 	if a.good > 0 {
 		a.former, a.formerAt, a.good = a.good, r.at, 0
 	}
@@ -179,7 +179,7 @@ func (a *Adaptive) loseCapacity(r reading) {
 // followed in part, but missed the bound by margin, the higher latency is the price of higher
 // throughput. The latency at the restored limit then becomes the baseline; otherwise the law
 // would take the price for a queue and cut again.
-func (a *Adaptive) undoCut(r reading, margin float64) {
+func (a *adaptive) undoCut(r reading, margin float64) {
 	t := &a.trial
 	start := a.good == 0 && !a.proven && t.restore <= 2*firstLimit
 	// A confirmed limit needs full slots and a known pace.

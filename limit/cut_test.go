@@ -9,7 +9,7 @@ import (
 // long, and the law once took the rise for a slower backend. The baseline moved to the higher
 // latency, and half a second after each cut came the next. A quarter of the throughput was lost.
 func TestACutThatMakesWorkTakeLongerIsNotRepeatedSoon(t *testing.T) {
-	a := NewAdaptive()
+	a := newAdaptive(forLatency)
 	a.phase, a.limit, a.known, a.proven = holding, 38, true, true
 	a.base = mean{logOf(18 * time.Millisecond), 64}
 	a.cuts.every = 2 * time.Second
@@ -30,7 +30,7 @@ func TestACutThatMakesWorkTakeLongerIsNotRepeatedSoon(t *testing.T) {
 
 // If a cut because latency rose does not lower latency, the backend itself became slower.
 func TestASuspicionThatLatencyDoesNotFollowMovesTheBaseline(t *testing.T) {
-	a := NewAdaptive()
+	a := newAdaptive(forLatency)
 	a.phase, a.limit, a.known, a.proven = holding, 38, true, true
 	a.base = mean{logOf(18 * time.Millisecond), 64}
 	slow := logOf(117 * time.Millisecond)

@@ -10,7 +10,7 @@ import (
 // If 99 of 100 calls fail, a cohort has one time. The spread of one time once counted as zero, so
 // chance decided every trial, and the limit fell from 20 to 1.
 func TestALimitSurvivesThatNearlyAllFails(t *testing.T) {
-	law := NewAdaptive()
+	law := newAdaptive(forLatency)
 	m := newModel(law, 20, 15*time.Millisecond)
 	m.noise = 0.3
 	m.run(10 * time.Second)
@@ -39,7 +39,7 @@ func TestOneTimeHasNoSpread(t *testing.T) {
 // A cohort left open in the evening is read in the morning. By Little's law each member once
 // seemed to have run all night, and the next cut was kept because the pace was much better.
 func TestAQuietNightIsNotWork(t *testing.T) {
-	law := NewAdaptive()
+	law := newAdaptive(forLatency)
 	m := newModel(law, 5, 15*time.Millisecond)
 	m.run(time.Minute)
 	longest := 0.0

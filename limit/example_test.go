@@ -8,10 +8,10 @@ import (
 )
 
 // The owner reports starts and ends of work to a law, and the law sets the limit. A law has no
-// clock: the times come with the events. The owner keeps a log of the changes of the limit.
+// clock: the times come with the events.
 func Example() {
-	var law limit.Law = limit.NewAdaptive()
-	var log limit.Log
+	law := limit.NewAdaptive()
+	var log []limit.Decision
 	now := time.Duration(0)
 	for seq := uint64(1); seq <= 200; { // each round fills the limit with work of 10 ms
 		n := law.Limit()
@@ -24,12 +24,12 @@ func Example() {
 			before := law.Limit()
 			law.Observe(s, limit.Load{InFlight: n - i - 1, Queued: 1})
 			if after := law.Limit(); after != before {
-				log.Add(limit.Decision{At: now, From: before, To: after, Why: limit.ReporterOf(law).Why()})
+				log = append(log, limit.Decision{At: now, From: before, To: after, Why: law.(limit.Reporter).Why()})
 			}
 			seq++
 		}
 	}
-	first := log.All()[0]
+	first := log[0]
 	fmt.Println(first.From, "to", first.To, "because", first.Why)
 	// Output: 32 to 14 because is there a hidden queue?
 }

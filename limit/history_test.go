@@ -94,7 +94,7 @@ func play(t *testing.T, law subject, data []byte) (*tape, []int) {
 	p := &tape{law: law}
 	p.check = func() {
 		n := law.Limit()
-		if n < 1 || n > Most {
+		if n < 1 || n > mostSlots {
 			t.Fatalf("the limit is %d at %v: %s", n, p.now, law.State())
 		}
 		if limits[len(limits)-1] != n {

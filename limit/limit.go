@@ -2,9 +2,9 @@
 // concurrency limit. A law is a pure state machine without clock, lock or goroutine. So the same
 // code runs inside the live limiter, in tests on virtual time and in the simulator.
 //
-// [Adaptive] is the default of package limiter, and of package workerpool in its variant
-// [NewAdaptiveForThroughput]. [Fixed] is a constant. [AIMD], [Vegas] and [Gradient2] are published
-// laws, to compare with. Most code only passes a law to its owner:
+// [NewAdaptive] makes the default law of package limiter, and [NewAdaptiveForThroughput] that of
+// package workerpool. [NewFixed] makes a constant. [NewAIMD], [NewVegas] and [NewGradient2] make
+// published laws, to compare with. Most code only passes a law to its owner:
 //
 //	slots, err := limiter.New(limiter.Config{Law: limit.NewFixed(8)})
 //
@@ -15,8 +15,9 @@
 //
 // # Pitfalls
 //
-//   - A law belongs to one owner (see [Claim]).
-//   - Adaptive starts with a limit of 32. Of two limits with the same throughput Adaptive takes the
+//   - A law of this package belongs to one owner, a limiter or a pool. The samples of two owners in
+//     one law would describe neither of them, so the New of a second owner returns an error.
+//   - The adaptive law starts with a limit of 32. Of two limits with the same throughput it takes the
 //     lower one, except for work of less than 6 ms with few slots.
 //     docs/adr/0005-every-change-of-the-limit-is-a-trial.md explains the trials.
 //   - An owner passes the class of work with its start ([Load].Class) and its end ([Sample].Class).
@@ -146,26 +147,31 @@ type Forgetter interface {
 	Forget(class uint8)
 }
 
-// Fixed is a law with a constant limit, for operators who know the right number.
-type Fixed struct{ n int }
+type fixed struct{ n int }
 
 // NewFixed returns a law whose limit is always n, or 1 when n is smaller.
-func NewFixed(n int) *Fixed { return &Fixed{max(n, 1)} }
+// The law is for operators who know the right number.
+func NewFixed(n int) Law { return newFixed(n) }
+
+func newFixed(n int) *fixed { return &fixed{max(n, 1)} }
 
 // Limit returns n.
-func (f *Fixed) Limit() int { return f.n }
+func (f *fixed) Limit() int { return f.n }
 
 // Admit does nothing.
-func (f *Fixed) Admit(time.Duration, Load) {}
+func (f *fixed) Admit(time.Duration, Load) {}
 
 // Observe does nothing: a fixed limit learns nothing.
-func (f *Fixed) Observe(Sample, Load) {}
+func (f *fixed) Observe(Sample, Load) {}
 
 // Name returns "fixed".
-func (f *Fixed) Name() string { return "fixed" }
+func (f *fixed) Name() string { return "fixed" }
 
 // State returns "fixed".
-func (f *Fixed) State() string { return "fixed" }
+func (f *fixed) State() string { return "fixed" }
 
 // Why returns "fixed": the limit never changes.
-func (f *Fixed) Why() string { return "fixed" }
+func (f *fixed) Why() string { return "fixed" }
+
+// Constant is how package laws tells a law that never learns.
+func (f *fixed) Constant() {}

@@ -23,13 +23,13 @@ type contestant struct {
 
 // laws is every law of the package; all laws pass the same tests.
 var laws = map[string]contestant{
-	"fixed":     {build: func() subject { return NewFixed(7) }, ignores: true},
-	"aimd":      {build: func() subject { return must(NewAIMD(AIMDConfig{})) }},
-	"vegas":     {build: func() subject { return must(NewVegas(VegasConfig{})) }},
-	"gradient2": {build: func() subject { return must(NewGradient2(Gradient2Config{})) }},
-	"passive":   {build: func() subject { return NewPassive() }, passive: true},
-	"adaptive":  {build: func() subject { return NewAdaptive() }},
-	"jobs":      {build: func() subject { return NewAdaptiveForThroughput() }},
+	"fixed":     {build: func() subject { return newFixed(7) }, ignores: true},
+	"aimd":      {build: func() subject { return must(newAIMD(AIMDConfig{})) }},
+	"vegas":     {build: func() subject { return must(newVegas(VegasConfig{})) }},
+	"gradient2": {build: func() subject { return must(newGradient2(Gradient2Config{})) }},
+	"passive":   {build: func() subject { return newPassive() }, passive: true},
+	"adaptive":  {build: func() subject { return newAdaptive(forLatency) }},
+	"jobs":      {build: func() subject { return newAdaptive(forJobs) }},
 }
 
 func must[L Law](law L, err error) L {
@@ -47,8 +47,8 @@ func eachLaw(t *testing.T, f func(t *testing.T, c contestant)) {
 
 func TestFixedNeverGoesBelowOne(t *testing.T) {
 	for _, n := range []int{-5, 0, 1} {
-		if got := NewFixed(n).Limit(); got != 1 {
-			t.Errorf("NewFixed(%d).Limit() = %d, want 1", n, got)
+		if got := newFixed(n).Limit(); got != 1 {
+			t.Errorf("newFixed(%d).Limit() = %d, want 1", n, got)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func TestALawTakesAnOutcomeItDoesNotKnowForUnknown(t *testing.T) {
 // such reading caused a cut.
 func TestChanceInTheRefusedShareIsNoRiseOfLatency(t *testing.T) {
 	oneGoroutine(t)
-	law := NewAdaptive()
+	law := newAdaptive(forLatency)
 	m := newModel(law, 40, 20*time.Millisecond)
 	m.noise, m.demand = 0.01, 20
 	m.outcome = func(r *rand.Rand, o Outcome) Outcome {
@@ -123,8 +123,8 @@ func TestChanceInTheRefusedShareIsNoRiseOfLatency(t *testing.T) {
 // If no work waits, a chance fall of latency must not keep the limit low. If latency is known not
 // to follow, the limit need not fall further.
 func TestSheddingGoesBackUnlessLatencyClearlyFell(t *testing.T) {
-	shedding := func(spread float64) *Adaptive {
-		a := NewAdaptive()
+	shedding := func(spread float64) *adaptive {
+		a := newAdaptive(forLatency)
 		a.limit, a.proven, a.known, a.base = 40, true, true, mean{0, 100}
 		a.est.spread = spread
 		a.shed(reading{at: time.Minute, level: 1, n: 16, inFlight: 40, enforced: 40, lost: 0.5, done: 100, admitted: 40})

@@ -61,7 +61,7 @@ func TestOneChangeOfTheBackendIsNotRoughness(t *testing.T) {
 }
 
 func TestTheHeldPaceOutlivesARefusedRaise(t *testing.T) {
-	a := NewAdaptive()
+	a := newAdaptive(forLatency)
 	held := pace{seconds: 1, occupied: 5, work: 500, n: 500}
 	a.limit, a.phase, a.known, a.proven = 5, holding, true, true
 	a.pace = held

@@ -6,34 +6,8 @@ import (
 	"time"
 )
 
-// Passive estimates the number of slots of a backend from traffic that is not limited. It is for
-// a dry run, in which a cut is not enforced and cannot be tested. The estimate is the throughput
-// of the saturated backend times the latency without a queue, by Little's law the work running in
-// the backend. BBR sizes its window the same way (Cardwell et al., "BBR: Congestion-Based Congestion
-// Control", 2016). Until latency rises with concurrency, Passive has only a lower bound. State
-// then reports a lower bound, and the limit follows the most in flight, because there is no
-// evidence for refusing work.
-//
-// The baseline is the lowest mean of log latency per class, plus two standard errors. The mean is
-// over a window of at least a second and a hundred samples, within the last 15 to 30 minutes.
-// Throughput counts finished work: work ended by its deadline held a slot for nothing, or never
-// had one. While at least a tenth of the work runs into its deadline, the estimate may be raised
-// as usual, but is not lowered.
-//
-// Passive makes no trials, so it cannot tell:
-//   - Service time from a queue, if the queue stands from the start or for longer than the memory
-//     of the baseline. The estimate is then too high. State says so until clearly fewer pieces of
-//     work than the estimate were in flight.
-//   - A slower backend from a queue, at a concurrency that saturated the backend before. Slowness
-//     is recognized only well below that concurrency.
-//   - Anything, if work runs into its deadlines from the start.
-//   - The capacity of an unprotected backend whose throughput falls with more load. The estimate
-//     is the earlier throughput and may be far too low. If the fall is visible, State reports the
-//     estimate as unsafe.
-//   - The reaction of callers to a limit: callers that retry or leave behave differently once they
-//     are refused.
-//   - Anything above the highest concurrency that occurred.
-type Passive struct {
+// passive is the law of NewPassive. A limiter also calls Unsafe and Within in a dry run.
+type passive struct {
 	track
 	at       time.Duration // time of the last event
 	inFlight int           // since at
@@ -87,18 +61,46 @@ const (
 	blindFrom   = 0.8 // share of the estimate below which concurrency is clearly below the estimate
 )
 
-// NewPassive returns an estimator without any evidence.
-func NewPassive() *Passive {
-	return &Passive{track: newTrack(8, Most)}
+// NewPassive returns a law that estimates the number of slots of a backend from traffic that is not limited. It is for
+// a dry run, in which a cut is not enforced and cannot be tested. The estimate is the throughput
+// of the saturated backend times the latency without a queue, by Little's law the work running in
+// the backend. BBR sizes its window the same way (Cardwell et al., "BBR: Congestion-Based Congestion
+// Control", 2016). Until latency rises with concurrency, the law has only a lower bound. State
+// then reports a lower bound, and the limit follows the most in flight, because there is no
+// evidence for refusing work.
+//
+// The baseline is the lowest mean of log latency per class, plus two standard errors. The mean is
+// over a window of at least a second and a hundred samples, within the last 15 to 30 minutes.
+// Throughput counts finished work: work ended by its deadline held a slot for nothing, or never
+// had one. While at least a tenth of the work runs into its deadline, the estimate may be raised
+// as usual, but is not lowered.
+//
+// The law makes no trials, so it cannot tell:
+//   - Service time from a queue, if the queue stands from the start or for longer than the memory
+//     of the baseline. The estimate is then too high. State says so until clearly fewer pieces of
+//     work than the estimate were in flight.
+//   - A slower backend from a queue, at a concurrency that saturated the backend before. Slowness
+//     is recognized only well below that concurrency.
+//   - Anything, if work runs into its deadlines from the start.
+//   - The capacity of an unprotected backend whose throughput falls with more load. The estimate
+//     is the earlier throughput and may be far too low. If the fall is visible, State reports the
+//     estimate as unsafe.
+//   - The reaction of callers to a limit: callers that retry or leave behave differently once they
+//     are refused.
+//   - Anything above the highest concurrency that occurred.
+func NewPassive() Law { return newPassive() }
+
+func newPassive() *passive {
+	return &passive{track: newTrack(8, mostSlots)}
 }
 
 // Name returns "passive".
-func (p *Passive) Name() string { return "passive" }
+func (p *passive) Name() string { return "passive" }
 
 // Admit records the concurrency.
-func (p *Passive) Admit(at time.Duration, load Load) { p.advance(at, load) }
+func (p *passive) Admit(at time.Duration, load Load) { p.advance(at, load) }
 
-func (p *Passive) advance(at time.Duration, load Load) {
+func (p *passive) advance(at time.Duration, load Load) {
 	if d := at - p.at; d > 0 {
 		if p.inFlight > 0 {
 			p.win.area += float64(d) * float64(p.inFlight)
@@ -115,7 +117,7 @@ func (p *Passive) advance(at time.Duration, load Load) {
 }
 
 // Observe records the sample and updates the estimate at the end of each window.
-func (p *Passive) Observe(s Sample, load Load) {
+func (p *passive) Observe(s Sample, load Load) {
 	before := p.inFlight
 	p.advance(s.End, load)
 	p.falls.end(before, s.Outcome, took(s))
@@ -146,14 +148,14 @@ func (p *Passive) Observe(s Sample, load Load) {
 }
 
 // Forget drops the baseline of a class.
-func (p *Passive) Forget(class uint8) {
+func (p *passive) Forget(class uint8) {
 	k, w := class%Classes, &p.win
 	p.now.base[k], p.old.base[k], p.unloaded[k] = 0, 0, mean{}
 	w.n[k], w.sum[k], w.square[k], w.ok[k], w.took[k], w.failed[k] = 0, 0, 0, 0, 0, 0
 }
 
 // base is the lowest baseline of a class of both eras; 0: none.
-func (p *Passive) base(k int) float64 {
+func (p *passive) base(k int) float64 {
 	if p.old.base[k] == 0 || p.now.base[k] > 0 && p.now.base[k] < p.old.base[k] {
 		return p.now.base[k]
 	}
@@ -161,7 +163,7 @@ func (p *Passive) base(k int) float64 {
 }
 
 // least is the lowest mean concurrency of both eras; 0: none.
-func (p *Passive) least() float64 {
+func (p *passive) least() float64 {
 	if p.old.least == 0 || p.now.least > 0 && p.now.least < p.old.least {
 		return p.now.least
 	}
@@ -170,12 +172,12 @@ func (p *Passive) least() float64 {
 
 // blind reports whether concurrency was never clearly below the estimate. Then the baseline may
 // contain a queue.
-func (p *Passive) blind() bool { return p.least() >= blindFrom*p.value }
+func (p *passive) blind() bool { return p.least() >= blindFrom*p.value }
 
 // compared reports whether the evidence covers more than one window.
-func (p *Passive) compared() bool { return p.knee > 0 || p.least() < max(p.now.calm, p.old.calm) }
+func (p *passive) compared() bool { return p.knee > 0 || p.least() < max(p.now.calm, p.old.calm) }
 
-func (p *Passive) estimate(at time.Duration) {
+func (p *passive) estimate(at time.Duration) {
 	w := &p.win
 	if at-p.now.began >= eraSpan {
 		p.old, p.now = p.now, era{began: at}
@@ -252,7 +254,7 @@ func (p *Passive) estimate(at time.Duration) {
 // of slots is the finished work times its unloaded latency, over the time. If the unloaded latency
 // is not known, most is an upper bound. The best throughput is closest to the plateau, so the
 // estimate rises fast and falls slowly.
-func (p *Passive) saturated(most float64, drowned bool) {
+func (p *passive) saturated(most float64, drowned bool) {
 	knee := p.finished()
 	if knee == 0 && p.knee == 0 {
 		knee = most
@@ -273,7 +275,7 @@ func (p *Passive) saturated(most float64, drowned bool) {
 
 // finished is the throughput of the window in slots, less a margin for chance, since the highest
 // of many windows counts.
-func (p *Passive) finished() float64 {
+func (p *passive) finished() float64 {
 	work, n := 0.0, 1.0
 	for k, m := range p.unloaded {
 		work += p.win.ok[k]*m.level + p.win.failed[k]
@@ -285,7 +287,7 @@ func (p *Passive) finished() float64 {
 // Within estimates how long the work of a sample would have held its slot with at most n pieces of
 // work in flight. Call Within after Observe of the sample. Without enough evidence, Within returns
 // the sample's own duration.
-func (p *Passive) Within(s Sample, n int) time.Duration {
+func (p *passive) Within(s Sample, n int) time.Duration {
 	m, most := p.unloaded[s.Class%Classes], float64(n)
 	stretch := 1.0
 	if p.knee > 0 && (most > p.knee || p.blind()) {
@@ -299,7 +301,7 @@ func (p *Passive) Within(s Sample, n int) time.Duration {
 	return time.Duration(m.level * stretch)
 }
 
-func (p *Passive) publish(at time.Duration) {
+func (p *passive) publish(at time.Duration) {
 	if p.knee > 0 {
 		p.move(math.Round(p.knee), "estimate: throughput x latency without a queue")
 		return
@@ -310,12 +312,12 @@ func (p *Passive) publish(at time.Duration) {
 }
 
 // calm is the most in flight without raised latency of both eras.
-func (p *Passive) calm() int { return max(p.now.high, p.old.high) }
+func (p *passive) calm() int { return max(p.now.high, p.old.high) }
 
 // State reports the estimate, its evidence, and whether it is unsafe.
-func (p *Passive) State() string { return p.estimated() + p.falling() }
+func (p *passive) State() string { return p.estimated() + p.falling() }
 
-func (p *Passive) estimated() string {
+func (p *passive) estimated() string {
 	v := p.last
 	switch {
 	case v.c == 0:
@@ -332,7 +334,7 @@ func (p *Passive) estimated() string {
 	return "estimate: " + p.evidence()
 }
 
-func (p *Passive) evidence() string {
+func (p *passive) evidence() string {
 	const blind = "%.0f and more in flight ever since it began, so a queue would look like work"
 	switch {
 	case p.knee == 0 && p.calm() == 0:

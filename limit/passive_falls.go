@@ -135,13 +135,13 @@ func (f *falls) worst() (from, to int, before, after float64) {
 // throughput falls with concurrency, so its throughput under a limit is not known. Or the backend
 // runs all work at once and was overloaded all the time. Or work has run into its deadlines from
 // the start, so nothing is known. State reports the reason.
-func (p *Passive) Unsafe() bool { return p.unknown() || p.falling() != "" }
+func (p *passive) Unsafe() bool { return p.unknown() || p.falling() != "" }
 
 // unknown reports whether work has run into its deadlines from the start.
-func (p *Passive) unknown() bool { return p.last.drowned && p.unloaded == [Classes]mean{} }
+func (p *passive) unknown() bool { return p.last.drowned && p.unloaded == [Classes]mean{} }
 
 // falling describes the other two reasons of Unsafe; empty if neither holds.
-func (p *Passive) falling() string {
+func (p *passive) falling() string {
 	from, to, before, after := p.falls.worst()
 	switch {
 	case to > 0:

@@ -61,7 +61,7 @@ func TestAFallIsForgottenAfterTwoEras(t *testing.T) {
 }
 
 func TestPassiveSaysWhereItIsUnsafe(t *testing.T) {
-	p := NewPassive()
+	p := newPassive()
 	if p.Unsafe() {
 		t.Fatal("nothing was seen")
 	}

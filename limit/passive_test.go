@@ -8,8 +8,8 @@ import (
 )
 
 // watch returns a Passive law and a model of an unprotected backend.
-func watch(slots int, service time.Duration) (*Passive, *model) {
-	law := NewPassive()
+func watch(slots int, service time.Duration) (*passive, *model) {
+	law := newPassive()
 	m := newModel(law, slots, service)
 	m.passive = true
 	return law, m
@@ -22,7 +22,7 @@ func (m *model) with(inFlight int, d time.Duration) *model {
 }
 
 func TestPassiveSaysThatItHasSeenNothing(t *testing.T) {
-	if got := NewPassive().State(); got != "estimate: nothing measured yet" {
+	if got := newPassive().State(); got != "estimate: nothing measured yet" {
 		t.Errorf("says %q", got)
 	}
 }

@@ -21,13 +21,13 @@ const (
 //
 // A raise requires that every slot is in use. The conditions for raises and scheduled cuts are
 // in probe and chooseTrial.
-var policy = [phases][signs]func(*Adaptive, reading){
+var policy = [phases][signs]func(*adaptive, reading){
 	//          usual                above                farAbove               lossy
-	starting: {(*Adaptive).double, (*Adaptive).double, (*Adaptive).suspect, (*Adaptive).shed},
-	holding:  {(*Adaptive).probe, (*Adaptive).trim, (*Adaptive).suspect, (*Adaptive).shed},
-	raising:  {(*Adaptive).judgeRaise, (*Adaptive).judgeRaise, (*Adaptive).judgeRaise, (*Adaptive).giveBack},
-	cutting:  {(*Adaptive).judgeCut, (*Adaptive).judgeCut, (*Adaptive).judgeCut, (*Adaptive).putBack},
-	shedding: {(*Adaptive).stopShedding, (*Adaptive).stopShedding, (*Adaptive).stopShedding, (*Adaptive).shedMore},
+	starting: {(*adaptive).double, (*adaptive).double, (*adaptive).suspect, (*adaptive).shed},
+	holding:  {(*adaptive).probe, (*adaptive).trim, (*adaptive).suspect, (*adaptive).shed},
+	raising:  {(*adaptive).judgeRaise, (*adaptive).judgeRaise, (*adaptive).judgeRaise, (*adaptive).giveBack},
+	cutting:  {(*adaptive).judgeCut, (*adaptive).judgeCut, (*adaptive).judgeCut, (*adaptive).putBack},
+	shedding: {(*adaptive).stopShedding, (*adaptive).stopShedding, (*adaptive).stopShedding, (*adaptive).shedMore},
 }
 
 // Step sizes and thresholds, as shares of the limit or logarithms of latency.
@@ -38,7 +38,7 @@ const (
 	jump        = 0.15 // latency above the baseline by this plus three standard errors is far above
 	faster      = 0.1  // fall below the baseline, or three standard errors if more: the backend became faster
 	clearlySlow = 0.7  // above the baseline: twice as long
-	shortTime   = 6e6  // nanoseconds; see Adaptive.short
+	shortTime   = 6e6  // nanoseconds; see adaptive.short
 	nearlyFull  = 0.75 // share of slots in use from which the backend may hold a queue
 	// degrades is the ratio of latency growth to concurrency growth in a backend that degrades.
 	degrades   = 1.5
@@ -47,7 +47,7 @@ const (
 )
 
 // decide classifies a reading and runs the policy's action.
-func (a *Adaptive) decide(r reading) {
+func (a *adaptive) decide(r reading) {
 	a.adoptHigher(r)
 	losing := a.losing(r)
 	if r.blind && !losing && !(a.known && r.level > a.base.level+jump) {
@@ -79,7 +79,7 @@ func (a *Adaptive) decide(r reading) {
 }
 
 // sign compares the latency of a reading with the baseline.
-func (a *Adaptive) sign(r reading) sign {
+func (a *adaptive) sign(r reading) sign {
 	e, excess := &a.est, r.level-a.base.level
 	err := e.between(r.n, a.base.n) * (1 + few/(5*r.n)) // few times give a poor estimate of the spread
 	switch {
@@ -102,23 +102,23 @@ func (a *Adaptive) sign(r reading) sign {
 // adoptHigher adopts an enforced limit above the law's own, because the law's limit was not
 // tested. An enforced limit below the law's own needs no adoption: the law tries nothing that the
 // enforced limit forbids.
-func (a *Adaptive) adoptHigher(r reading) {
+func (a *adaptive) adoptHigher(r reading) {
 	if a.floored = r.enforced >= a.limit+0.5; a.floored {
 		a.set(r.at, a.phase, r.enforced, "raised by another limit")
 	}
 }
 
 // capped reports whether a lower limit was enforced.
-func (a *Adaptive) capped(r reading) bool { return r.enforced < a.limit-0.5 }
+func (a *adaptive) capped(r reading) bool { return r.enforced < a.limit-0.5 }
 
 // nearlyFull reports whether our load may have caused a queue in the backend.
-func (a *Adaptive) nearlyFull(r reading) bool {
+func (a *adaptive) nearlyFull(r reading) bool {
 	return r.saturated || a.limit > 1 && r.inFlight >= nearlyFull*min(a.limit, r.enforced)
 }
 
 // addHeld adds a reading to the latency at the current limit. It returns false if the reading
 // led to a new baseline.
-func (a *Adaptive) addHeld(r reading) bool {
+func (a *adaptive) addHeld(r reading) bool {
 	if a.held.n == 0 || math.Abs(math.Log(r.inFlight/a.heldAt)) > 0.15 {
 		a.held, a.heldAt = mean{r.level, r.n}, r.inFlight
 	} else {
@@ -136,14 +136,14 @@ func (a *Adaptive) addHeld(r reading) bool {
 
 // becameFaster makes m the baseline, after a fall of latency that only a change of the backend
 // explains. The share of queueing in m is not known, so a cut is due soon.
-func (a *Adaptive) becameFaster(now time.Duration, m mean) {
+func (a *adaptive) becameFaster(now time.Duration, m mean) {
 	a.base = m
 	a.raises.vain = 0
 	a.cuts.next, a.cuts.every = min(a.cuts.next, now+2*cutSoon), cutSoon
 }
 
 // probe chooses the next trial while latency is as usual.
-func (a *Adaptive) probe(r reading) {
+func (a *adaptive) probe(r reading) {
 	switch {
 	case !a.nearlyFull(r): // with free slots only other clients can cause a queue in the backend
 		a.raises.streak = 0
@@ -162,7 +162,7 @@ func (a *Adaptive) probe(r reading) {
 }
 
 // chooseTrial chooses the next trial while every slot is in use and latency is as usual.
-func (a *Adaptive) chooseTrial(r reading, level mean, inFlight float64) {
+func (a *adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 	switch {
 	case r.at >= a.bolds.next && a.raises.streak == 0 && a.busy > busyBefore:
 		a.tryFarMore(r, inFlight, level)
@@ -183,18 +183,18 @@ func (a *Adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 // quarter of a second. So latency starts no cut, and only throughput decides a trial. With more
 // slots the limit would then grow without end, because the cost of one more slot is too small to
 // measure.
-func (a *Adaptive) short(r reading) bool {
+func (a *adaptive) short(r reading) bool {
 	t := r.slotTime()
 	return !a.aim.jobs && a.limit <= firstLimit && t > 0 && t < shortTime
 }
 
 // flat adds a latency measured without a queue to the baseline.
-func (a *Adaptive) flat(m mean) {
+func (a *adaptive) flat(m mean) {
 	a.base.add(m.level, m.n, max(maxCohort, math.Pow(1.25*a.est.spread/0.04, 2)))
 }
 
 // step is the smallest change of the limit, as a share, that one cohort can detect
 // at z standard errors. It is between minStep and most.
-func (a *Adaptive) step(z, most float64) float64 {
+func (a *adaptive) step(z, most float64) float64 {
 	return min(max(2*z*1.4*a.est.error(0.8*a.est.generation(a.limit)), minStep), most)
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // double grows the limit at the start, until latency rises.
-func (a *Adaptive) double(r reading) {
+func (a *adaptive) double(r reading) {
 	switch {
 	case r.saturated && a.limit == firstLimit && !a.proven:
 		// Arrivals outran completions, so a queue in the backend is likely. A first reading while the
@@ -44,7 +44,7 @@ func (a *Adaptive) double(r reading) {
 }
 
 // raiseTo returns the next limit to try, given n times measured at the current limit.
-func (a *Adaptive) raiseTo(r reading, n float64) float64 {
+func (a *adaptive) raiseTo(r reading, n float64) float64 {
 	u := &a.raises
 	u.stride = min(max(u.stride, a.finest(n)), maxStep)
 	to := a.limit * (1 + u.stride)
@@ -63,30 +63,30 @@ func (a *Adaptive) raiseTo(r reading, n float64) float64 {
 }
 
 // recalls reports whether capacity was lost recently and has not been recovered.
-func (a *Adaptive) recalls(now time.Duration) bool {
+func (a *adaptive) recalls(now time.Duration) bool {
 	return a.former > recallFrom*a.limit && now-a.formerAt < recallFor
 }
 
 // finest is the smallest raise, as a share of the limit, that a trial can detect, given n times
 // measured before.
-func (a *Adaptive) finest(n float64) float64 {
+func (a *adaptive) finest(n float64) float64 {
 	return max(2*a.est.between(n, 0.8*raiseCohorts*a.est.generation(a.limit)), minStep)
 }
 
 // tryFarMore starts a bold raise.
-func (a *Adaptive) tryFarMore(r reading, inFlight float64, before mean) {
+func (a *adaptive) tryFarMore(r reading, inFlight float64, before mean) {
 	a.tryMore(r, max(boldly*a.limit, a.limit+boldBy), inFlight, before)
 	a.trial.bold = true
 }
 
-func (a *Adaptive) tryMore(r reading, to, inFlight float64, before mean) {
+func (a *adaptive) tryMore(r reading, to, inFlight float64, before mean) {
 	from, pace := a.limit, a.pace
 	a.set(r.at, raising, max(to, from+1), "is more concurrency free?")
 	a.trial = trial{from: from, restore: from, to: a.limit, inFlight: inFlight, before: before, paced: pace, short: a.short(r)}
 }
 
 // judgeRaise decides about a raise.
-func (a *Adaptive) judgeRaise(r reading) {
+func (a *adaptive) judgeRaise(r reading) {
 	t := &a.trial
 	t.enter(r, a.short(r))
 	err := a.est.between(t.after.n, t.before.n)
@@ -112,7 +112,7 @@ func (a *Adaptive) judgeRaise(r reading) {
 }
 
 // keepRaise keeps a raise that latency did not follow, and chooses the next trial.
-func (a *Adaptive) keepRaise(r reading, err float64, clearly bool) {
+func (a *adaptive) keepRaise(r reading, err float64, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak++
 	u.vain = 0
@@ -145,14 +145,14 @@ func (a *Adaptive) keepRaise(r reading, err float64, clearly bool) {
 
 // laterBold postpones the next bold raise after one was undone. The pause grows with the duration
 // of the trial.
-func (a *Adaptive) laterBold(r reading) {
+func (a *adaptive) laterBold(r reading) {
 	spent := r.took * time.Duration(a.trial.cohorts)
 	a.bolds.next = r.at + max(a.bolds.every, boldShareOf*spent)
 	a.bolds.every = min(2*a.bolds.every, boldLatest)
 }
 
 // undoRaise refuses a raise because latency rose with it, clearly or not.
-func (a *Adaptive) undoRaise(r reading, err float64, clearly bool) {
+func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak = 0
 	if t.bold {
@@ -191,7 +191,7 @@ func (a *Adaptive) undoRaise(r reading, err float64, clearly bool) {
 // raisePause is the pause after a refused raise. It grows with the throughput that the trial
 // cost. It also doubles with each refusal in a row, unless lost capacity may return, because
 // callers wait longer during a trial.
-func (a *Adaptive) raisePause(r reading, more, rose float64) time.Duration {
+func (a *adaptive) raisePause(r reading, more, rose float64) time.Duration {
 	lost := 1 - math.Exp(-min(max(rose-more, 0), more)) // share of throughput lost during the trial
 	spent := r.took * time.Duration(a.trial.cohorts)
 	share := raiseCost

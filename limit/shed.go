@@ -16,12 +16,12 @@ const (
 
 // losing reports whether enough of the work is lost to try a lower limit. Shedding does not start
 // at a limit of 1, or soon after shedding that did not help.
-func (a *Adaptive) losing(r reading) bool {
+func (a *adaptive) losing(r reading) bool {
 	return r.lost >= muchLost && (a.phase == shedding || a.limit > 1 && r.at >= a.sheds.next)
 }
 
 // giveBack undoes a raise under which much of the work is lost.
-func (a *Adaptive) giveBack(r reading) {
+func (a *adaptive) giveBack(r reading) {
 	if a.trial.bold {
 		a.laterBold(r)
 	}
@@ -30,14 +30,14 @@ func (a *Adaptive) giveBack(r reading) {
 }
 
 // putBack undoes a cut under which much of the work is lost, although it was not lost before.
-func (a *Adaptive) putBack(r reading) {
+func (a *adaptive) putBack(r reading) {
 	a.held, a.cuts.next = mean{}, r.at+a.cuts.every
 	a.cuts.every = min(3*a.cuts.every, cutLatest)
 	a.set(r.at, holding, max(a.trial.restore, a.limit), "more is lost with less at once")
 }
 
 // shed starts to lower the limit because much of the work is lost.
-func (a *Adaptive) shed(r reading) {
+func (a *adaptive) shed(r reading) {
 	if !a.proven {
 		a.forget()
 	}
@@ -51,7 +51,7 @@ func (a *Adaptive) shed(r reading) {
 
 // less lowers the limit by one step: by the excess of latency over a proven baseline, or else by the
 // share of lost work. The aim sets the smallest step; for jobs, every step has that size.
-func (a *Adaptive) less(r reading) {
+func (a *adaptive) less(r reading) {
 	inFlight := min(a.limit, r.inFlight)
 	share := a.aim.shed
 	switch {
@@ -66,7 +66,7 @@ func (a *Adaptive) less(r reading) {
 
 // shedMore lowers the limit further while much of the work is lost. At a limit of 1, under a higher
 // enforced limit, or as soon as latency is known not to follow, it calls stopShedding.
-func (a *Adaptive) shedMore(r reading) {
+func (a *adaptive) shedMore(r reading) {
 	if a.limit > 1 && !a.floored && (r.open || a.fell(r)) {
 		a.less(r)
 		return
@@ -77,7 +77,7 @@ func (a *Adaptive) shedMore(r reading) {
 // stopShedding keeps the lower limit if less work is lost, latency fell and throughput did not
 // fall. If latency did not fall, no work was waiting. Then the loss does not depend on the limit, as
 // with deadlines shorter than the work itself, and fewer losses only mean fewer admissions.
-func (a *Adaptive) stopShedding(r reading) {
+func (a *adaptive) stopShedding(r reading) {
 	why := ""
 	switch {
 	case r.lost > shedHelped*a.trial.lost || !a.fell(r):
@@ -97,7 +97,7 @@ func (a *Adaptive) stopShedding(r reading) {
 
 // fell reports whether latency is clearly lower than when shedding began, so that chance alone
 // does not keep the limit low. If either latency is unknown, fell returns true.
-func (a *Adaptive) fell(r reading) bool {
+func (a *adaptive) fell(r reading) bool {
 	before := a.trial.before
 	if before.n == 0 || r.blind {
 		return true
@@ -107,7 +107,7 @@ func (a *Adaptive) fell(r reading) bool {
 
 // doesLess reports whether throughput is clearly lower than before shedding began, although all
 // slots are in use. An example is a lock that callers poll: fewer callers find it free less often.
-func (a *Adaptive) doesLess(r reading) bool {
+func (a *adaptive) doesLess(r reading) bool {
 	t := &a.trial
 	return !a.aim.jobs && r.saturated && r.took > 0 && r.done < t.done*(1-lessSure*math.Sqrt(1/t.admitted+1/r.admitted))
 }

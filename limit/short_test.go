@@ -44,8 +44,8 @@ func TestShortWorkKeepsItsThroughput(t *testing.T) {
 		}
 		ours, best := 0., 0.
 		for seed := range uint64(16) {
-			ours += done(NewAdaptive(), seed)
-			best += done(NewFixed(8), seed)
+			ours += done(newAdaptive(forLatency), seed)
+			best += done(newFixed(8), seed)
 		}
 		t.Logf("quiet %v: %.3f of what eight at once do", quiet, ours/best)
 		least := 0.93
@@ -89,7 +89,7 @@ func TestATrialIsShortOnlyWhileAllReadingsAre(t *testing.T) {
 // rose until work took 6 ms.
 func TestShortWorkDoesNotRaiseTheLimitWithoutEnd(t *testing.T) {
 	for seed := range uint64(4) {
-		law := NewAdaptive()
+		law := newAdaptive(forLatency)
 		m := newModel(law, 5, 100*time.Microsecond)
 		m.rand = rand.New(rand.NewPCG(seed, 1))
 		m.run(5 * time.Second)

@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
-// Most is the highest limit any law sets.
-const Most = 100_000
+const (
+	mostSlots      = 100_000 // the highest limit any law sets
+	firstPublished = 20      // the first limit of the published laws
+	mostPublished  = 1000    // the highest limit of the published laws
+)
 
 // track is a limit that moves within bounds and keeps the reason of its last change.
 type track struct {
@@ -63,23 +66,6 @@ func took(s Sample) float64 { return max(1, float64(s.End-s.Start)) }
 // fewer slots in use, success does not confirm the limit, and the limit does not grow.
 func busy(load Load, limit float64) bool {
 	return load.Queued > 0 || 2*float64(load.InFlight+1) >= limit
-}
-
-// bounds fills in and checks the initial and the highest limit of a law.
-func bounds(law string, initial, most *int) error {
-	if *most == 0 {
-		*most = 1000
-	}
-	if *initial == 0 {
-		*initial = min(20, *most)
-	}
-	if *most < 1 || *most > Most {
-		return fmt.Errorf("limit: %s: Max is %d, want 1 to %d, or 0 for 1000", law, *most, Most)
-	}
-	if *initial < 1 || *initial > *most {
-		return fmt.Errorf("limit: %s: Initial is %d, want 1 to Max (%d), or 0 for 20", law, *initial, *most)
-	}
-	return nil
 }
 
 // figure fills in and checks a number of a law's configuration.

@@ -13,7 +13,7 @@ type trial struct {
 	after     mean    // latency since
 	cohorts   int
 	longer    float64 // change of latency by the pace, in the direction of the limit, if the pace decided
-	short     bool    // all work has taken little time before and since: see Adaptive.short
+	short     bool    // all work has taken little time before and since: see adaptive.short
 	suspicion bool    // a cut because latency rose, not a scheduled cut
 	filling   bool    // slots were being filled before: latency was still rising
 	bold      bool    // a large raise, towards the throughput without a limit

@@ -41,8 +41,8 @@ func TestThePaceRefusesARaiseInDoubtAndGoesOnWithACut(t *testing.T) {
 // ended sooner, and the latency of lookups did not count. At one and a half times the capacity of 32
 // slots that degrade, the limit stayed at 64.
 func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
-	law := func(limit float64) *Adaptive {
-		a := NewAdaptive()
+	law := func(limit float64) *adaptive {
+		a := newAdaptive(forLatency)
 		a.limit, a.proven, a.known, a.base, a.est.spread = limit, true, true, mean{-1, 400}, 1
 		a.est.each = mean{10, 10} // work in the mean takes ten times as long as the reference class
 		return a
@@ -77,7 +77,7 @@ func TestARaiseThatLatencyFollowsIsNotJudgedWhileTheSlotsFill(t *testing.T) {
 		"as many as there are slots":        {89, 0.3, true},
 		"fewer, and latency did not follow": {24, 0, true},
 	} {
-		a := NewAdaptive()
+		a := newAdaptive(forLatency)
 		a.limit, a.proven, a.known, a.base, a.est.spread = 59, true, true, mean{0, 400}, 0.1
 		a.tryMore(reading{}, 89, 59, mean{0, 400})
 		a.judgeRaise(reading{at: time.Second, level: c.level, n: c.n, inFlight: 89, enforced: 89})
@@ -88,7 +88,7 @@ func TestARaiseThatLatencyFollowsIsNotJudgedWhileTheSlotsFill(t *testing.T) {
 }
 
 func TestARaiseThatStaysRefusedIsTriedLessOften(t *testing.T) {
-	a := NewAdaptive()
+	a := newAdaptive(forLatency)
 	pause := func(refused int) time.Duration {
 		a.raises.vain = refused
 		return a.raisePause(reading{took: 10 * time.Millisecond}, 0.4, 0.4)

@@ -6,29 +6,13 @@ import (
 	"time"
 )
 
-// VegasConfig configures [Vegas]. The zero value is the published practice.
+// VegasConfig configures [NewVegas]. The zero value is the published practice.
 type VegasConfig struct {
-	Initial int     // 0: 20
-	Max     int     // 0: 1000
-	Alpha   float64 // the limit grows below a queue of Alpha x log10(limit); 0: 3
-	Beta    float64 // the limit shrinks above a queue of Beta x log10(limit); 0: 6
-	Probe   int     // windows between two measurements of the baseline; 0: 30
+	Alpha float64 // the limit grows below a queue of Alpha x log10(limit); 0: 3
+	Beta  float64 // the limit shrinks above a queue of Beta x log10(limit); 0: 6
 }
 
-// Vegas compares latency with the lowest latency so far. It takes the difference for a queue
-// inside the backend, limit x (1 - lowest/now), and keeps the queue between two small bounds. The
-// law follows Brakmo and Peterson, "TCP Vegas: New Techniques for Congestion Detection and
-// Avoidance" (1994), with the bounds in log10 of the limit as in Netflix concurrency-limits. It
-// changes the limit once per window: a round of work in flight, or 30 samples if that is more.
-//
-// A baseline ages. Published versions replace the baseline by the present latency, queue
-// included, so under steady load the limit climbs with every replacement. Here the limit is halved
-// for one measured window, whose latency becomes the new baseline. If a tenth of a window was
-// refused by a backend or past its deadline, the limit is cut to three quarters.
-//
-// The queue of Vegas is never empty, so a backend with few slots gets more work than it has slots.
-// A slower backend looks like a queue until the next baseline.
-type Vegas struct {
+type vegas struct {
 	track
 	cfg   VegasConfig
 	seq   uint64
@@ -50,31 +34,47 @@ type probe struct {
 	seen    int     // samples since the probe began
 }
 
-// NewVegas returns the law, or an error that names an invalid figure.
-func NewVegas(cfg VegasConfig) (*Vegas, error) {
-	if err := bounds("Vegas", &cfg.Initial, &cfg.Max); err != nil {
+// vegasProbe is how many windows are between two measurements of the baseline.
+const vegasProbe = 30
+
+// NewVegas returns a law that compares latency with the lowest latency so far. It takes the difference for a queue
+// inside the backend, limit x (1 - lowest/now), and keeps the queue between two small bounds. The
+// law follows Brakmo and Peterson, "TCP Vegas: New Techniques for Congestion Detection and
+// Avoidance" (1994), with the bounds in log10 of the limit as in Netflix concurrency-limits. It
+// changes the limit once per window: a round of work in flight, or 30 samples if that is more.
+//
+// A baseline ages. Published versions replace the baseline by the present latency, queue
+// included, so under steady load the limit climbs with every replacement. Here the limit is halved
+// for one measured window, whose latency becomes the new baseline. If a tenth of a window was
+// refused by a backend or past its deadline, the limit is cut to three quarters.
+//
+// The queue of the law is never empty, so a backend with few slots gets more work than it has slots.
+// A slower backend looks like a queue until the next baseline.
+//
+// The limit starts at 20 and is at most 1000. The error names an invalid figure.
+func NewVegas(cfg VegasConfig) (Law, error) {
+	law, err := newVegas(cfg)
+	if err != nil {
 		return nil, err
 	}
+	return law, nil
+}
+
+func newVegas(cfg VegasConfig) (*vegas, error) {
 	if err := figure("Vegas", "Alpha", &cfg.Alpha, 3, 1, 100); err != nil {
 		return nil, err
 	}
 	if err := figure("Vegas", "Beta", &cfg.Beta, max(6, cfg.Alpha), cfg.Alpha, 1000); err != nil {
 		return nil, err
 	}
-	if cfg.Probe == 0 {
-		cfg.Probe = 30
-	}
-	if cfg.Probe < 1 {
-		return nil, fmt.Errorf("limit: Vegas: Probe is %d, want at least 1 window, or 0 for 30", cfg.Probe)
-	}
-	return &Vegas{track: newTrack(cfg.Initial, cfg.Max), cfg: cfg, phase: "measuring a baseline"}, nil
+	return &vegas{track: newTrack(firstPublished, mostPublished), cfg: cfg, phase: "measuring a baseline"}, nil
 }
 
 // Name returns "vegas".
-func (v *Vegas) Name() string { return "vegas" }
+func (v *vegas) Name() string { return "vegas" }
 
 // Admit counts the work and detects when a probe has drained.
-func (v *Vegas) Admit(_ time.Duration, load Load) {
+func (v *vegas) Admit(_ time.Duration, load Load) {
 	v.seq++
 	if v.probe.on && !v.probe.drained && load.InFlight <= v.Limit() {
 		v.probe.drained, v.probe.first = true, v.seq
@@ -82,7 +82,7 @@ func (v *Vegas) Admit(_ time.Duration, load Load) {
 }
 
 // Observe records the sample and changes the limit at the end of a window.
-func (v *Vegas) Observe(s Sample, load Load) {
+func (v *vegas) Observe(s Sample, load Load) {
 	if v.probe.on {
 		v.probe.seen++
 		if !v.probe.drained || s.Seq < v.probe.first {
@@ -110,7 +110,7 @@ func (v *Vegas) Observe(s Sample, load Load) {
 }
 
 // Forget drops the baseline of a class.
-func (v *Vegas) Forget(class uint8) {
+func (v *vegas) Forget(class uint8) {
 	k := class % Classes
 	v.base[k] = 0
 	v.win.forget(k)
@@ -118,19 +118,19 @@ func (v *Vegas) Forget(class uint8) {
 
 // giveUp ends a probe that cannot be measured in time, because the work in flight does not follow
 // the limit or gives no information.
-func (v *Vegas) giveUp() {
+func (v *vegas) giveUp() {
 	if v.probe.on && v.probe.seen > 100+8*int(v.probe.back) {
 		v.endProbe(v.probe.back, "baseline not measurable")
 	}
 }
 
-func (v *Vegas) endProbe(limit float64, phase string) {
+func (v *vegas) endProbe(limit float64, phase string) {
 	v.probe, v.win, v.since, v.phase = probe{}, window{}, 0, phase
 	v.move(limit, phase)
 }
 
 // rebase ends a probe and sets the baseline from its window.
-func (v *Vegas) rebase(w *window) {
+func (v *vegas) rebase(w *window) {
 	if w.drowned() {
 		v.endProbe(v.value, "drowning")
 		return
@@ -139,7 +139,7 @@ func (v *Vegas) rebase(w *window) {
 	v.endProbe(v.probe.back, "baseline measured")
 }
 
-func (v *Vegas) decide(w *window) {
+func (v *vegas) decide(w *window) {
 	var now, base, n float64
 	w.classes(func(k int, mean, m float64) {
 		if v.base[k] == 0 || mean < v.base[k] {
@@ -153,7 +153,7 @@ func (v *Vegas) decide(w *window) {
 	}
 	now, base = now/n, base/n
 	v.took = [2]float64{now, base}
-	if v.since >= v.cfg.Probe {
+	if v.since >= vegasProbe {
 		v.phase = "measuring a baseline"
 		v.probe = probe{on: true, back: v.value}
 		v.move(v.value/2, "measuring a baseline")
@@ -177,7 +177,7 @@ func (v *Vegas) decide(w *window) {
 }
 
 // State describes what the law is doing, the latencies it compares, and the estimated queue.
-func (v *Vegas) State() string {
+func (v *vegas) State() string {
 	s := v.phase
 	if v.took[0] > 0 {
 		s += ": " + against(v.took[0], v.took[1])

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -30,7 +31,7 @@ func carefully(law limit.Law) (limit.Law, *careful) {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
-	if of.PkgPath() == reflect.TypeFor[limit.Fixed]().PkgPath() {
+	if of.PkgPath() == reflect.TypeFor[limit.Law]().PkgPath() {
 		return law, nil
 	}
 	c := &careful{law: law}
@@ -73,7 +74,7 @@ func (c *careful) Forget(class uint8) {
 func (c *careful) Name() (name string) {
 	name = fmt.Sprintf("%T", c.law)
 	defer c.catch()
-	return limit.ReporterOf(c.law).Name()
+	return laws.ReporterOf(c.law).Name()
 }
 
 func (c *careful) State() (state string) {
@@ -84,13 +85,13 @@ func (c *careful) State() (state string) {
 	}()
 	state = "it panics when it is asked what it does"
 	defer c.catch()
-	return limit.ReporterOf(c.law).State()
+	return laws.ReporterOf(c.law).State()
 }
 
 func (c *careful) Why() (why string) {
 	why = "decided by a law that panics when it is asked why"
 	defer c.catch()
-	return limit.ReporterOf(c.law).Why()
+	return laws.ReporterOf(c.law).Why()
 }
 
 // raise panics with the kept panic of the law, once. The caller holds no lock.

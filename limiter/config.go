@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -147,7 +148,7 @@ func (cfg *Config) claim() (wrong []error) {
 			wrong = append(wrong, fmt.Errorf("limiter: signal %d (%s) belongs to another limiter: give each its own", i, s.Name()))
 		}
 	}
-	if cfg.Law != nil && len(wrong) == 0 && !limit.Claim(cfg.Law) {
+	if cfg.Law != nil && len(wrong) == 0 && !laws.Claim(cfg.Law) {
 		wrong = append(wrong, errors.New("limiter: the law belongs to another limiter or pool: give each its own"))
 	}
 	if len(wrong) > 0 {

@@ -13,7 +13,7 @@ import (
 
 func TestNewSaysWhichFieldIsWrong(t *testing.T) {
 	for field, cfg := range map[string]Config{
-		"Law":        {Law: (*limit.Vegas)(nil)},
+		"Law":        {Law: (*witness)(nil)},
 		"MaxWait":    {MaxWait: -1},
 		"mode 9":     {Mode: 9},
 		"MaxRefused": {MaxRefused: 1},

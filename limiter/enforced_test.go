@@ -13,7 +13,7 @@ import (
 // witness is the adaptive law. At each event witness checks that Load.Enforced is the
 // limit that the limiter enforces.
 type witness struct {
-	*limit.Adaptive
+	adaptiveLaw
 	t      *testing.T
 	lim    *Limiter // nil while New runs
 	events int
@@ -36,12 +36,12 @@ func (w *witness) check(what string, load limit.Load, want int) {
 func (w *witness) Admit(at time.Duration, load limit.Load) {
 	// For work admitted over the limit, Enforced is at least InFlight.
 	w.check("admit", load, max(w.lim.gate.Limit(), w.lim.gate.InFlight()))
-	w.Adaptive.Admit(at, load)
+	w.adaptiveLaw.Admit(at, load)
 }
 
 func (w *witness) Observe(s limit.Sample, load limit.Load) {
 	w.check("observe", load, w.lim.gate.Limit())
-	w.Adaptive.Observe(s, load)
+	w.adaptiveLaw.Observe(s, load)
 }
 
 // own is the law's own limit.
@@ -53,7 +53,7 @@ func (w *witness) own() int {
 
 // watched returns a limiter with a witness, in virtual time.
 func watched(t *testing.T, cfg Config) (*Limiter, *witness) {
-	w := &witness{Adaptive: limit.NewAdaptive(), t: t}
+	w := &witness{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw), t: t}
 	cfg.Law = w
 	w.lim = configured(t, cfg)
 	return w.lim, w
@@ -128,7 +128,7 @@ func TestTheAdaptiveLawIsToldOfTheEstimateThatFades(t *testing.T) {
 		}
 		l.SetMode(Enforce)
 		l.released()
-		w := &witness{Adaptive: limit.NewAdaptive(), t: t, lim: l}
+		w := &witness{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw), t: t, lim: l}
 		l.lock(l.now())
 		l.law = w // replaces the law that SetMode has just started
 		l.gate.SetLaw(w)
@@ -225,4 +225,11 @@ func TestStatsDoesNotBeginTheSlowStart(t *testing.T) {
 			t.Errorf("the limit is %d at the first arrival", got)
 		}
 	})
+}
+
+// adaptiveLaw is all that the adaptive law can do.
+type adaptiveLaw interface {
+	limit.Law
+	limit.Forgetter
+	limit.Reporter
 }

@@ -83,6 +83,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
@@ -168,7 +169,7 @@ type Limiter struct {
 	idle     chan struct{} // closed when the last work ends; nil unless Drain waits
 	leaked   uint64
 
-	log       limit.Log        // last changes of the limit
+	log       laws.Log         // last changes of the limit
 	overruled string           // what overruled the law at the last change; empty: nothing
 	changes   []limit.Decision // not yet reported to the observer
 }

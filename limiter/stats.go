@@ -5,6 +5,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -93,7 +94,7 @@ func (l *Limiter) Stats() Stats {
 	c := l.gate.Counts()
 	s := Stats{
 		Name: l.name, Mode: Mode(l.mode.Load()),
-		Law: limit.ReporterOf(l.law).Name(), State: l.state(now, processors), Decisions: l.log.All(), Pressure: l.press.Pressure, Processors: processors,
+		Law: laws.ReporterOf(l.law).Name(), State: l.state(now, processors), Decisions: l.log.All(), Pressure: l.press.Pressure, Processors: processors,
 		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), LongInFlight: l.gate.Long(), Queued: l.gate.Queued(),
 		Demand: l.gate.Demand(now), Lost: l.gate.Lost(now),
 		QueuedBy: map[spillway.Priority]int{},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -18,7 +19,7 @@ func (l *Limiter) relimit(n int) {
 	case lifted != "":
 		d.Why = "no more " + lifted
 	default:
-		d.Why = limit.ReporterOf(l.law).Why()
+		d.Why = laws.ReporterOf(l.law).Why()
 	}
 	l.log.Add(d)
 	if l.observer.LimitChanged != nil {
@@ -33,11 +34,11 @@ const nested = "work may wait here for itself, by Do inside Do or by services th
 // state explains the limit: what keeps the law from learning, what overrules the law, and
 // what the law does. The caller holds the lock.
 func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
-	s := limit.ReporterOf(l.law).State()
+	s := laws.ReporterOf(l.law).State()
 	if by := l.overruledBy(); by != "" {
 		s = fmt.Sprintf("%s: %d instead of %d; the law: %s", by, l.gate.Limit(), l.law.Limit(), s)
 	}
-	_, fixed := l.law.(*limit.Fixed)
+	fixed := laws.Constant(l.law)
 	if n, failed := l.gate.Unsaid(); n > 0 && !fixed {
 		if failed {
 			s = fmt.Sprintf("no sample in the last %d ends, because work fails; %s", n, s)

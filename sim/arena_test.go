@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/sim"
 )
@@ -155,12 +156,12 @@ func TestTrace(t *testing.T) {
 		a.sc.Seed = uint64(*arenaSeeds)
 		var law limit.Law
 		a.sc.Policy = sim.Limiter(func() limit.Law {
-			law = &tracing{Adaptive: limit.NewAdaptive()}
+			law = &tracing{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw)}
 			return law
 		}, sim.Settings{})
 		a.sc.Record.Interval = 500 * time.Millisecond
 		a.sc.Record.Watch = func(p sim.Point) {
-			fmt.Printf("   -- %.1fs L %d inflight %d queued %d ok/s %d  %s\n", (p.At + a.sc.Record.Interval).Seconds(), p.Limit, p.InFlight, p.Queued, 2*p.OK, limit.ReporterOf(law).State())
+			fmt.Printf("   -- %.1fs L %d inflight %d queued %d ok/s %d  %s\n", (p.At + a.sc.Record.Interval).Seconds(), p.Limit, p.InFlight, p.Queued, 2*p.OK, laws.ReporterOf(law).State())
 		}
 		r, err := sim.Run(a.sc)
 		if err != nil {
@@ -172,11 +173,11 @@ func TestTrace(t *testing.T) {
 }
 
 // tracing prints every change of the limit as it is made.
-type tracing struct{ *limit.Adaptive }
+type tracing struct{ adaptiveLaw }
 
 func (t *tracing) Observe(s limit.Sample, load limit.Load) {
 	before := t.Limit()
-	t.Adaptive.Observe(s, load)
+	t.adaptiveLaw.Observe(s, load)
 	if n := t.Limit(); n != before {
 		fmt.Printf("%7.2fs %4d to %4d  %s\n", s.End.Seconds(), before, n, t.Why())
 	}

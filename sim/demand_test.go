@@ -27,7 +27,7 @@ func TestDemandIsWhatIsOfferedOverTheCapacity(t *testing.T) {
 				}
 				s.Arrivals = Poisson(load * s.Capacity())
 				var p *gated
-				law := Limiter(func() *limit.Fixed { return limit.NewFixed(10) }, set)
+				law := Limiter(func() limit.Law { return limit.NewFixed(10) }, set)
 				s.Policy = Policy{build: func(at *replica) (admitter, error) {
 					d, err := law.build(at)
 					p = d.(*gated)

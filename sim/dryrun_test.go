@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
@@ -119,7 +120,7 @@ func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 					refused, offered = refused+uint64(r.Total.Refused+r.Total.Left), offered+uint64(r.Total.Offered)
 				}
 				did := float64(refused) / float64(offered)
-				told := fmt.Sprintf("a dry run says %.2f would be refused (unsafe: %v), enforcing refuses %.2f: %s", would, unsafe, did, law.State())
+				told := fmt.Sprintf("a dry run says %.2f would be refused (unsafe: %v), enforcing refuses %.2f: %s", would, unsafe, did, laws.ReporterOf(law).State())
 				t.Log(told)
 				if would < did-0.1 || would > did+0.1 && !unsafe || unsafe && strings.HasPrefix(on.name, "8-way") {
 					t.Error(told)
@@ -140,7 +141,7 @@ func TestADryRunPredictsForAnyLaw(t *testing.T) {
 			}
 			s.Arrivals = Steps(Step{0, 0.25 * s.Capacity()}, Step{20 * time.Second, load * s.Capacity()})
 			_, would, _ := dry(t, s, limit.NewFixed(slots))
-			s.Policy = Limiter(func() *limit.Fixed { return limit.NewFixed(slots) }, Settings{})
+			s.Policy = Limiter(func() limit.Law { return limit.NewFixed(slots) }, Settings{})
 			r, err := Run(s)
 			if err != nil {
 				t.Fatal(err)

@@ -150,7 +150,7 @@ func ExampleSettings() {
 		Backend:  sim.NWay(100),
 	}
 	for _, most := range []float64{0, 0.1} {
-		s.Policy = sim.Limiter(func() *limit.Fixed { return limit.NewFixed(10) }, sim.Settings{MaxRefused: most})
+		s.Policy = sim.Limiter(func() limit.Law { return limit.NewFixed(10) }, sim.Settings{MaxRefused: most})
 		r, err := sim.Run(s)
 		if err != nil {
 			fmt.Println(err)

@@ -24,7 +24,7 @@ func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
 						},
 						Arrivals: Poisson(load * 500), // load times the capacity of ten slots
 						Backend:  NWay(100_000),
-						Policy: Limiter(func() *limit.Fixed { return limit.NewFixed(10) },
+						Policy: Limiter(func() limit.Law { return limit.NewFixed(10) },
 							Settings{QueueSize: queue, MaxRefused: most}),
 					}
 					t.Run(fmt.Sprintf("deadline %v, queue %d, at most %v of %v times the capacity", deadline, queue, most, load), func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestMaxRefusedDoesNotFillTheBackendByChance(t *testing.T) {
 				Seed: seed, Duration: 20 * time.Second, Warmup: 5 * time.Second, Backend: backend,
 				Classes:  []Class{{Deadline: time.Second, Service: LogNormal(20*time.Millisecond, 0.1)}},
 				Arrivals: Poisson(1.04 * 2000),
-				Policy:   Limiter(func() *limit.Fixed { return limit.NewFixed(40) }, Settings{MaxRefused: 0.05}),
+				Policy:   Limiter(func() limit.Law { return limit.NewFixed(40) }, Settings{MaxRefused: 0.05}),
 			}
 			r, err := Run(s)
 			if err != nil {

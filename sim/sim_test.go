@@ -391,10 +391,7 @@ func TestABadScenarioSaysWhatToDo(t *testing.T) {
 		"Semaphore(0)":                                 func(s *sim.Scenario) { s.Policy = sim.Semaphore(0) },
 		"the law is nil":                               func(s *sim.Scenario) { s.Policy = sim.Limiter[limit.Law](nil, sim.Settings{}) },
 		"returned no law": func(s *sim.Scenario) {
-			s.Policy = sim.Limiter(func() *limit.AIMD {
-				law, _ := limit.NewAIMD(limit.AIMDConfig{Backoff: 2})
-				return law
-			}, sim.Settings{})
+			s.Policy = sim.Limiter(func() *changing { return nil }, sim.Settings{})
 		},
 		"MaxWait is -1ns":        func(s *sim.Scenario) { s.Policy = sim.Limiter(limit.NewAdaptive, sim.Settings{MaxWait: -1}) },
 		"MaxRefused is 1":        func(s *sim.Scenario) { s.Policy = sim.Limiter(limit.NewAdaptive, sim.Settings{MaxRefused: 1}) },

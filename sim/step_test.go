@@ -32,7 +32,7 @@ func TestAStepOfLoadDoesNotFillTheQueueForLong(t *testing.T) {
 				sc := sim.Scenario{
 					Seed: 1, Warmup: 100 * s.work, Duration: 600 * s.work, Backend: backend,
 					Classes: []sim.Class{{Service: sim.LogNormal(s.work, 0.1), Deadline: s.deadline}},
-					Policy:  sim.Limiter(func() *limit.Fixed { return limit.NewFixed(s.slots) }, sim.Settings{MaxWait: s.longer}),
+					Policy:  sim.Limiter(func() limit.Law { return limit.NewFixed(s.slots) }, sim.Settings{MaxWait: s.longer}),
 				}
 				sc.Arrivals = sim.Steps(sim.Step{Rate: 0.5 * sc.Capacity()}, sim.Step{From: sc.Warmup, Rate: 3 * sc.Capacity()})
 				r := run(t, sc)

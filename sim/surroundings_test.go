@@ -43,13 +43,13 @@ const settles = 20 * sec
 
 // bounded is the adaptive law under temporary bounds.
 type bounded struct {
-	*limit.Adaptive
+	adaptiveLaw
 	w   *world
 	now time.Duration
 }
 
 func (s *bounded) Limit() int {
-	n := s.Adaptive.Limit()
+	n := s.adaptiveLaw.Limit()
 	if s.now < s.w.from || s.now >= s.w.to {
 		return n
 	}
@@ -62,12 +62,12 @@ func (s *bounded) Limit() int {
 
 func (s *bounded) Admit(at time.Duration, load limit.Load) {
 	s.now = at
-	s.Adaptive.Admit(at, load)
+	s.adaptiveLaw.Admit(at, load)
 }
 
 func (s *bounded) Observe(e limit.Sample, load limit.Load) {
 	s.now = e.End
-	s.Adaptive.Observe(e, load)
+	s.adaptiveLaw.Observe(e, load)
 }
 
 // drawWorld draws a world. If lasting is set, the disturbance lasts until the end.
@@ -181,8 +181,8 @@ func (w *world) play(t *testing.T, state *string) (ours, fixed float64) {
 		return r.Class("stay").Goodput / max(best.Class("stay").Goodput, 1)
 	}
 	var law *bounded
-	ours = run(func() limit.Law { law = &bounded{Adaptive: limit.NewAdaptive(), w: w}; return law })
-	*state = fmt.Sprintf("limit %d: %s", law.Adaptive.Limit(), law.State())
+	ours = run(func() limit.Law { law = &bounded{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw), w: w}; return law })
+	*state = fmt.Sprintf("limit %d: %s", law.adaptiveLaw.Limit(), law.State())
 	return ours, run(func() limit.Law { return limit.NewFixed(w.slots) })
 }
 

@@ -108,11 +108,11 @@ func TestAFloodBeneathACapDoesNotRaiseTheLimit(t *testing.T) {
 	}
 	w.sc.Arrivals = sim.Poisson(1.5 * w.sc.Capacity())
 	var law *bounded
-	w.sc.Policy = sim.Limiter(func() limit.Law { law = &bounded{Adaptive: limit.NewAdaptive(), w: w}; return law }, sim.Settings{})
+	w.sc.Policy = sim.Limiter(func() limit.Law { law = &bounded{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw), w: w}; return law }, sim.Settings{})
 	if _, err := sim.Run(w.sc); err != nil {
 		t.Fatal(err)
 	}
-	if got := law.Adaptive.Limit(); got > 32 { // the initial limit
+	if got := law.adaptiveLaw.Limit(); got > 32 { // the initial limit
 		t.Errorf("the law wants %d, though no more than 10 ever ran", got)
 	}
 }

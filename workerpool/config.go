@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -136,7 +137,7 @@ func (cfg *Config) check() error {
 	if cfg.OnPanic > Crash {
 		fault("unknown OnPanic %d: use Reraise, AsError or Crash", cfg.OnPanic)
 	}
-	if len(wrong) == 0 && cfg.Law != nil && !limit.Claim(cfg.Law) {
+	if len(wrong) == 0 && cfg.Law != nil && !laws.Claim(cfg.Law) {
 		fault("Law belongs to another pool or limiter: make one for each")
 	}
 	return errors.Join(wrong...)

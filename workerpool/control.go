@@ -11,6 +11,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/internal/handoff"
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/limit"
 )
@@ -57,7 +58,7 @@ type control struct {
 	law       limit.Law       // nil: the limit is fixed, or grows by GrowAt
 	forgets   limit.Forgetter // law as a Forgetter, or nil
 	classes   classes         // classes of jobs for the law; guarded by mu
-	log       limit.Log       // changes of the limit by the law; guarded by mu
+	log       laws.Log        // changes of the limit by the law; guarded by mu
 	size      int             // most accepted jobs that may wait
 	fill      bool            // MaxWorkers and QueueSize decide: the queue is never kept short
 	autoQueue bool            // QueueSize is unset and a law decides: the queue holds what drains within soon
@@ -133,7 +134,7 @@ func (c *control) follow(n int) bool {
 		return false
 	}
 	if c.law != nil {
-		c.log.Add(limit.Decision{At: c.last, From: c.limit, To: n, Why: limit.ReporterOf(c.law).Why()})
+		c.log.Add(limit.Decision{At: c.last, From: c.limit, To: n, Why: laws.ReporterOf(c.law).Why()})
 	}
 	c.limit = n
 	c.handoff.Resize(n)

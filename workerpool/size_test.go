@@ -441,7 +441,7 @@ func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 
 // spy is a fixed law that records the outcomes it observes.
 type spy struct {
-	*limit.Fixed
+	limit.Law
 	mu   sync.Mutex
 	told []limit.Outcome
 }
@@ -457,7 +457,7 @@ func (s *spy) Observe(x limit.Sample, _ limit.Load) {
 // workers to 4 within 50 ms.
 func TestADeadlineThatRanOutInTheQueueSaysNothingOfTheWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		law := &spy{Fixed: limit.NewFixed(1)}
+		law := &spy{Law: limit.NewFixed(1)}
 		p, err := New(Config{Law: law})
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/internal/handoff"
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -67,7 +68,7 @@ func (p *Pool) Stats() Stats {
 		QueueWait: c.waits.Clone(), Service: c.runs.Clone(),
 	}
 	if c.law != nil {
-		law := limit.ReporterOf(c.law)
+		law := laws.ReporterOf(c.law)
 		s.Law, s.State, s.Decisions = law.Name(), law.State(), c.log.All()
 	} else if c.growAt > 0 {
 		s.Law, s.State = "grow", "grows while the queue is filled"

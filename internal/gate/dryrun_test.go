@@ -106,7 +106,7 @@ func TestWorkOfADryRunEndsInOrder(t *testing.T) {
 }
 
 type outcomes struct {
-	*limit.Fixed
+	limit.Law
 	told []limit.Outcome
 }
 
@@ -125,7 +125,7 @@ func TestACallerThatLeavesJustBeforeItsDeadlineLeavesForIt(t *testing.T) {
 		{Never, start + time.Hour, limit.Canceled},
 		{start, start + time.Second, limit.Canceled}, // a dry run starts work with no time left
 	} {
-		law := &outcomes{Fixed: limit.NewFixed(1)}
+		law := &outcomes{Law: limit.NewFixed(1)}
 		g := New(Config{Law: law})
 		g.Arrive(start, Arrival{Cost: 1, Deadline: Never}, nil)
 		g.End(c.at, Grant{Seq: g.Seq(), Start: start, Deadline: c.deadline, Cost: 1}, limit.Canceled)

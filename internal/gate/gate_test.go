@@ -631,7 +631,7 @@ func TestHopelessArrivalsDoNotUseUpWhatMayBeRefused(t *testing.T) {
 }
 
 type told struct {
-	*limit.Fixed
+	limit.Law
 	loads []limit.Load
 }
 
@@ -642,7 +642,7 @@ func (l *told) Admit(_ time.Duration, load limit.Load) { l.loads = append(l.load
 // two hundred cost 1000. Also, one arrival of the largest cost counted as millions of
 // times the capacity, and other work was refused for half a minute.
 func TestWorkThatCostsMoreThanTheLimitIsAllOfIt(t *testing.T) {
-	law := &told{Fixed: limit.NewFixed(10)}
+	law := &told{Law: limit.NewFixed(10)}
 	g := New(Config{Law: law, QueueSize: 100, MaxWait: time.Second})
 	now := time.Duration(0)
 	for i := range 200 {

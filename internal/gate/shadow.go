@@ -14,7 +14,7 @@ import (
 // the shadow when it would have ended within the limit. Once a queue stands in the backend, more
 // than the limit always runs and all work is slow, but a limit would prevent that state.
 type shadow struct {
-	watch  *limit.Passive // estimates how long work would take within the limit
+	watch  estimator // estimates how long work would take within the limit
 	gate   *Gate
 	ends   ends
 	shape  shape
@@ -23,6 +23,21 @@ type shadow struct {
 	late   []Late  // not yet returned by Gate.Late
 	forced uint64  // number of the latest start through Force
 }
+
+// estimator is a law that also estimates what enforcing its limit would do: limit.NewPassive.
+type estimator interface {
+	limit.Law
+	limit.Forgetter
+	limit.Reporter
+	// Within estimates how long the work of a sample would have held its slot with at most n
+	// pieces of work in flight.
+	Within(s limit.Sample, n int) time.Duration
+	// Unsafe reports whether the estimate is unsafe: the backend gets less done the more it is
+	// asked.
+	Unsafe() bool
+}
+
+func newEstimator() estimator { return limit.NewPassive().(estimator) }
 
 // Late is work that a dry run would have queued and then refused.
 type Late struct {
@@ -40,7 +55,7 @@ const mostLate = 1024
 
 // shadowBegins starts a shadow with the current evidence and the running work.
 func (g *Gate) shadowBegins(now time.Duration) {
-	s := &shadow{watch: limit.NewPassive(), gate: New(g.cfg)}
+	s := &shadow{watch: newEstimator(), gate: New(g.cfg)}
 	s.gate.follow(g)
 	kind := g.kind(places.Name(0).Key(levels-1, places.Scales-1), 0)
 	s.gate.demand, s.gate.spent, s.gate.service, s.gate.follows = g.demand, g.spent, g.service, true
@@ -221,7 +236,7 @@ func (g *Gate) WouldRetryAfter(p spillway.Priority) time.Duration {
 // unsafe: the backend gets less done the more it is asked.
 func (g *Gate) Estimate() (text string, unsafe bool) {
 	if g.shadow == nil {
-		return limit.NewPassive().State(), false
+		return newEstimator().State(), false
 	}
 	return g.shadow.watch.State(), g.shadow.watch.Unsafe()
 }
