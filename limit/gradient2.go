@@ -98,7 +98,7 @@ func (g *gradient2) learn(k int, mean float64) float64 {
 	g.seen[k] = min(g.seen[k]+1, warmUp+1)
 	weight := 1 / g.seen[k]
 	if g.seen[k] > warmUp {
-		weight = 2 / (gradientLong + 1)
+		weight = 2. / (gradientLong + 1)
 	}
 	g.long[k] += min(weight, 1) * (mean - g.long[k])
 	ratio := g.long[k]
