@@ -55,25 +55,24 @@ type Sync uint8
 
 const (
 	Always   Sync = iota // before the acknowledgement
-	Interval             // within Config.SyncEvery: a crash of the machine may lose acknowledged jobs
+	Interval             // every 2 seconds: a crash of the machine may lose acknowledged jobs
 )
 
 // Config sets where and how the server keeps its data. Zero values mean the default given with each
 // field; only Dir must be set.
 type Config struct {
-	Dir        string        // folder of the data, for this server alone; created if it is missing
-	Sync       Sync          // default Always
-	SyncEvery  time.Duration // interval of the fsyncs with Interval; default 2 s
-	MaxBytes   int64         // bound on the disk space; default: three quarters of the free space
-	MaxPayload int32         // bound on one message; default 1 MiB
-	Listen     string        // host:port for other processes; port 0 takes a free port; default: none. There is no access control: use the loopback interface, or run a NATS server with TLS and accounts.
-	Logger     *slog.Logger  // default: no log
+	Dir        string       // folder of the data, for this server alone; created if it is missing
+	Sync       Sync         // default Always
+	MaxBytes   int64        // bound on the disk space; default: three quarters of the free space
+	MaxPayload int32        // bound on one message; default 1 MiB
+	Listen     string       // host:port for other processes; port 0 takes a free port; default: none. There is no access control: use the loopback interface, or run a NATS server with TLS and accounts.
+	Logger     *slog.Logger // default: no log
 }
 
 const (
 	lockName          = "spillway.lock"
 	startWait         = 30 * time.Second // enough to read a large store
-	defaultSyncEvery  = 2 * time.Second
+	syncEvery         = 2 * time.Second
 	defaultMaxPayload = 1 << 20
 	mostPayload       = 64 << 20 // the server's own bound
 )
@@ -172,12 +171,11 @@ func (c Config) options() (*server.Options, error) {
 	}
 	fault(c.Dir == "", "Dir is empty: say where the jobs are kept")
 	fault(c.Sync > Interval, "Sync is %d: use Always or Interval", c.Sync)
-	fault(c.SyncEvery < 0, "SyncEvery is %s: it must not be negative", c.SyncEvery)
 	fault(c.MaxBytes < 0, "MaxBytes is %d: it must not be negative", c.MaxBytes)
 	fault(c.MaxPayload < 0 || c.MaxPayload > mostPayload, "MaxPayload is %d: use at most %d", c.MaxPayload, mostPayload)
 	o := &server.Options{
 		ServerName: "spillway-jobs", JetStream: true, StoreDir: c.Dir, NoSigs: true, DontListen: c.Listen == "",
-		SyncAlways: c.Sync == Always, SyncInterval: cmp.Or(c.SyncEvery, defaultSyncEvery),
+		SyncAlways: c.Sync == Always, SyncInterval: syncEvery,
 		JetStreamMaxStore: c.MaxBytes, MaxPayload: cmp.Or(c.MaxPayload, defaultMaxPayload),
 	}
 	if c.Listen != "" {

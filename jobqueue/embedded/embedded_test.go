@@ -77,8 +77,8 @@ func TestFullDiskSaysSo(t *testing.T) {
 }
 
 func TestWrongConfigNamesEveryField(t *testing.T) {
-	_, err := Start(Config{Sync: 9, SyncEvery: -1, MaxBytes: -1, MaxPayload: -1, Listen: "4222"})
-	for _, field := range []string{"Dir", "Sync", "SyncEvery", "MaxBytes", "MaxPayload", "Listen"} {
+	_, err := Start(Config{Sync: 9, MaxBytes: -1, MaxPayload: -1, Listen: "4222"})
+	for _, field := range []string{"Dir", "Sync", "MaxBytes", "MaxPayload", "Listen"} {
 		if err == nil || !strings.Contains(err.Error(), field+" is") {
 			t.Errorf("%s: %v", field, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -99,7 +100,7 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // check returns all faults, one on a line.
 func (c *Config) check() error {
-	faults := []error{c.Policy.Check()}
+	faults := []error{engine.Check(c.Policy)}
 	fault := func(wrong bool, format string, args ...any) {
 		if wrong {
 			faults = append(faults, fmt.Errorf(format, args...))

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 )
 
 // returnsFor bounds how long the engine keeps the record of a delivery that was no attempt. The end
@@ -94,7 +96,7 @@ func (q *queue) noAttempt(msg *nats.Msg) {
 // attempted records that the attempt before the last permitted attempt has ended, so that the job
 // is no suspect at its last attempt.
 func (q *queue) attempted(t *task) {
-	if t.attempt != q.cfg.Attempts()-1 {
+	if t.attempt != engine.Attempts(q.cfg.Policy)-1 {
 		return
 	}
 	if meta, err := t.msg.Metadata(); err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -86,7 +87,7 @@ func (q *queue) counted(ctx context.Context, t *task) {
 	t.counted = true
 	h, err := q.past(ctx, t.mark)
 	if err != nil {
-		t.attempt = min(t.attempt, q.cfg.Attempts())
+		t.attempt = min(t.attempt, engine.Attempts(q.cfg.Policy))
 	}
 	t.attempt = max(t.attempt-h.none, 1)
 	t.answered, t.recorded = h.answered, h.version > 0
@@ -126,7 +127,7 @@ func (w *worker) run(t *task) {
 		return q.progress(caller, ctx, t, expiry)
 	})
 	q.counters.running.Add(1)
-	jobqueue.Run(ctx, w.handler, d, func(err error) {
+	engine.Run(ctx, w.handler, d, func(err error) {
 		q.counters.running.Add(-1)
 		permit.Done(err)
 		lost := !expiry.Stop() && errors.Is(context.Cause(ctx), jobqueue.ErrLost)
@@ -178,7 +179,7 @@ func (w *worker) settled(t *task) bool {
 	case t.deliveries > 1 && q.isDead(w.ctx, t.mark):
 		w.finishTask(t)
 		return true
-	case t.attempt > q.cfg.Attempts():
+	case t.attempt > engine.Attempts(q.cfg.Policy):
 		t.attempt-- // this delivery is not an attempt
 		w.bury(t, "delivered "+strconv.Itoa(t.attempt)+" times and never finished: its workers died or took too long")
 		return true
@@ -189,39 +190,39 @@ func (w *worker) settled(t *task) bool {
 // settle ends a run according to its error.
 func (w *worker) settle(t *task, lost bool, err error) {
 	q := w.q
-	verdict := q.cfg.Judge(err, t.attempt)
+	settled := engine.Settle(q.cfg.Policy, err, t.attempt)
 	if w.ctx.Err() != nil {
-		verdict = q.cfg.JudgeEnded(err)
+		settled = engine.SettleEnded(q.cfg.Policy, err)
 	}
 	t.late = lost
 	switch {
 	case q.closing.Err() != nil && !lost: // a run that ends now does not count
 		q.counters.lost.Add(1)
 		w.giveBack(t)
-	case verdict.Fate == jobqueue.Finish:
+	case settled.Fate == engine.Finish:
 		w.finished(t)
 	case lost:
 		q.counters.lost.Add(1) // another worker has the job
 		w.kept.drop(t.msg)
 		q.attempted(t)
-	case verdict.Fate == jobqueue.Defer && verdict.After == 0: // Work has ended
+	case settled.Fate == engine.Defer && settled.After == 0: // Work has ended
 		w.giveBack(t)
-	case verdict.Fate == jobqueue.Bury:
+	case settled.Fate == engine.Bury:
 		w.kept.add(t.msg)
-		w.bury(t, verdict.Reason)
-	case verdict.Fate == jobqueue.Defer:
+		w.bury(t, settled.Reason)
+	case settled.Fate == engine.Defer:
 		q.counters.deferred.Add(1)
 		if t.suspect {
-			w.putOff(t, verdict.After)
+			w.putOff(t, settled.After)
 			break
 		}
 		w.kept.add(t.msg)
-		t.after = verdict.After
+		t.after = settled.After
 	default:
 		q.counters.retried.Add(1)
 		w.kept.drop(t.msg)
 		q.attempted(t)
-		_ = t.msg.NakWithDelay(max(verdict.After, time.Millisecond))
+		_ = t.msg.NakWithDelay(max(settled.After, time.Millisecond))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 )
 
 // A suspect is a job at its last attempt whose previous attempt has no recorded end: the process
@@ -99,7 +101,7 @@ func (s *suspects) over() {
 // suspect reports whether a task is a suspect. The task's attempts must be counted already. If the
 // policy permits a single attempt, there is no suspect: the job must not run again.
 func (q *queue) suspect(t *task) bool {
-	return t.deliveries > 1 && t.attempt == q.cfg.Attempts() && t.attempt > 1 && !t.answered
+	return t.deliveries > 1 && t.attempt == engine.Attempts(q.cfg.Policy) && t.attempt > 1 && !t.answered
 }
 
 // apart lets a task run. If the task is a suspect that must wait, apart hands it back. The caller

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -50,7 +51,7 @@ func (cfg Config) filled() (Config, error) {
 		fill("MaxQueued", &cfg.MaxQueued, defaultQueued), fill("MaxBytes", &cfg.MaxBytes, defaultBytes),
 		fill("MaxPayload", &cfg.MaxPayload, defaultPayload), fill("MaxInFlight", &cfg.MaxInFlight, defaultInFlight),
 		fill("AckWait", &cfg.AckWait, defaultAckWait), fill("Dedupe", &cfg.Dedupe, defaultDedupe),
-		cfg.Policy.Check())
+		engine.Check(cfg.Policy))
 	if err != nil {
 		err = fmt.Errorf("memory: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 )
 
 const (
@@ -185,7 +186,7 @@ func (c *core) nextDue() (time.Time, bool) {
 }
 
 // settle ends a run. It reports whether the run still held its job.
-func (c *core) settle(now time.Time, run uint64, v jobqueue.Verdict) bool {
+func (c *core) settle(now time.Time, run uint64, v engine.Settlement) bool {
 	it := c.running[run]
 	if it == nil {
 		return false
@@ -193,16 +194,16 @@ func (c *core) settle(now time.Time, run uint64, v jobqueue.Verdict) bool {
 	c.promote(now)
 	delete(c.running, run)
 	it.run = 0
-	if v.Fate == jobqueue.Defer {
+	if v.Fate == engine.Defer {
 		it.attempts--
 	}
 	switch {
-	case v.Fate == jobqueue.Finish:
+	case v.Fate == engine.Finish:
 		c.leave(now, it)
-	case it.purged && v.Fate != jobqueue.Bury:
+	case it.purged && v.Fate != engine.Bury:
 		c.forgetKey(it.known)
 		c.leave(now, it)
-	case v.Fate == jobqueue.Bury:
+	case v.Fate == engine.Bury:
 		it.reason, it.died = v.Reason, now
 		c.dead = append(c.dead, it)
 	default:
@@ -214,12 +215,12 @@ func (c *core) settle(now time.Time, run uint64, v jobqueue.Verdict) bool {
 // lose takes the job from a run that did not end in time. It reports whether the run still held its
 // job, and whether the job is now a dead letter.
 func (c *core) lose(now time.Time, run uint64) (had, buried bool) {
-	v := jobqueue.Verdict{Fate: jobqueue.Retry}
-	if it := c.running[run]; it != nil && it.attempts >= c.cfg.Policy.Attempts() {
-		v = jobqueue.Verdict{Fate: jobqueue.Bury, Reason: "the last run neither ended nor reported progress in time"}
+	v := engine.Settlement{Fate: engine.Retry}
+	if it := c.running[run]; it != nil && it.attempts >= engine.Attempts(c.cfg.Policy) {
+		v = engine.Settlement{Fate: engine.Bury, Reason: "the last run neither ended nor reported progress in time"}
 	}
 	had = c.settle(now, run, v)
-	return had, had && v.Fate == jobqueue.Bury
+	return had, had && v.Fate == engine.Bury
 }
 
 // leave removes a job for good.

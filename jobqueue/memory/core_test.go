@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 )
 
 // twin is the slow, simple model of core: one list of jobs, searched on each call.
@@ -126,7 +127,7 @@ func (d *driver) take() {
 	want.run = got.run
 }
 
-func (d *driver) end(pick int, v jobqueue.Verdict, lost bool) {
+func (d *driver) end(pick int, v engine.Settlement, lost bool) {
 	running := d.twin.in("running")
 	if len(running) == 0 {
 		return
@@ -134,9 +135,9 @@ func (d *driver) end(pick int, v jobqueue.Verdict, lost bool) {
 	j := running[pick%len(running)]
 	run := j.run
 	if lost {
-		v = jobqueue.Verdict{Fate: jobqueue.Retry}
-		if j.attempts >= d.core.cfg.Policy.Attempts() {
-			v.Fate = jobqueue.Bury
+		v = engine.Settlement{Fate: engine.Retry}
+		if j.attempts >= engine.Attempts(d.core.cfg.Policy) {
+			v.Fate = engine.Bury
 		}
 		d.core.lose(d.now, run)
 	} else {
@@ -145,13 +146,13 @@ func (d *driver) end(pick int, v jobqueue.Verdict, lost bool) {
 	if d.core.settle(d.now, run, v) {
 		d.Fatal("a run ended twice")
 	}
-	if v.Fate == jobqueue.Defer {
+	if v.Fate == engine.Defer {
 		j.attempts--
 	}
 	switch {
-	case v.Fate == jobqueue.Bury:
+	case v.Fate == engine.Bury:
 		j.state = "dead"
-	case v.Fate == jobqueue.Finish || j.purged:
+	case v.Fate == engine.Finish || j.purged:
 		j.state = "gone"
 	default:
 		d.twin.wait(d.now, j, v.After)
@@ -225,11 +226,11 @@ func FuzzCore(f *testing.F) {
 			case 2, 3:
 				d.take()
 			case 4:
-				d.end(arg, jobqueue.Verdict{Fate: jobqueue.Finish}, false)
+				d.end(arg, engine.Settlement{Fate: engine.Finish}, false)
 			case 5:
-				d.end(arg/4, jobqueue.Verdict{Fate: jobqueue.Fate(1 + arg%4), After: time.Duration(arg) * time.Millisecond, Reason: "r"}, false)
+				d.end(arg/4, engine.Settlement{Fate: engine.Fate(1 + arg%4), After: time.Duration(arg) * time.Millisecond, Reason: "r"}, false)
 			case 6:
-				d.end(arg, jobqueue.Verdict{}, true)
+				d.end(arg, engine.Settlement{}, true)
 			case 7:
 				d.now = d.now.Add(time.Duration(arg) * time.Millisecond)
 			case 8:

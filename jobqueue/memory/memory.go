@@ -32,10 +32,11 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 )
 
-// Queue is a queue in memory. Use Open to make one.
-type Queue struct {
+// queue is a queue in memory.
+type queue struct {
 	cfg    Config
 	shared *shared
 
@@ -57,10 +58,18 @@ type shared struct {
 	changed chan struct{} // closed when a job may be ready; nil: no goroutine waits
 }
 
-var _ jobqueue.Queue = (*Queue)(nil)
+var _ jobqueue.Queue = (*queue)(nil)
 
 // Open returns an empty queue. It starts no goroutines.
-func Open(cfg Config) (*Queue, error) {
+func Open(cfg Config) (jobqueue.Queue, error) {
+	q, err := newQueue(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+func newQueue(cfg Config) (*queue, error) {
 	cfg, err := cfg.filled()
 	if err != nil {
 		return nil, err
@@ -68,12 +77,15 @@ func Open(cfg Config) (*Queue, error) {
 	return open(cfg, &shared{core: newCore(cfg)}), nil
 }
 
-// Open returns another queue on the same jobs, like the queue of another process. The returned
-// queue has its own drain, close and counters. It keeps working after the first queue is closed.
-func (q *Queue) Open() *Queue { return open(q.cfg, q.shared) }
+// Reopen returns another queue on the jobs of q, like the queue of another process. The returned
+// queue has its own drain, close and counters. It keeps working after q is closed. Reopen panics if
+// q is not from Open.
+func Reopen(q jobqueue.Queue) jobqueue.Queue { return q.(*queue).another() }
 
-func open(cfg Config, s *shared) *Queue {
-	q := &Queue{cfg: cfg, shared: s, runs: map[*run]bool{}}
+func (q *queue) another() *queue { return open(q.cfg, q.shared) }
+
+func open(cfg Config, s *shared) *queue {
+	q := &queue{cfg: cfg, shared: s, runs: map[*run]bool{}}
 	q.closing, q.close = context.WithCancel(context.Background())
 	return q
 }
@@ -95,7 +107,7 @@ func (s *shared) waiting() <-chan struct{} {
 }
 
 // Enqueue stores a job. It never waits.
-func (q *Queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt, error) {
+func (q *queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt, error) {
 	if err := ctx.Err(); err != nil {
 		return jobqueue.Receipt{}, err
 	}
@@ -130,7 +142,7 @@ func (q *Queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt
 }
 
 // check returns why the queue can never accept a job.
-func (q *Queue) check(job jobqueue.Job) error {
+func (q *queue) check(job jobqueue.Job) error {
 	switch size := sizeOf(job); {
 	case len(job.Payload) > q.cfg.MaxPayload:
 		return fmt.Errorf("%w: its payload has %d bytes, at most %d are taken", jobqueue.ErrTooLarge, len(job.Payload), q.cfg.MaxPayload)
@@ -150,7 +162,7 @@ func (q *Queue) check(job jobqueue.Job) error {
 }
 
 // enter locks the jobs, unless ctx has ended or the queue is closed.
-func (q *Queue) enter(ctx context.Context) error {
+func (q *queue) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -163,7 +175,7 @@ func (q *Queue) enter(ctx context.Context) error {
 }
 
 // Dead returns at most limit dead letters, the oldest first.
-func (q *Queue) Dead(ctx context.Context, limit int) ([]jobqueue.DeadJob, error) {
+func (q *queue) Dead(ctx context.Context, limit int) ([]jobqueue.DeadJob, error) {
 	if err := q.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -179,7 +191,7 @@ func (q *Queue) Dead(ctx context.Context, limit int) ([]jobqueue.DeadJob, error)
 }
 
 // Replay turns a dead letter back into a job.
-func (q *Queue) Replay(ctx context.Context, id uint64) error {
+func (q *queue) Replay(ctx context.Context, id uint64) error {
 	if err := q.enter(ctx); err != nil {
 		return err
 	}
@@ -192,7 +204,7 @@ func (q *Queue) Replay(ctx context.Context, id uint64) error {
 }
 
 // Purge removes jobs and returns how many.
-func (q *Queue) Purge(ctx context.Context, part jobqueue.Part) (int, error) {
+func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (int, error) {
 	if part != jobqueue.Waiting && part != jobqueue.DeadLetters {
 		return 0, errors.New("memory: purge jobqueue.Waiting or jobqueue.DeadLetters")
 	}
@@ -204,7 +216,7 @@ func (q *Queue) Purge(ctx context.Context, part jobqueue.Part) (int, error) {
 }
 
 // Stats returns the depths of the jobs, over all queues that share them, and this queue's counters.
-func (q *Queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
+func (q *queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
 	err := q.enter(ctx)
 	if err != nil {
 		q.shared.mu.Lock()
@@ -220,7 +232,7 @@ func (q *Queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
 }
 
 // Drain closes the intake and waits for the running handlers.
-func (q *Queue) Drain(ctx context.Context) error {
+func (q *queue) Drain(ctx context.Context) error {
 	q.shut(spillway.Draining)
 	select {
 	case <-q.ended():
@@ -237,12 +249,12 @@ func (q *Queue) Drain(ctx context.Context) error {
 
 // Close hands running jobs to other workers, ends the handlers' contexts and waits for the
 // handlers.
-func (q *Queue) Close() error {
+func (q *queue) Close() error {
 	q.shut(spillway.Closed)
 	q.shared.mu.Lock()
 	runs := slices.Collect(maps.Keys(q.runs))
 	for _, r := range runs {
-		q.lost(r, q.shared.core.settle(time.Now(), r.id, jobqueue.Verdict{Fate: jobqueue.Defer})) // counts no attempt
+		q.lost(r, q.shared.core.settle(time.Now(), r.id, engine.Settlement{Fate: engine.Defer})) // counts no attempt
 	}
 	q.shared.mu.Unlock()
 	for _, r := range runs {
@@ -253,7 +265,7 @@ func (q *Queue) Close() error {
 }
 
 // shut closes the intake. A closed queue stays closed.
-func (q *Queue) shut(reason spillway.Reason) {
+func (q *queue) shut(reason spillway.Reason) {
 	q.shared.mu.Lock()
 	q.refusal = max(q.refusal, reason)
 	q.shared.mu.Unlock()
@@ -261,7 +273,7 @@ func (q *Queue) shut(reason spillway.Reason) {
 }
 
 // ended returns a channel that is closed once no handler runs.
-func (q *Queue) ended() <-chan struct{} {
+func (q *queue) ended() <-chan struct{} {
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
 	if q.idle == nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
-	"github.com/spillway-go/spillway/jobqueue/jobqueuetest"
+	"github.com/spillway-go/spillway/jobqueue/internal/jobqueuetest"
 )
 
 func TestItKeepsTheWordsOfAQueue(t *testing.T) {
@@ -20,12 +20,12 @@ func TestItKeepsTheWordsOfAQueue(t *testing.T) {
 		TooLarge: 1<<10 + 1,
 		Around:   synctest.Test,
 		New: func(t *testing.T, o jobqueuetest.Options) func() jobqueue.Queue {
-			first, err := Open(Config{MaxQueued: o.MaxQueued, MaxInFlight: o.MaxInFlight, AckWait: o.AckWait, Dedupe: o.Dedupe,
+			first, err := newQueue(Config{MaxQueued: o.MaxQueued, MaxInFlight: o.MaxInFlight, AckWait: o.AckWait, Dedupe: o.Dedupe,
 				Policy: o.Policy, Limiter: o.Limiter, MaxPayload: 1 << 10})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return func() jobqueue.Queue { return first.Open() }
+			return func() jobqueue.Queue { return first.another() }
 		},
 	})
 }
@@ -44,7 +44,7 @@ func TestTheLimiterIsSoonAskedAgain(t *testing.T) {
 // context method that called Stats deadlocked.
 func TestTheContextOfWorkMayLookAtTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, err := Open(Config{AckWait: time.Second})
+		q, err := newQueue(Config{AckWait: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestTheContextOfWorkMayLookAtTheQueue(t *testing.T) {
 // looking is a context whose methods call Stats.
 type looking struct {
 	context.Context
-	q *Queue
+	q *queue
 }
 
 func (l looking) look() { _, _ = l.q.Stats(context.Background()) }
@@ -97,7 +97,7 @@ func (l looking) Deadline() (time.Time, bool) { l.look(); return l.Context.Deadl
 // retake, again and again, a job that was handed back in between.
 func TestNoJobIsTakenOnceTheContextOfWorkHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, err := Open(Config{MaxInFlight: 1})
+		q, err := newQueue(Config{MaxInFlight: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -28,7 +29,7 @@ type run struct {
 }
 
 // Work runs the handler for jobs.
-func (q *Queue) Work(ctx context.Context, handler jobqueue.Handler) error {
+func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 	if handler == nil {
 		return errors.New("memory: Work needs a handler")
 	}
@@ -53,7 +54,7 @@ func (q *Queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 // contexts derive from parent, because handlers outlive a drain. If parent has a user-defined type,
 // a goroutine cancels taking, so taking ends later than parent. next therefore checks parent too.
 // Otherwise it would keep retaking a job that was handed back when parent ended.
-func (q *Queue) next(parent, taking context.Context) *run {
+func (q *queue) next(parent, taking context.Context) *run {
 	for taking.Err() == nil && parent.Err() == nil {
 		priority, ok := q.await(taking)
 		if !ok {
@@ -76,7 +77,7 @@ func (q *Queue) next(parent, taking context.Context) *run {
 }
 
 // await waits until there is a job, and returns its priority.
-func (q *Queue) await(taking context.Context) (spillway.Priority, bool) {
+func (q *queue) await(taking context.Context) (spillway.Priority, bool) {
 	for {
 		q.shared.mu.Lock()
 		now := time.Now()
@@ -121,7 +122,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // begin takes a job for a handler. It returns nil if no job is left, or parent has ended.
-func (q *Queue) begin(parent, taking context.Context, permit limiter.Permit) *run {
+func (q *queue) begin(parent, taking context.Context, permit limiter.Permit) *run {
 	if parent.Err() != nil {
 		return nil
 	}
@@ -135,7 +136,7 @@ func (q *Queue) begin(parent, taking context.Context, permit limiter.Permit) *ru
 }
 
 // claim assigns the next job to a run, and reports whether there is one.
-func (q *Queue) claim(r *run, taking context.Context) bool {
+func (q *queue) claim(r *run, taking context.Context) bool {
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
 	if taking.Err() != nil || q.refusal != 0 {
@@ -155,20 +156,20 @@ func (q *Queue) claim(r *run, taking context.Context) bool {
 }
 
 // handle runs the handler to completion.
-func (q *Queue) handle(r *run, handler jobqueue.Handler) {
+func (q *queue) handle(r *run, handler jobqueue.Handler) {
 	defer r.permit.Release()
 	d := jobqueue.NewDelivery(r.job, r.tries, r.since, func(ctx context.Context) error { return q.progress(ctx, r) })
-	jobqueue.Run(r.ctx, handler, d, func(err error) {
+	engine.Run(r.ctx, handler, d, func(err error) {
 		r.permit.Done(err)
 		q.settle(r, err)
 	})
 }
 
 // settle ends a run according to its handler's error.
-func (q *Queue) settle(r *run, err error) {
-	v := q.cfg.Policy.Judge(err, r.tries)
+func (q *queue) settle(r *run, err error) {
+	v := engine.Settle(q.cfg.Policy, err, r.tries)
 	if r.ctx.Err() != nil {
-		v = q.cfg.Policy.JudgeEnded(err)
+		v = engine.SettleEnded(q.cfg.Policy, err)
 	}
 	defer r.end(nil) // cancels the handler's context without the lock
 	q.shared.mu.Lock()
@@ -176,15 +177,15 @@ func (q *Queue) settle(r *run, err error) {
 	r.timer.Stop()
 	if q.shared.core.settle(time.Now(), r.id, v) {
 		switch v.Fate {
-		case jobqueue.Finish:
+		case engine.Finish:
 			q.stats.Done++
-		case jobqueue.Retry:
+		case engine.Retry:
 			q.stats.Retried++
-		case jobqueue.Defer:
+		case engine.Defer:
 			if v.After > 0 { // otherwise Work has ended
 				q.stats.Deferred++
 			}
-		case jobqueue.Bury:
+		case engine.Bury:
 			q.stats.Buried++
 		}
 		q.shared.wake()
@@ -196,7 +197,7 @@ func (q *Queue) settle(r *run, err error) {
 }
 
 // expire takes the job from a handler that missed its deadline, and cancels the handler's context.
-func (q *Queue) expire(r *run) {
+func (q *queue) expire(r *run) {
 	if q.late(r) {
 		r.end(jobqueue.ErrLost)
 	}
@@ -204,7 +205,7 @@ func (q *Queue) expire(r *run) {
 
 // late takes the job from a run that is past its deadline. It reports whether the deadline has
 // passed.
-func (q *Queue) late(r *run) bool {
+func (q *queue) late(r *run) bool {
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
 	if left := time.Until(r.until); left > 0 { // the handler has reported progress meanwhile
@@ -221,7 +222,7 @@ func (q *Queue) late(r *run) bool {
 
 // lost counts a run that has lost its job, if the run held the job. The caller holds the lock, and
 // ends the run's context after unlocking.
-func (q *Queue) lost(r *run, had bool) {
+func (q *queue) lost(r *run, had bool) {
 	if had {
 		q.stats.Lost++
 		q.shared.wake()
@@ -230,7 +231,7 @@ func (q *Queue) lost(r *run, had bool) {
 }
 
 // progress restarts a handler's time limit.
-func (q *Queue) progress(ctx context.Context, r *run) error {
+func (q *queue) progress(ctx context.Context, r *run) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

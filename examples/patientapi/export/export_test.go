@@ -50,7 +50,7 @@ func TestAnExportGoesOnInTheNextProcess(t *testing.T) {
 		ticket := begin(t, e, Request{})
 		lives := 0
 		for before := 0; status(t, e, ticket).State != Complete; lives++ {
-			e = newExports(t, q.Open(), store, dir)
+			e = newExports(t, memory.Reopen(q), store, dir)
 			stop := run(e)
 			time.Sleep(2 * time.Second)
 			stop()
@@ -111,7 +111,7 @@ func TestReplicasShareTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(ctx context.Context, _ int64) error { return sleep(ctx, time.Second/100) }
 		store, q, dir := newStore(t, slow), newQueue(t, memory.Config{MaxInFlight: 2}), t.TempDir()
-		one, two := newExports(t, q, store, dir), newExports(t, q.Open(), store, dir)
+		one, two := newExports(t, q, store, dir), newExports(t, memory.Reopen(q), store, dir)
 		var tickets []string
 		for range 4 {
 			tickets = append(tickets, begin(t, one, Request{}))

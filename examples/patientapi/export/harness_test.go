@@ -77,7 +77,7 @@ func newStore(t *testing.T, before func(ctx context.Context, call int64) error) 
 	return &asked{Store: store, before: before}
 }
 
-func newQueue(t *testing.T, cfg memory.Config) *memory.Queue {
+func newQueue(t *testing.T, cfg memory.Config) jobqueue.Queue {
 	t.Helper()
 	cfg.Policy = Policy()
 	q, err := memory.Open(cfg)

@@ -11,8 +11,8 @@ import (
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
+	"github.com/spillway-go/spillway/jobqueue/internal/jobqueuetest"
 	"github.com/spillway-go/spillway/jobqueue/jetstream"
-	"github.com/spillway-go/spillway/jobqueue/jobqueuetest"
 )
 
 // keptIn holds the server with the jobs of a check.

@@ -1,4 +1,4 @@
-package jobqueue
+package engine
 
 import (
 	"context"
@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/jobqueue"
 )
 
 func TestErrorOfAHandlerDecides(t *testing.T) {
-	p := Policy{MaxAttempts: 3, Backoff: time.Second, MaxBackoff: 3 * time.Second}
+	p := jobqueue.Policy{MaxAttempts: 3, Backoff: time.Second, MaxBackoff: 3 * time.Second}
 	failed := errors.New("failed")
 	rejected := &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Minute}
 	for name, c := range map[string]struct {
@@ -28,16 +29,16 @@ func TestErrorOfAHandlerDecides(t *testing.T) {
 		"failed":                  {failed, 1, Retry, time.Second},
 		"failed twice":            {failed, 2, Retry, 2 * time.Second},
 		"failed too often":        {failed, 3, Bury, 0},
-		"again":                   {RetryAfter(time.Hour, failed), 2, Retry, time.Hour},
-		"again, wrapped":          {fmt.Errorf("x: %w", RetryAfter(0, nil)), 1, Retry, 0},
-		"again too often":         {RetryAfter(time.Hour, failed), 3, Bury, 0},
-		"dead":                    {Dead("why"), 1, Bury, 0},
-		"dead, wrapped":           {fmt.Errorf("x: %w", Dead("why")), 1, Bury, 0},
+		"again":                   {jobqueue.RetryAfter(time.Hour, failed), 2, Retry, time.Hour},
+		"again, wrapped":          {fmt.Errorf("x: %w", jobqueue.RetryAfter(0, nil)), 1, Retry, 0},
+		"again too often":         {jobqueue.RetryAfter(time.Hour, failed), 3, Bury, 0},
+		"dead":                    {jobqueue.Dead("why"), 1, Bury, 0},
+		"dead, wrapped":           {fmt.Errorf("x: %w", jobqueue.Dead("why")), 1, Bury, 0},
 		"rejected":                {fmt.Errorf("x: %w", rejected), 99, Defer, time.Minute},
 		"rejected without advice": {spillway.ErrRejected, 1, Defer, deferAtLeast},
-		"rejected and dead":       {errors.Join(rejected, Dead("why")), 1, Bury, 0},
+		"rejected and dead":       {errors.Join(rejected, jobqueue.Dead("why")), 1, Bury, 0},
 	} {
-		v := p.Judge(c.err, c.attempt)
+		v := Settle(p, c.err, c.attempt)
 		jittered := v.After >= c.after && v.After <= c.after+c.after/4
 		if v.Fate != c.fate || !jittered || (v.Reason != "") != (c.fate == Bury) {
 			t.Errorf("%s: %+v", name, v)
@@ -45,32 +46,32 @@ func TestErrorOfAHandlerDecides(t *testing.T) {
 	}
 }
 
-// Neither the way Work ended nor a driver's error for a cancelled query changes the verdict.
+// Neither the way Work ended nor a driver's error for a cancelled query changes the settlement.
 func TestAnErrorAfterTheEndOfWorkIsNoAttempt(t *testing.T) {
-	p := Policy{MaxAttempts: 1}
+	p := jobqueue.Policy{MaxAttempts: 1}
 	rejected := &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Minute}
 	for name, c := range map[string]struct {
 		err  error
-		want Verdict
+		want Settlement
 	}{
-		"done":         {nil, Verdict{Fate: Finish}},
-		"cancelled":    {context.Canceled, Verdict{Fate: Defer}},
-		"late":         {context.DeadlineExceeded, Verdict{Fate: Defer}},
-		"its own":      {errors.New("query cancelled"), Verdict{Fate: Defer}},
-		"another time": {RetryAfter(time.Hour, nil), Verdict{Fate: Defer}},
-		"rejected":     {rejected, Verdict{Fate: Defer, After: time.Minute}},
-		"dead":         {Dead("why"), Verdict{Fate: Bury, Reason: "why"}},
+		"done":         {nil, Settlement{Fate: Finish}},
+		"cancelled":    {context.Canceled, Settlement{Fate: Defer}},
+		"late":         {context.DeadlineExceeded, Settlement{Fate: Defer}},
+		"its own":      {errors.New("query cancelled"), Settlement{Fate: Defer}},
+		"another time": {jobqueue.RetryAfter(time.Hour, nil), Settlement{Fate: Defer}},
+		"rejected":     {rejected, Settlement{Fate: Defer, After: time.Minute}},
+		"dead":         {jobqueue.Dead("why"), Settlement{Fate: Bury, Reason: "why"}},
 	} {
-		if v := p.JudgeEnded(c.err); v != c.want {
+		if v := SettleEnded(p, c.err); v != c.want {
 			t.Errorf("%s: %+v, want %+v", name, v, c.want)
 		}
 	}
 }
 
 func TestBackoffIsBounded(t *testing.T) {
-	for _, p := range []Policy{{MaxAttempts: 1 << 40}, {MaxAttempts: 1 << 40, Backoff: time.Hour}, {MaxAttempts: 1 << 40, Backoff: 1 << 62}} {
+	for _, p := range []jobqueue.Policy{{MaxAttempts: 1 << 40}, {MaxAttempts: 1 << 40, Backoff: time.Hour}, {MaxAttempts: 1 << 40, Backoff: 1 << 62}} {
 		for _, attempt := range []int{1, 2, 10, 100, 1 << 30} {
-			after := p.Judge(errors.New("failed"), attempt).After
+			after := Settle(p, errors.New("failed"), attempt).After
 			if most := max(defaultMaxBackoff, p.Backoff); after <= 0 || after > most+most/4 {
 				t.Errorf("%+v: %s after attempt %d", p, after, attempt)
 			}
@@ -79,29 +80,29 @@ func TestBackoffIsBounded(t *testing.T) {
 }
 
 func TestPolicyNamesEveryFault(t *testing.T) {
-	err := Policy{MaxAttempts: -1, Backoff: -1, MaxBackoff: -1}.Check()
+	err := Check(jobqueue.Policy{MaxAttempts: -1, Backoff: -1, MaxBackoff: -1})
 	for _, field := range []string{"MaxAttempts", "Backoff", "MaxBackoff"} {
 		if err == nil || !strings.Contains(err.Error(), field+" is") {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if (Policy{}).Check() != nil || (Policy{}).Attempts() != defaultAttempts {
+	if Check(jobqueue.Policy{}) != nil || Attempts(jobqueue.Policy{}) != defaultAttempts {
 		t.Error("the zero policy does not work")
 	}
 }
 
 func TestRunSettlesInEveryCase(t *testing.T) {
 	for name, c := range map[string]struct {
-		handler Handler
+		handler jobqueue.Handler
 		want    string
 	}{
-		"nil":    {func(context.Context, *Delivery) error { return nil }, ""},
-		"error":  {func(context.Context, *Delivery) error { return errors.New("failed") }, "failed"},
-		"panic":  {func(context.Context, *Delivery) error { panic("oh") }, "panic: oh"},
-		"goexit": {func(context.Context, *Delivery) error { runtime.Goexit(); return nil }, "Goexit"},
+		"nil":    {func(context.Context, *jobqueue.Delivery) error { return nil }, ""},
+		"error":  {func(context.Context, *jobqueue.Delivery) error { return errors.New("failed") }, "failed"},
+		"panic":  {func(context.Context, *jobqueue.Delivery) error { panic("oh") }, "panic: oh"},
+		"goexit": {func(context.Context, *jobqueue.Delivery) error { runtime.Goexit(); return nil }, "Goexit"},
 	} {
 		settled := make(chan error, 2)
-		go Run(t.Context(), c.handler, NewDelivery(Job{}, 1, time.Time{}, nil), func(err error) { settled <- err })
+		go Run(t.Context(), c.handler, jobqueue.NewDelivery(jobqueue.Job{}, 1, time.Time{}, nil), func(err error) { settled <- err })
 		err := <-settled
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -110,8 +111,8 @@ func TestRunSettlesInEveryCase(t *testing.T) {
 }
 
 func TestRunCarriesThePriority(t *testing.T) {
-	d := NewDelivery(Job{Priority: spillway.Low}, 1, time.Time{}, nil)
-	Run(t.Context(), func(ctx context.Context, d *Delivery) error {
+	d := jobqueue.NewDelivery(jobqueue.Job{Priority: spillway.Low}, 1, time.Time{}, nil)
+	Run(t.Context(), func(ctx context.Context, d *jobqueue.Delivery) error {
 		if p := spillway.PriorityFrom(ctx); p != spillway.Low {
 			t.Errorf("%s", p)
 		}
@@ -124,7 +125,7 @@ func TestRunCarriesThePriority(t *testing.T) {
 }
 
 func TestReasonIsClipped(t *testing.T) {
-	v := Policy{}.Judge(Dead(strings.Repeat("ü", longestReason)), 1)
+	v := Settle(jobqueue.Policy{}, jobqueue.Dead(strings.Repeat("ü", longestReason)), 1)
 	if len(v.Reason) > longestReason+5 || !strings.HasSuffix(v.Reason, "ü …") {
 		t.Errorf("%d bytes, ends with %q", len(v.Reason), v.Reason[len(v.Reason)-8:])
 	}
@@ -137,20 +138,20 @@ func (e *brokenError) Error() string { return e.text }
 // A nil pointer in an error interface is a common mistake of handlers.
 func TestErrorThatPanicsIsAFailure(t *testing.T) {
 	var err *brokenError
-	p := Policy{MaxAttempts: 2}
-	if v := p.Judge(err, 1); v.Fate != Retry {
+	p := jobqueue.Policy{MaxAttempts: 2}
+	if v := Settle(p, err, 1); v.Fate != Retry {
 		t.Errorf("%+v", v)
 	}
-	if v := p.Judge(err, 2); v.Fate != Bury || !strings.Contains(v.Reason, "*jobqueue.brokenError") {
+	if v := Settle(p, err, 2); v.Fate != Bury || !strings.Contains(v.Reason, "*engine.brokenError") {
 		t.Errorf("%+v", v)
 	}
 }
 
 func TestBackoffStaysADuration(t *testing.T) {
 	for _, first := range []time.Duration{1, 3, math.MaxInt64/2 + 1, math.MaxInt64} {
-		p := Policy{MaxAttempts: 200, Backoff: first, MaxBackoff: math.MaxInt64}
+		p := jobqueue.Policy{MaxAttempts: 200, Backoff: first, MaxBackoff: math.MaxInt64}
 		for attempt := 1; attempt < 100; attempt++ {
-			if v := p.Judge(errors.New("failed"), attempt); v.After <= 0 {
+			if v := Settle(p, errors.New("failed"), attempt); v.After <= 0 {
 				t.Fatalf("%d ns first: %s after attempt %d", first, v.After, attempt)
 			}
 		}
