@@ -16,6 +16,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/fair"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/shedlog"
@@ -65,7 +66,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		g.header = ""
 	}
 	for p, d := range cfg.Deadlines {
-		g.usual[p-spillway.Low] = d
+		g.usual[priority.Level(p)] = d
 		g.limited = g.limited || d > 0
 	}
 	if g.exempt == nil {

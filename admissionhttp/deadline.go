@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/priority"
 )
 
 // usual has the deadlines of Config, by priority.
-type usual [spillway.Critical - spillway.Low + 1]time.Duration
+type usual [priority.Levels]time.Duration
 
 // limits returns the context limited, in which r waits and runs. A request that only claims to be a
 // stream is limited like other requests; lasting is then the context that applies once the request
@@ -49,8 +50,7 @@ func (g *guard) deadlines(ctx context.Context, r *http.Request, delay time.Durat
 		}
 	}
 	if g.limited {
-		p := min(max(spillway.PriorityFrom(ctx), spillway.Low), spillway.Critical)
-		if d := g.usual[p-spillway.Low]; d > 0 {
+		if d := g.usual[priority.Level(spillway.PriorityFrom(ctx))]; d > 0 {
 			usual = d
 		}
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // acquire asks the gate, and waits if the gate queues the caller.
-func (l *Limiter) acquire(ctx context.Context, r Request, mayWait bool) (Permit, error) {
-	ctxErr := ctx.Err()
+func (l *Limiter) acquire(ctx context.Context, r Request) (Permit, error) {
+	ctxErr, mayWait := ctx.Err(), !r.NoWait
 	if Mode(l.mode.Load()) == Off && !l.shut.Load() {
 		return Permit{}, ctxErr
 	}

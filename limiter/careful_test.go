@@ -130,7 +130,7 @@ func TestAPanicOfALawFindsACallerOfWork(t *testing.T) {
 	p.Done(nil)
 	l.unlock()
 	l.SetLease(5, time.Now().Add(time.Hour), "a lease")
-	l.EndLease()
+	l.SetLease(0, time.Time{}, "")
 	if users.n != 0 {
 		t.Errorf("told %d times", users.n)
 	}

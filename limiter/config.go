@@ -77,8 +77,6 @@ type Config struct {
 	// every admission records its call stack. Reports are made while the limiter is
 	// used, and by Stats.
 	LeakAfter time.Duration
-	// OnLeak receives the leak reports; nil means that only Stats shows leaks.
-	OnLeak func(Leak)
 
 	// Observer receives decisions as they are made; nil costs nothing. New copies
 	// the Observer.

@@ -115,7 +115,7 @@ func TestDemandIsFarAboveOneWhereNothingIsDone(t *testing.T) {
 				}
 			}
 			cancel() // ends the work that hangs
-			l.EndLease()
+			l.SetLease(0, time.Time{}, "")
 			ctx = t.Context()
 			offer(time.Since(began)+20*time.Second, true)
 			if got := l.Stats().Demand; got > 1 {

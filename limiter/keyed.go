@@ -85,46 +85,27 @@ func NewKeyed(cfg KeyedConfig) (*Keyed, error) {
 // the permit ends. If New refuses the configuration, Acquire and the methods below
 // return the error, wrapped with the key.
 func (k *Keyed) Acquire(ctx context.Context, key string) (Permit, error) {
-	return k.acquire(ctx, key, Request{}, true)
+	return k.AcquireWith(ctx, key, Request{})
 }
 
 // AcquireWith is Limiter.AcquireWith on the limiter of key, as Acquire.
 func (k *Keyed) AcquireWith(ctx context.Context, key string, r Request) (Permit, error) {
-	return k.acquire(ctx, key, r, true)
-}
-
-// TryAcquire is Limiter.TryAcquire on the limiter of key, as Acquire.
-func (k *Keyed) TryAcquire(ctx context.Context, key string) (Permit, error) {
-	return k.acquire(ctx, key, Request{}, false)
-}
-
-// TryAcquireWith is Limiter.TryAcquireWith on the limiter of key, as Acquire.
-func (k *Keyed) TryAcquireWith(ctx context.Context, key string, r Request) (Permit, error) {
-	return k.acquire(ctx, key, r, false)
-}
-
-func (k *Keyed) acquire(ctx context.Context, key string, r Request, mayWait bool) (Permit, error) {
 	m, err := k.use(key)
 	if err != nil {
 		return Permit{}, err
 	}
 	defer k.done(m) // afterwards the limiter is not idle while the work runs
-	return m.lim.acquire(ctx, r, mayWait)
+	return m.lim.acquire(ctx, r)
 }
 
 // Do is Limiter.Do on the limiter of key, which stays in the family meanwhile.
 func (k *Keyed) Do(ctx context.Context, key string, fn func(context.Context) error) error {
-	return k.DoWith(ctx, key, Request{}, fn)
-}
-
-// DoWith is Limiter.DoWith on the limiter of key, as Do.
-func (k *Keyed) DoWith(ctx context.Context, key string, r Request, fn func(context.Context) error) error {
 	m, err := k.use(key)
 	if err != nil {
 		return err
 	}
 	defer k.done(m)
-	return m.lim.DoWith(ctx, r, fn)
+	return m.lim.Do(ctx, fn)
 }
 
 // Get returns the limiter of key, or the shared limiter. Use the limiter at once and

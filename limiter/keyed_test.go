@@ -217,10 +217,9 @@ func TestAFamilyAcquiresInEveryWayALimiterDoes(t *testing.T) {
 	k := family(t, 0) // two slots
 	ctx := spillway.WithPriority(t.Context(), spillway.Low)
 	all := map[string]func() (Permit, error){
-		"Acquire":        func() (Permit, error) { return k.Acquire(ctx, "a") },
-		"AcquireWith":    func() (Permit, error) { return k.AcquireWith(ctx, "a", Request{Cost: 2}) },
-		"TryAcquire":     func() (Permit, error) { return k.TryAcquire(ctx, "a") },
-		"TryAcquireWith": func() (Permit, error) { return k.TryAcquireWith(ctx, "a", Request{Cost: 2}) },
+		"Acquire":     func() (Permit, error) { return k.Acquire(ctx, "a") },
+		"AcquireWith": func() (Permit, error) { return k.AcquireWith(ctx, "a", Request{Cost: 2}) },
+		"NoWait":      func() (Permit, error) { return k.AcquireWith(ctx, "a", Request{Cost: 2, NoWait: true}) },
 	}
 	for name, take := range all {
 		p, err := take()
@@ -229,11 +228,9 @@ func TestAFamilyAcquiresInEveryWayALimiterDoes(t *testing.T) {
 		}
 		p.Done(nil)
 	}
-	err := k.DoWith(ctx, "a", Request{Cost: 2}, func(context.Context) error {
-		for _, name := range []string{"TryAcquire", "TryAcquireWith"} {
-			if _, err := all[name](); reason(err) != spillway.QueueFull {
-				t.Errorf("%s of a full limiter: %v", name, err)
-			}
+	err := k.Do(spillway.WithCost(ctx, 2), "a", func(context.Context) error {
+		if _, err := all["NoWait"](); reason(err) != spillway.QueueFull {
+			t.Errorf("of a full limiter: %v", err)
 		}
 		return nil
 	})
@@ -241,7 +238,7 @@ func TestAFamilyAcquiresInEveryWayALimiterDoes(t *testing.T) {
 		t.Error(err)
 	}
 	for _, s := range k.All() {
-		if s.Admitted != 5 || s.Completed != 5 || s.Rejected != 2 {
+		if s.Admitted != 4 || s.Completed != 4 || s.Rejected != 1 {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -79,7 +79,7 @@ func TestRepeatedRefusalsCountForTheKindThatWasTold(t *testing.T) {
 		p := acquire(t, l)
 		refused := func(kind string, n int) {
 			for range n {
-				if _, err := l.TryAcquireWith(t.Context(), Request{Kind: kind}); reason(err) != spillway.QueueFull {
+				if _, err := l.AcquireWith(t.Context(), Request{NoWait: true, Kind: kind}); reason(err) != spillway.QueueFull {
 					t.Fatal(err)
 				}
 			}

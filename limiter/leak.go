@@ -48,34 +48,18 @@ func (c *callSite) String() string {
 	}
 }
 
-// leaks returns all overdue permits, oldest first, and the overdue permits that were
-// not reported before. It marks them as reported. The caller holds the lock.
-func (l *Limiter) leaks(now time.Duration) (all, fresh []Leak) {
+// leaks returns all overdue permits, oldest first, and counts those that it finds for the first
+// time. The caller holds the lock.
+func (l *Limiter) leaks(now time.Duration) (all []Leak) {
 	if l.leakAfter == 0 {
-		return nil, nil
+		return nil
 	}
 	for s := l.running.oldest; s != nil && now-s.grant.Start >= l.leakAfter; s = s.next {
-		leak := Leak{s.site.String(), now - s.grant.Start, s.grant.Priority}
-		all = append(all, leak)
+		all = append(all, Leak{s.site.String(), now - s.grant.Start, s.grant.Priority})
 		if !s.reported {
 			s.reported = true
 			l.leaked++
-			fresh = append(fresh, leak)
 		}
 	}
-	return all, fresh
-}
-
-// unlockAndReport ends an operation that found leaks. Each leak is reported only once,
-// so a panic of the observer or of OnLeak must not prevent the other reports.
-func (l *Limiter) unlockAndReport(leaks []Leak) {
-	defer l.report(leaks)
-	l.unlock()
-}
-
-func (l *Limiter) report(leaks []Leak) {
-	if l.onLeak != nil && len(leaks) > 0 {
-		defer l.report(leaks[1:])
-		l.onLeak(leaks[0])
-	}
+	return all
 }

@@ -22,14 +22,14 @@ func (s *lease) nothing(now time.Duration) bool { return s.held && (s.slots <= 0
 
 // SetLease bounds the limit by a lease: a share of a budget that replicas have in common,
 // granted until a time. Before until, the limit is at most slots, and lower if the law or
-// a bound is lower. From until on, or without slots, no work starts until SetLease or
-// EndLease is called. Each arrival compares the time, so that a process that was paused
+// a bound is lower. From until on, or without slots, no work starts until SetLease is
+// called. Each arrival compares the time, so that a process that was paused
 // notices the expiry at its first arrival. Callers that already wait continue to wait.
 //
 // Work refused because of the lease is rejected as Budget with the given cause, and
 // Config.MaxRefused does not admit such work. Work that costs more than all slots runs
 // alone, as without a lease. A dry run admits all work, and treats a lease without slots
-// as a lease of one slot.
+// as a lease of one slot. The zero until ends the lease, and with it the bound.
 func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 	now := l.lock(l.now())
 	defer l.unlock()
@@ -38,19 +38,11 @@ func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 	if row == nil || cause != l.lease.cause {
 		row = refusal.NewRow(spillway.Budget, cause)
 	}
-	l.lease = lease{true, slots, until.Sub(l.base), cause, row}
-	l.over.leased, l.over.lessor = max(slots, 1), cause
-	l.bound()
-	l.grant(now)
-}
-
-// EndLease removes the bound of SetLease.
-func (l *Limiter) EndLease() {
-	now := l.lock(l.now())
-	defer l.unlock()
-	l.overruled = l.overruledBy()
-	l.lease = lease{}
-	l.over.leased, l.over.lessor = 0, ""
+	l.lease, l.over.leased, l.over.lessor = lease{}, 0, ""
+	if !until.IsZero() {
+		l.lease = lease{true, slots, until.Sub(l.base), cause, row}
+		l.over.leased, l.over.lessor = max(slots, 1), cause
+	}
 	l.bound()
 	l.grant(now)
 }

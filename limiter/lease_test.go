@@ -36,14 +36,14 @@ func TestALeaseBoundsTheLimitAndEndsByItself(t *testing.T) {
 		time.Sleep(time.Second) // as if the process had been paused
 		_, err = l.Acquire(t.Context())
 		leased(t, err, "ours")
-		_, err = l.TryAcquireWith(t.Context(), Request{Cost: 5})
+		_, err = l.AcquireWith(t.Context(), Request{NoWait: true, Cost: 5})
 		leased(t, err, "ours")
 		l.SetLease(3, time.Now().Add(time.Second), "ours")
 		acquire(t, l).Done(nil)
 		l.SetLease(0, time.Now().Add(time.Second), "other")
 		_, err = l.Acquire(t.Context())
 		leased(t, err, "other")
-		l.EndLease()
+		l.SetLease(0, time.Time{}, "")
 		for range 10 {
 			defer acquire(t, l).Done(nil)
 		}

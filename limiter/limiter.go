@@ -117,6 +117,9 @@ type Request struct {
 	// as LongInFlight, and long work is not reported as a leak. Call Permit.Long for work
 	// that turns out to be long while it runs.
 	Long bool
+	// NoWait makes AcquireWith return at once, as TryAcquire does: with a permit, or with a
+	// *spillway.Rejection when no slot is free.
+	NoWait bool
 	// DryRun makes the limiter decide about the work and count the decision, but admit the
 	// work at once, although the mode is Enforce. Use DryRun to enforce for a part of the
 	// callers first. Once the limiter drains or is closed, the work is refused like other
@@ -137,7 +140,6 @@ type Limiter struct {
 	maxWait   time.Duration
 	observer  Observer
 	leakAfter time.Duration
-	onLeak    func(Leak)
 	signals   []Signal
 	quiet     bool        // no leak mark, Observer.Admitted or user-defined law to handle after an admission
 	shut      atomic.Bool // the intake is closed
@@ -182,7 +184,7 @@ func New(cfg Config) (*Limiter, error) {
 	}
 	l := &Limiter{
 		name: cfg.Name, base: time.Now(), maxWait: min(cmp.Or(cfg.MaxWait, defaultMaxWait), longestWait),
-		leakAfter: cfg.LeakAfter, onLeak: cfg.OnLeak, signals: slices.Clone(cfg.Signals),
+		leakAfter: cfg.LeakAfter, signals: slices.Clone(cfg.Signals),
 		law: cfg.Law, ownLaw: cfg.Law == nil, over: overruling{rampFor: cfg.SlowStart},
 	}
 	if cfg.MaxWait == NoMaxWait {
@@ -234,23 +236,18 @@ func (l *Limiter) now() time.Duration { return time.Since(l.base) }
 // waits. After Drain or Close, work is refused as Draining or Closed. A caller that holds a
 // permit of l must not wait for another one: see Calls inside calls.
 func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
-	return l.acquire(ctx, Request{}, true)
+	return l.acquire(ctx, Request{})
 }
 
 // AcquireWith is Acquire with the priority, cost, kind and options of r.
 func (l *Limiter) AcquireWith(ctx context.Context, r Request) (Permit, error) {
-	return l.acquire(ctx, r, true)
+	return l.acquire(ctx, r)
 }
 
 // TryAcquire is Acquire without the wait: when no slot is free, TryAcquire returns
 // a *spillway.Rejection at once.
 func (l *Limiter) TryAcquire(ctx context.Context) (Permit, error) {
-	return l.acquire(ctx, Request{}, false)
-}
-
-// TryAcquireWith is TryAcquire with the priority, cost, kind and options of r.
-func (l *Limiter) TryAcquireWith(ctx context.Context, r Request) (Permit, error) {
-	return l.acquire(ctx, r, false)
+	return l.acquire(ctx, Request{NoWait: true})
 }
 
 // Do acquires a permit, runs fn with ctx, and ends the permit with fn's error. If ctx has
@@ -259,13 +256,13 @@ func (l *Limiter) TryAcquireWith(ctx context.Context, r Request) (Permit, error)
 // runtime.Goexit. A panic propagates to the caller and gives no sample. Do returns errors of
 // Acquire unchanged. Do inside fn on the same limiter jams under load: see Calls inside calls.
 func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error {
-	return l.DoWith(ctx, Request{}, fn)
+	return l.do(ctx, Request{}, fn)
 }
 
-// DoWith is Do with the priority, cost, kind and options of r. DoWith passes ctx to fn
-// unchanged: the context keeps its own priority.
-func (l *Limiter) DoWith(ctx context.Context, r Request, fn func(context.Context) error) error {
-	permit, err := l.acquire(ctx, r, true)
+// do is Do with the priority, cost, kind and options of r. It passes ctx to fn unchanged: the
+// context keeps its own priority.
+func (l *Limiter) do(ctx context.Context, r Request, fn func(context.Context) error) error {
+	permit, err := l.acquire(ctx, r)
 	if err != nil {
 		return err
 	}

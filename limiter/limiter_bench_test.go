@@ -124,7 +124,7 @@ func BenchmarkReject(b *testing.B) {
 			l := fixed(b, 1, -1)
 			acquire(b, l).Done(nil)
 			defer acquire(b, l).Release()
-			run(b, func() { _, _ = l.TryAcquireWith(ctx, Request{Kind: routes[1]}) })
+			run(b, func() { _, _ = l.AcquireWith(ctx, Request{NoWait: true, Kind: routes[1]}) })
 		})
 		b.Run("mutex/"+name, func(b *testing.B) {
 			m := mutexCounter{most: 0}

@@ -8,6 +8,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/places"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
@@ -18,11 +19,11 @@ import (
 type memos struct {
 	live   bool // some memo is valid; the limiter's lock guards live and all non-atomic fields
 	dirty  bool // some memo may have been used since the last fold
-	of     [gate.Levels][2]memo
+	of     [priority.Levels][2]memo
 	used   uint64   // bit set of the counts in use: by level, then reason
 	_      [64]byte // separates fields that all callers read from fields that all callers write
-	count  [gate.Levels * reasons]atomic.Uint64
-	folded [gate.Levels * reasons]uint64 // part of count that the gate knows
+	count  [priority.Levels * reasons]atomic.Uint64
+	folded [priority.Levels * reasons]uint64 // part of count that the gate knows
 	keys   askedFor
 }
 
@@ -106,7 +107,7 @@ func which(mayWait bool) int {
 // repeat returns and counts the known rejection for an arrival of cost one. Nil means
 // that the gate must decide.
 func (m *memos) repeat(now time.Duration, a *gate.Arrival, mayWait bool) *spillway.Rejection {
-	lv := gate.Level(a.Priority)
+	lv := priority.Level(a.Priority)
 	k := &m.of[lv][which(mayWait)]
 	version := k.version.Load()
 	if version&1 == 0 || now >= time.Duration(k.until.Load()) || int64(a.Deadline-now) < k.needs.Load() {
@@ -124,12 +125,12 @@ func (m *memos) repeat(now time.Duration, a *gate.Arrival, mayWait bool) *spillw
 // expect was called for the reason before.
 func (m *memos) refuse(now time.Duration, a *gate.Arrival, reason spillway.Reason, advice time.Duration) *spillway.Rejection {
 	m.keys.add(gate.Key(now, a))
-	return refusal.Of(reason).Near(advice, m.count[gate.Level(a.Priority)*reasons+int(reason)].Add(1))
+	return refusal.Of(reason).Near(advice, m.count[priority.Level(a.Priority)*reasons+int(reason)].Add(1))
 }
 
 // expect prepares refuse for a reason. The caller holds the lock.
 func (m *memos) expect(reason spillway.Reason) {
-	for lv := range gate.Levels {
+	for lv := range priority.Levels {
 		m.used |= 1 << (lv*reasons + int(reason))
 	}
 	m.dirty = true
@@ -141,7 +142,7 @@ func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool
 	if !ok || row.Reason() >= reasons {
 		return
 	}
-	k := &m.of[gate.Level(a.Priority)][which(mayWait)]
+	k := &m.of[priority.Level(a.Priority)][which(mayWait)]
 	if k.version.Load()&1 == 1 {
 		k.version.Add(1)
 	}
@@ -150,7 +151,7 @@ func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool
 	k.advice.Store(int64(advice))
 	k.row.Store(row)
 	k.version.Add(1)
-	m.used |= 1 << (gate.Level(a.Priority)*reasons + int(row.Reason()))
+	m.used |= 1 << (priority.Level(a.Priority)*reasons + int(row.Reason()))
 	m.live, m.dirty = true, true
 }
 
@@ -162,7 +163,7 @@ func (m *memos) fold(g *gate.Gate) {
 		i := bits.TrailingZeros64(left)
 		if n := m.count[i].Load() - m.folded[i]; n > 0 {
 			m.folded[i] += n
-			g.Repeated(spillway.Critical-spillway.Priority(i/reasons), spillway.Reason(i%reasons), n)
+			g.Repeated(priority.Of(i/reasons), spillway.Reason(i%reasons), n)
 			m.dirty = true
 		}
 	}

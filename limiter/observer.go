@@ -36,16 +36,14 @@ type Observer struct {
 // End describes how one piece of work ended. Fields may be added.
 type End struct {
 	Priority spillway.Priority
-	Cost     int
 	Long     bool
 	Outcome  limit.Outcome // from the error passed to Done; limit.Unknown: only released
-	Waited   time.Duration // in the queue
 	Took     time.Duration // from the admission to the end
 }
 
 // endOf describes work that ended at now. Call endOf before the slot is reused.
 func endOf(s *slot, now time.Duration, o limit.Outcome) End {
-	return End{s.grant.Priority, s.grant.Cost, s.long.Load(), o, s.waited, max(now-s.grant.Start, 0)}
+	return End{s.grant.Priority, s.long.Load(), o, max(now-s.grant.Start, 0)}
 }
 
 // admitted returns the permit and notifies the observer. If the observer or the law panics,

@@ -26,7 +26,7 @@ func TestTheMoreImportantGoFirstWhateverTheOrderOfArrival(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		if by := l.Stats().QueuedBy; len(by) != 4 || by[spillway.Low] != 1 {
+		if by := l.Stats().ByPriority; len(by) != 4 || by[spillway.Low].Queued != 1 {
 			t.Fatalf("waiting: %v", by)
 		}
 		first.Done(nil)
@@ -47,8 +47,9 @@ func TestARequestThatSaysNoPriorityHasThatOfItsContext(t *testing.T) {
 	for _, r := range []Request{{}, {Cost: 1}, {Priority: spillway.Low}, {Priority: spillway.Critical}} {
 		ctx := spillway.WithPriority(t.Context(), spillway.High)
 		_, _ = l.AcquireWith(ctx, r)
-		_, _ = l.TryAcquireWith(ctx, r)
-		_ = l.DoWith(ctx, r, nothing)
+		_ = l.do(ctx, r, nothing)
+		r.NoWait = true
+		_, _ = l.AcquireWith(ctx, r)
 	}
 	_, _ = l.AcquireWith(spillway.WithPriority(spillway.WithPriority(t.Context(), spillway.High), spillway.Normal), Request{})
 	h, low, c := spillway.High, spillway.Low, spillway.Critical
@@ -66,7 +67,7 @@ func TestARequestSaysItsPriorityItself(t *testing.T) {
 			q.Done(nil)
 		}()
 		synctest.Wait()
-		if by := l.Stats().QueuedBy; by[spillway.High] != 1 {
+		if by := l.Stats().ByPriority; by[spillway.High].Queued != 1 {
 			t.Fatalf("%v", by)
 		}
 		p.Done(nil)

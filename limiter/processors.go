@@ -8,6 +8,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/internal/processors"
 )
 
@@ -43,10 +44,10 @@ type door struct {
 	advice  atomic.Int64        // RetryAfter of the refusals, in nanoseconds
 	dryRuns atomic.Uint64       // arrivals with Request.DryRun
 
-	looking sync.Mutex          // held during a look; locked before mu
-	looked  atomic.Int64        // time of the last look
-	came    [gate.Levels]uint64 // arrivals that the monitor knows; guarded by looking
-	cameDry uint64              // arrivals with Request.DryRun that the monitor knows; guarded by looking
+	looking sync.Mutex              // held during a look; locked before mu
+	looked  atomic.Int64            // time of the last look
+	came    [priority.Levels]uint64 // arrivals that the monitor knows; guarded by looking
+	cameDry uint64                  // arrivals with Request.DryRun that the monitor knows; guarded by looking
 }
 
 // lookLasts is how long a limiter sheds after its last look.
@@ -117,7 +118,7 @@ func (d *door) allows(now time.Duration, r *Request, enforced bool) bool {
 	if !enforced {
 		return d.monitor.WouldAdmit()
 	}
-	return d.monitor.Admits(gate.Level(r.Priority), d.least)
+	return d.monitor.Admits(priority.Level(r.Priority), d.least)
 }
 
 // stats returns the state of the processors.

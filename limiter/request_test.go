@@ -36,7 +36,9 @@ func TestARequestCanBeADryRun(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: 1, Observer: &Observer{
 			WouldReject: func(_ spillway.Priority, r *spillway.Rejection) { told = append(told, r.Reason) },
 		}})
-		dry := func(ctx context.Context) (Permit, error) { return l.TryAcquireWith(ctx, Request{DryRun: true}) }
+		dry := func(ctx context.Context) (Permit, error) {
+			return l.AcquireWith(ctx, Request{NoWait: true, DryRun: true})
+		}
 		a := acquire(t, l)
 		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
 			t.Fatal(err)
@@ -109,7 +111,7 @@ func TestWorkOverItsShareIsNotToldTheReasonOfOthers(t *testing.T) {
 	p := acquire(t, l)
 	for range 10 {
 		_, err := l.TryAcquire(t.Context())
-		_, greedy := l.TryAcquireWith(t.Context(), Request{OverShare: true})
+		_, greedy := l.AcquireWith(t.Context(), Request{NoWait: true, OverShare: true})
 		if reason(err) != spillway.QueueFull || reason(greedy) != spillway.Quota {
 			t.Fatal(err, greedy)
 		}

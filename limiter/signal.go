@@ -119,6 +119,6 @@ func (l *Limiter) poll(now time.Duration) {
 		l.bound()
 		l.grant(now)
 	}
-	_, fresh := l.leaks(now)
-	l.unlockAndReport(fresh)
+	l.leaks(now) // counts those that are new
+	l.unlock()
 }

@@ -26,13 +26,12 @@ type Stats struct {
 	// Processors tells whether processors are short.
 	Processors ProcessorStats
 
-	Limit          int                       // slots
-	InFlight       int                       // slots in use
-	LongInFlight   int                       // pieces of work admitted as Long, which hold no slot
-	OldestInFlight time.Duration             // age of the oldest running work that is not Long
-	Stalled        bool                      // work runs but none has ended for long: the backend may hang
-	Queued         int                       // callers waiting
-	QueuedBy       map[spillway.Priority]int // callers waiting by priority, without zero counts
+	Limit          int           // slots
+	InFlight       int           // slots in use
+	LongInFlight   int           // pieces of work admitted as Long, which hold no slot
+	OldestInFlight time.Duration // age of the oldest running work that is not Long
+	Stalled        bool          // work runs but none has ended for long: the backend may hang
+	Queued         int           // callers waiting
 
 	// Demand is the work that arrived in the last seconds, divided by the work that could
 	// be done in the same time within the limit. Above one, more work arrives than can be
@@ -97,8 +96,7 @@ func (l *Limiter) Stats() Stats {
 		Law: laws.ReporterOf(l.law).Name(), State: l.state(now, processors), Decisions: l.log.All(), Pressure: l.press.Pressure, Processors: processors,
 		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), LongInFlight: l.gate.Long(), Queued: l.gate.Queued(),
 		Demand: l.gate.Demand(now), Lost: l.gate.Lost(now),
-		QueuedBy: map[spillway.Priority]int{},
-		Offered:  c.Offered, Admitted: c.Admitted, Completed: c.Completed,
+		Offered: c.Offered, Admitted: c.Admitted, Completed: c.Completed,
 		Rejected: c.Rejected(), RejectedBy: map[spillway.Reason]uint64{},
 		Cancelled: c.Cancelled, WouldReject: c.WouldReject(), WouldRejectBy: map[spillway.Reason]uint64{},
 		ByPriority: map[spillway.Priority]PriorityStats{},
@@ -112,9 +110,6 @@ func (l *Limiter) Stats() Stats {
 	}
 	for p := spillway.Low; p <= spillway.Critical; p++ {
 		c, queued := l.gate.CountsOf(p), l.gate.QueuedBy(p)
-		if queued > 0 {
-			s.QueuedBy[p] = queued
-		}
 		if c.Offered > 0 {
 			s.ByPriority[p] = PriorityStats{
 				c.Offered, c.Admitted, c.Completed, c.Rejected(), c.Cancelled, c.WouldReject(), queued, l.gate.InFlightBy(p),
@@ -133,11 +128,10 @@ func (l *Limiter) Stats() Stats {
 		s.Estimate, s.EstimateUnsafe = l.gate.Estimate()
 	}
 	s.QueueWait, s.Service = l.gate.Histograms()
-	var fresh []Leak
-	s.Leaks, fresh = l.leaks(now)
+	s.Leaks = l.leaks(now)
 	s.Leaked = l.leaked
 	l.trim()
-	l.unlockAndReport(fresh)
+	l.unlock()
 	l.raise()
 	return s
 }

@@ -109,7 +109,7 @@ func TestTable(t *testing.T) {
 func (r *arenaRow) run(t *testing.T, seed uint64) {
 	sc := r.sc
 	sc.Seed = seed
-	ref, err := sim.Yardstick(sc)
+	ref, err := yardstick(sc)
 	if err != nil {
 		t.Error(err)
 		return
@@ -128,7 +128,7 @@ func (r *arenaRow) run(t *testing.T, seed uint64) {
 	r.p99 = append(r.p99, float64(got.Total.Latency.Quantile(0.99))/1e6)
 	r.peak = max(r.peak, got.Peak)
 	for k, at := range r.steps {
-		took, ok := got.Converged(at, &ref, 0.9)
+		took, ok := converged(&got, &ref, at, 0.9)
 		if !ok {
 			took = 99 * time.Second
 		}

@@ -20,10 +20,6 @@ func Poisson(rate float64) Arrivals {
 	return varying{rate, func(time.Duration) float64 { return rate }}
 }
 
-// Varying returns Poisson arrivals whose rate, in calls a second, is a function of time. Higher
-// rates than most count as most.
-func Varying(most float64, rate func(t time.Duration) float64) Arrivals { return varying{most, rate} }
-
 // Ramp returns Poisson arrivals. Their rate changes linearly from one rate to another within a
 // time, and then stays constant.
 func Ramp(from, to float64, in time.Duration) Arrivals {

@@ -18,8 +18,8 @@
 //
 // The decisions are made by the code of the live limiter: the same control law and the same gate,
 // which have no clock of their own. The rest is a model: how calls arrive, how much work they are,
-// when callers leave and retry, and how the backend slows down. Compare a policy with [Yardstick],
-// which knows the backend. [Fleet] puts replicas behind a balancer, and a [Change] may stop, start
+// when callers leave and retry, and how the backend slows down. Compare a policy with [Oracle] and
+// [OracleNewestFirst], which know the backend. [Fleet] puts replicas behind a balancer, and a [Change] may stop, start
 // or restart some; docs/operate/capacity.md plans a fleet in this way.
 //
 // Experimental: what the package exports may change in any version.

@@ -16,7 +16,10 @@ func anything(seed uint64) sim.Scenario {
 	r := rand.New(rand.NewPCG(seed, 1))
 	one := func(n int) bool { return r.IntN(n) == 0 }
 	upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) + 1 }
-	s := sim.Scenario{Seed: seed, Duration: upTo(4 * sec), Record: sim.Record{Interval: upTo(sec), Events: one(2)}}
+	s := sim.Scenario{Seed: seed, Duration: upTo(4 * sec), Record: sim.Record{Interval: upTo(sec)}}
+	if one(2) {
+		s.Record = s.Record.WithEvents()
+	}
 	if one(2) {
 		s.Warmup = time.Duration(r.Int64N(int64(s.Duration)))
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -34,7 +35,7 @@ type oracle struct {
 
 func (o *oracle) arrive(c *call) {
 	o.waiting++
-	o.lines[spillway.Critical-c.class.Priority].push(c)
+	o.lines[priority.Level(c.class.Priority)].push(c)
 	o.run.wait(c, never)
 	o.dispatch()
 }

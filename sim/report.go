@@ -17,7 +17,7 @@ type Report struct {
 
 	Interval time.Duration // interval between the points of the Timeline
 	Timeline []Point       // one point for each whole interval, from the start to Duration
-	Events   []Event       // if Record.Events was set
+	events   []callEvent   // if Record.events was set
 }
 
 // Tally counts attempts of callers whose first attempt came after the warm-up. When
@@ -144,48 +144,4 @@ func (r *Report) Class(name string) *Tally {
 		}
 	}
 	return nil
-}
-
-// Converged returns how long after a time r becomes as good as another report: the goodput of the
-// next second, and of the next three seconds, is at least share of the other's. It searches twenty
-// seconds. False: not found. Both reports need the same Interval, which must divide a second.
-func (r *Report) Converged(after time.Duration, other *Report, share float64) (time.Duration, bool) {
-	step := r.Interval
-	if step <= 0 || step > time.Second {
-		return 0, false
-	}
-	good := func(points []Point, n int) (sum float64) {
-		for _, p := range points[:n] {
-			sum += float64(p.OK)
-		}
-		return sum
-	}
-	second := int(time.Second / step)
-	from := int(after / step)
-	for k := from; k-from <= 17*second; k++ {
-		if k+3*second > min(len(r.Timeline), len(other.Timeline)) {
-			break
-		}
-		a, b := r.Timeline[k:], other.Timeline[k:]
-		if good(a, second) >= share*good(b, second) && good(a, 3*second) >= share*good(b, 3*second) {
-			return time.Duration(k-from) * step, true
-		}
-	}
-	return 0, false
-}
-
-// Yardstick runs the scenario with both oracles and returns the better report, which shows what a
-// policy with complete knowledge can reach.
-func Yardstick(s Scenario) (Report, error) {
-	s.Policy = Oracle()
-	a, err := Run(s)
-	if err != nil {
-		return a, err
-	}
-	s.Policy = OracleNewestFirst()
-	b, err := Run(s)
-	if err == nil && b.Total.Goodput > a.Total.Goodput {
-		a = b
-	}
-	return a, err
 }

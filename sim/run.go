@@ -138,14 +138,14 @@ func (r *run) arrive(c *call) {
 			c.tally.Retries++
 		}
 	}
-	r.event(c, Arrived)
+	r.event(c, callArrived)
 	r.send(c)
 }
 
 // wait lets c wait until the policy admits or refuses it, at most until most.
 func (r *run) wait(c *call, most time.Duration) {
 	c.state = waiting
-	r.event(c, Waits)
+	r.event(c, callWaits)
 	if c.waitsUntil() != never {
 		r.expireLater(c)
 	}
@@ -166,7 +166,7 @@ func (r *run) expireLater(c *call) {
 func (r *run) admit(c *call) {
 	watched := c.state == waiting // the leaving of the caller is already scheduled
 	c.state, c.started = running, r.now
-	r.event(c, Admitted)
+	r.event(c, callAdmitted)
 	r.inBackend++
 	r.report.Peak = max(r.report.Peak, r.inBackend)
 	mayLeave := c.replica.backend.start(c)
@@ -277,7 +277,7 @@ func (r *run) left(c *call) {
 
 // gone counts a call whose caller left while it waited.
 func (r *run) gone(c *call) {
-	r.event(c, Left)
+	r.event(c, callLeft)
 	if t := c.tally; t != nil {
 		t.Left++
 		t.Refusal.Record(int64(min(r.now, c.waitsUntil()) - c.at))

@@ -22,7 +22,7 @@ import (
 
 var traced = func() map[string]sim.Scenario {
 	three := func(load float64, b sim.Backend) sim.Scenario {
-		s := sim.Scenario{Seed: 7, Duration: 12 * sec, Backend: b, Record: sim.Record{Events: true}}
+		s := sim.Scenario{Seed: 7, Duration: 12 * sec, Backend: b, Record: sim.Record{}.WithEvents()}
 		work := sim.Uniform(50*ms, 100*ms)
 		s.Classes = []sim.Class{
 			{Share: 0.2, Priority: spillway.Critical, Deadline: sec, Service: work},
@@ -105,7 +105,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					}
 				}
 			}
-			for _, e := range r.Events {
+			for _, e := range sim.Recorded(r) {
 				switch e.Kind {
 				case sim.Arrived:
 					c := s.Classes[e.Class]
@@ -141,7 +141,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					drain(e.At)
 				}
 			}
-			compare(t, "the gate", got, decisions(r.Events))
+			compare(t, "the gate", got, decisions(sim.Recorded(r)))
 		})
 	}
 }
@@ -152,7 +152,7 @@ func TestTheLimiterDecidesAsInTheSimulator(t *testing.T) {
 			r := run(t, s)
 			var arrivals []sim.Event
 			ends := map[uint64]sim.Event{}
-			for _, e := range r.Events {
+			for _, e := range sim.Recorded(r) {
 				switch e.Kind {
 				case sim.Arrived:
 					arrivals = append(arrivals, e)
@@ -182,7 +182,7 @@ func TestTheLimiterDecidesAsInTheSimulator(t *testing.T) {
 				}
 				wg.Wait()
 			})
-			compare(t, "the limiter", got, decisions(r.Events))
+			compare(t, "the limiter", got, decisions(sim.Recorded(r)))
 		})
 	}
 }
@@ -226,7 +226,7 @@ func TestTheEventsOfEachAttemptAreInOrder(t *testing.T) {
 	for name, s := range traced {
 		told := map[uint64][]sim.EventKind{}
 		last := time.Duration(0)
-		for _, e := range run(t, s).Events {
+		for _, e := range sim.Recorded(run(t, s)) {
 			told[e.Attempt] = append(told[e.Attempt], e.Kind)
 			if e.At < last {
 				t.Fatalf("%s: %v comes after %v", name, e.At, last)

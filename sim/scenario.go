@@ -79,8 +79,8 @@ type Retry struct {
 // Record selects what a Report holds beyond its totals.
 type Record struct {
 	Interval time.Duration // interval of the timeline; zero means 100 ms
-	Events   bool          // whether Report.Events is filled
 	Watch    func(Point)   // called with each point of the timeline during the run
+	events   bool          // whether Report.events is filled, for tests
 }
 
 const (

@@ -151,13 +151,13 @@ func TestABackendChangesWhileItRuns(t *testing.T) {
 func TestTheSameScenarioGivesTheSameReport(t *testing.T) {
 	s := plain(1.5)
 	s.Retry = sim.Retry{Attempts: 3, Backoff: 50 * ms, Respect: true}
-	s.Record.Events = true
+	s.Record = sim.Record{}.WithEvents()
 	a, b := run(t, s), run(t, s)
 	if !reflect.DeepEqual(a, b) {
 		t.Error("two runs differ")
 	}
 	s.Seed++
-	if c := run(t, s); reflect.DeepEqual(a.Events, c.Events) {
+	if c := run(t, s); reflect.DeepEqual(sim.Recorded(a), sim.Recorded(c)) {
 		t.Error("another seed gives the same run")
 	}
 }
@@ -345,13 +345,13 @@ func TestConvergedComparesTimelines(t *testing.T) {
 		}
 		bad.Timeline = append(bad.Timeline, p)
 	}
-	if took, ok := bad.Converged(5*sec, &good, 0.9); !ok || took < 2500*ms || took > 3*sec {
+	if took, ok := converged(&bad, &good, 5*sec, 0.9); !ok || took < 2500*ms || took > 3*sec {
 		t.Errorf("converged %v after %v, want about 3 s", ok, took)
 	}
-	if took, ok := good.Converged(5*sec, &good, 0.9); !ok || took != 0 {
+	if took, ok := converged(&good, &good, 5*sec, 0.9); !ok || took != 0 {
 		t.Errorf("a report converges to itself after %v, %v", took, ok)
 	}
-	if _, ok := bad.Converged(29*sec, &good, 0.9); ok {
+	if _, ok := converged(&bad, &good, 29*sec, 0.9); ok {
 		t.Error("converged although there is not enough left to tell")
 	}
 }

@@ -167,7 +167,7 @@ func drawWorld(seed uint64, lasting bool) *world {
 // play returns the goodput of the callers that stay, relative to the better of two oracles: behind
 // the law, and behind a fixed limit that was right at the start.
 func (w *world) play(t *testing.T, state *string) (ours, fixed float64) {
-	best, err := sim.Yardstick(w.sc)
+	best, err := yardstick(w.sc)
 	if err != nil {
 		t.Fatal(err)
 	}

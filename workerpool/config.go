@@ -79,8 +79,6 @@ const (
 	// the error, and OnDone receives it. With neither a waiting caller nor OnDone, the process
 	// ends.
 	AsError
-	// Crash ends the process, as an unrecovered panic does, with the stack of the panic.
-	Crash
 )
 
 // Result is the end of an accepted job.
@@ -134,8 +132,8 @@ func (cfg *Config) check() error {
 	if cfg.GrowAt == 0 && cfg.GrowCooldown > 0 {
 		fault("GrowCooldown is set without GrowAt, which it belongs to")
 	}
-	if cfg.OnPanic > Crash {
-		fault("unknown OnPanic %d: use Reraise, AsError or Crash", cfg.OnPanic)
+	if cfg.OnPanic > AsError {
+		fault("unknown OnPanic %d: use Reraise or AsError", cfg.OnPanic)
 	}
 	if len(wrong) == 0 && cfg.Law != nil && !laws.Claim(cfg.Law) {
 		fault("Law belongs to another pool or limiter: make one for each")

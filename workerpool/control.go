@@ -11,7 +11,6 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/internal/handoff"
-	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/limit"
 )
@@ -58,7 +57,6 @@ type control struct {
 	law       limit.Law       // nil: the limit is fixed, or grows by GrowAt
 	forgets   limit.Forgetter // law as a Forgetter, or nil
 	classes   classes         // classes of jobs for the law; guarded by mu
-	log       laws.Log        // changes of the limit by the law; guarded by mu
 	size      int             // most accepted jobs that may wait
 	fill      bool            // MaxWorkers and QueueSize decide: the queue is never kept short
 	autoQueue bool            // QueueSize is unset and a law decides: the queue holds what drains within soon
@@ -132,9 +130,6 @@ func (c *control) follow(n int) bool {
 	n = c.within(n)
 	if n == c.limit {
 		return false
-	}
-	if c.law != nil {
-		c.log.Add(limit.Decision{At: c.last, From: c.limit, To: n, Why: laws.ReporterOf(c.law).Why()})
 	}
 	c.limit = n
 	c.handoff.Resize(n)

@@ -6,7 +6,7 @@ import (
 	"runtime/pprof"
 	"unsafe"
 
-	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/priority"
 )
 
 // labels are the profile labels of a pool's workers.
@@ -46,7 +46,7 @@ func newLabels(name string) *labels {
 	for lv := range all.of {
 		set := []string{"pool", cmp.Or(name, "workerpool")}
 		if lv != noJob {
-			set = append(set, "priority", (spillway.Critical - spillway.Priority(lv)).String())
+			set = append(set, "priority", priority.Of(lv).String())
 		}
 		l := &all.of[lv]
 		l.Context, l.set = context.Background(), pprof.Labels(set...)

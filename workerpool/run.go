@@ -103,9 +103,6 @@ func (w *worker) broke(v any) {
 		end = &spillway.PanicError{Value: v, Stack: debug.Stack()}
 		res.Err = end
 	}
-	if p.cfg.OnPanic == Crash && v != nil {
-		panic(v)
-	}
 	at, timed, weight := e.at(), e.timed(), uint64(0)
 	if e.sampled() {
 		weight = e.note.weight

@@ -8,7 +8,7 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/internal/handoff"
 	"github.com/spillway-go/spillway/internal/laws"
-	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/internal/priority"
 )
 
 // Stats is a consistent snapshot of a pool. At any time Offered = Admitted + Rejected + Cancelled +
@@ -16,13 +16,9 @@ import (
 type Stats struct {
 	Name string
 
-	// Law is the name of the law: "fixed" if MaxWorkers decides, "grow" if GrowAt decides.
-	Law string
 	// State describes in words what the law is doing. If jobs run and wait but none ends for long,
 	// State begins with the duration of the stall and its possible cause.
 	State string
-	// Decisions are the last changes of the limit by the law, oldest first.
-	Decisions []limit.Decision
 
 	Limit                 int // most jobs that may run now
 	MaxWorkers, QueueSize int
@@ -62,16 +58,15 @@ func (p *Pool) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := Stats{
-		Name: p.cfg.Name, Law: "fixed", State: "fixed",
+		Name: p.cfg.Name, State: "fixed",
 		Limit: c.limit, MaxWorkers: c.top, QueueSize: c.size,
 		QueuedBy: map[spillway.Priority]int{}, RejectedBy: map[spillway.Reason]uint64{},
 		QueueWait: c.waits.Clone(), Service: c.runs.Clone(),
 	}
 	if c.law != nil {
-		law := laws.ReporterOf(c.law)
-		s.Law, s.State, s.Decisions = law.Name(), law.State(), c.log.All()
+		s.State = laws.ReporterOf(c.law).State()
 	} else if c.growAt > 0 {
-		s.Law, s.State = "grow", "grows while the queue is filled"
+		s.State = "grows while the queue is filled"
 	}
 	if c.mean > 0 {
 		s.Demand = c.offered * c.mean / 1e9 / float64(c.limit)
@@ -81,7 +76,7 @@ func (p *Pool) Stats() Stats {
 	s.Workers, s.Idle, s.InFlight, s.Blocked = pic.Workers, pic.Workers-pic.Active, pic.Active, sum(pic.Waiting)
 	for lv, n := range pic.Queued {
 		if n > 0 {
-			s.QueuedBy[spillway.Critical-spillway.Priority(lv)] = n
+			s.QueuedBy[priority.Of(lv)] = n
 		}
 		s.Queued += n
 	}

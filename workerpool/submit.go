@@ -6,6 +6,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/handoff"
+	"github.com/spillway-go/spillway/internal/priority"
 )
 
 // ticket identifies an accepted job.
@@ -56,7 +57,7 @@ func (p *Pool) unfit() error {
 
 // submit hands a job over. n is the note of a job with a waiting caller, else nil.
 func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) (ticket, error) {
-	lv := level(spillway.PriorityFrom(ctx))
+	lv := priority.Level(spillway.PriorityFrom(ctx))
 	if !mayWait && p.queue.Full(lv) {
 		return ticket{}, p.refusals.refuse(p.ctl.fullness(lv))
 	}

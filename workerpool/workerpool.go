@@ -47,8 +47,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/handoff"
+	"github.com/spillway-go/spillway/internal/priority"
 )
 
 // Job is one piece of work. ctx is the context that the job was submitted with. Submit a job that
@@ -64,12 +64,7 @@ import (
 // Above 50,000 jobs a second, the pool sets labels only for some consecutive jobs of one context.
 type Job func(ctx context.Context) error
 
-const levels = handoff.Levels
-
-// level returns the queue index of a priority, 0 for the most important.
-func level(p spillway.Priority) int {
-	return int(spillway.Critical - min(max(p, spillway.Low), spillway.Critical))
-}
+const levels = priority.Levels
 
 // Pool is a set of workers. A Pool is safe for concurrent use and must not be copied. A new pool
 // has no goroutine. Make a Pool with New: submitting to the zero Pool panics.

@@ -356,13 +356,11 @@ func TestOnDoneIsToldOfPanicsGoexitAndErrors(t *testing.T) {
 func TestAPanicWithoutOnDoneEndsTheProcess(t *testing.T) {
 	kind := os.Getenv("WORKERPOOL_TEST_PANIC")
 	if kind != "" {
-		p, _ := New(Config{OnPanic: map[string]PanicPolicy{"error": AsError, "crash": Crash}[kind]})
+		p, _ := New(Config{OnPanic: map[string]PanicPolicy{"error": AsError}[kind]})
 		bad := func() { panic("nobody is told") }
 		switch kind {
 		case "submit", "error": // nobody would receive the error
 			_ = p.Submit(context.Background(), func(context.Context) error { bad(); return nil })
-		case "crash":
-			_, _ = Do(context.Background(), p, func(context.Context) (int, error) { bad(); return 0, nil })
 		case "do": // the caller has left
 			ctx, cancel := context.WithCancel(context.Background())
 			gone := make(chan struct{})
@@ -371,7 +369,7 @@ func TestAPanicWithoutOnDoneEndsTheProcess(t *testing.T) {
 		}
 		select {}
 	}
-	for _, kind := range []string{"submit", "error", "crash", "do"} {
+	for _, kind := range []string{"submit", "error", "do"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestAPanicWithoutOnDoneEndsTheProcess$")
 		cmd.Env = append(os.Environ(), "WORKERPOOL_TEST_PANIC="+kind)
 		out, err := cmd.CombinedOutput()

@@ -80,17 +80,16 @@ type Config struct {
 	// in twenty. Clients without throttling get more than that: beside such clients, use a higher
 	// Tolerance. Zero means 2, and math.Inf(1) refuses none.
 	Tolerance float64
-
-	// MaxHosts bounds the hosts whose answers are remembered; a new host replaces the least
-	// recently used one. Zero means 256.
-	MaxHosts int
 }
 
 const (
 	defaultAttempts      = 3
 	defaultMaxRetryAfter = 10 * time.Second
 	defaultTolerance     = 2
-	defaultMaxHosts      = 256
+
+	// mostHosts bounds the hosts whose answers are remembered; a new host replaces the least recently
+	// used one.
+	mostHosts = 256
 )
 
 // Transport is an http.RoundTripper that reduces its requests to an overloaded server. It is safe
@@ -130,9 +129,6 @@ func New(cfg Config) (*Transport, error) {
 	if cfg.Tolerance != 0 && !(cfg.Tolerance >= 1) {
 		fault("Tolerance is %v: use 1 or more (zero means %v)", cfg.Tolerance, defaultTolerance)
 	}
-	if cfg.MaxHosts < 0 {
-		fault("MaxHosts is %d: it cannot be negative (zero means %d)", cfg.MaxHosts, defaultMaxHosts)
-	}
 	if cfg.Budget != nil && cfg.Budget.Ratio() == 0 {
 		fault("the Budget is a zero value: use retrybudget.New")
 	}
@@ -149,7 +145,7 @@ func New(cfg Config) (*Transport, error) {
 		base: cfg.Base, budget: cfg.Budget,
 		attempts:      cmp.Or(cfg.Attempts, defaultAttempts),
 		maxRetryAfter: cmp.Or(cfg.MaxRetryAfter, defaultMaxRetryAfter),
-		throttle:      newThrottle(cmp.Or(cfg.Tolerance, defaultTolerance), cmp.Or(cfg.MaxHosts, defaultMaxHosts)),
+		throttle:      newThrottle(cmp.Or(cfg.Tolerance, defaultTolerance), mostHosts),
 		random:        rand.Float64,
 		stall:         defaultStall,
 	}, nil

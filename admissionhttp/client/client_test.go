@@ -331,8 +331,8 @@ func TestTheContextSaysPriorityAndDeadline(t *testing.T) {
 }
 
 func TestNewNamesAllThatIsWrong(t *testing.T) {
-	_, err := New(Config{Attempts: -1, MaxRetryAfter: -1, Tolerance: 0.5, MaxHosts: -1, Budget: new(retrybudget.Budget)})
-	for _, field := range []string{"Attempts", "MaxRetryAfter", "Tolerance", "MaxHosts", "Budget"} {
+	_, err := New(Config{Attempts: -1, MaxRetryAfter: -1, Tolerance: 0.5, Budget: new(retrybudget.Budget)})
+	for _, field := range []string{"Attempts", "MaxRetryAfter", "Tolerance", "Budget"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s is not named: %v", field, err)
 		}

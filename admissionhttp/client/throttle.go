@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/priority"
 )
 
 // throttle refuses requests that a server would most likely refuse. It is the client-side adaptive
@@ -38,7 +39,6 @@ const (
 	buckets = 10 // number of buckets in the window
 	width   = time.Second
 	most    = 0.95 // highest probability of a refusal
-	classes = int(spillway.Critical-spillway.Low) + 1
 
 	longestHost = 255 // names in DNS are not longer
 )
@@ -47,7 +47,7 @@ type hostKey struct{ scheme, host string }
 
 type host struct {
 	key hostKey
-	of  [classes]counter
+	of  [priority.Levels]counter
 }
 
 // counter holds the tried and accepted requests within the window, for one host and priority. It
@@ -67,7 +67,7 @@ func (t *throttle) counter(u *url.URL, p spillway.Priority) *counter {
 	if u != nil {
 		key = hostKey{u.Scheme, u.Host[:min(len(u.Host), longestHost)]}
 	}
-	class := min(max(int(p-spillway.Low), 0), classes-1)
+	class := priority.Level(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e, ok := t.hosts[key]; ok {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/priority"
 )
 
 // adviceMost bounds the part of the advice that stands for refused callers.
@@ -28,7 +29,7 @@ func (g *Gate) RetryAfter(p spillway.Priority) time.Duration {
 	if !g.service.known() || g.closed == spillway.Closed {
 		return 0
 	}
-	lv := level(p)
+	lv := priority.Level(p)
 	booked := (g.booked[lv] + g.demand.back[lv]) / (overbooked * g.bestRate(lv))
 	return time.Duration(min(g.predict(lv, 1)+min(booked, float64(adviceMost)), float64(time.Hour)))
 }

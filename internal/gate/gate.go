@@ -22,6 +22,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/internal/places"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -76,19 +77,11 @@ func (a *Arrival) held() int {
 }
 
 const (
-	levels = places.Levels
+	levels = priority.Levels
 	// Floor keeps the lowest priority from starving. One grant in Floor goes to the lowest priority
 	// that waits, 0.4 % of all grants.
 	Floor = 256
 )
-
-// priority returns the priority of a level.
-func priority(lv int) spillway.Priority { return spillway.Critical - spillway.Priority(lv) }
-
-// level is the index of the queue of a priority, 0 for the most important.
-func level(p spillway.Priority) int {
-	return int(spillway.Critical - min(max(p, spillway.Low), spillway.Critical))
-}
 
 // Config configures a gate.
 type Config struct {
@@ -151,7 +144,7 @@ func New(cfg Config) *Gate {
 // Arrive decides about new work. w is used only if the verdict is Wait; a nil w means that the work
 // does not wait.
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
-	lv := level(a.Priority)
+	lv := priority.Level(a.Priority)
 	g.demandOf(now, lv, g.asks(&a))
 	kind := g.arrived(now, lv, &a)
 	d := g.decide(now, lv, kind, &a, w != nil)
@@ -296,7 +289,7 @@ func (g *Gate) replace(lv int, a *Arrival) Decision {
 
 // Unenforced counts an admitted arrival as work that the gate's owner would have refused.
 func (g *Gate) Unenforced(p spillway.Priority, reason spillway.Reason) Decision {
-	return g.unenforced(level(p), Decision{Verdict: Reject, Reason: reason})
+	return g.unenforced(priority.Level(p), Decision{Verdict: Reject, Reason: reason})
 }
 
 // Came returns how many arrivals of a level there were.
@@ -308,7 +301,7 @@ func (g *Gate) Came(lv int) uint64 {
 
 // Shed counts an arrival that the gate's owner refused for a reason of its own.
 func (g *Gate) Shed(now time.Duration, a *Arrival, reason spillway.Reason) {
-	lv := level(a.Priority)
+	lv := priority.Level(a.Priority)
 	g.demandOf(now, lv, g.asks(a))
 	g.arrived(now, lv, a)
 	g.ledger[lv].rejected[reason]++
@@ -352,7 +345,7 @@ func (g *Gate) grant(now time.Duration, w *Waiter) {
 	}
 	g.granted++
 	g.ledger[w.level].granted++
-	g.latest = Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority(w.level), Kind: w.kind, Long: w.held == 0}
+	g.latest = Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority.Of(w.level), Kind: w.kind, Long: w.held == 0}
 	g.start(w.level)
 }
 
@@ -424,7 +417,7 @@ func (w Grant) leavesAtDeadline(now time.Duration) bool {
 
 // End returns the slots of one piece of work.
 func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
-	lv := level(w.Priority)
+	lv := priority.Level(w.Priority)
 	g.running--
 	g.ledger[lv].completed++
 	if w.Long { // long work is no evidence about other work

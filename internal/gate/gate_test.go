@@ -7,6 +7,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/places"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -112,7 +113,7 @@ func (m *twin) victim(lv int) *Waiter {
 // arrive checks the gate's decision and follows it.
 func (m *twin) arrive(t *testing.T, a Arrival, w *Waiter, d Decision, seq uint64, now time.Duration) {
 	t.Helper()
-	lv := level(a.Priority)
+	lv := priority.Level(a.Priority)
 	m.offered++
 	ahead := 0
 	for i := range lv + 1 {
@@ -456,7 +457,7 @@ func FuzzRepeats(f *testing.F) {
 			d := asked.Arrive(now, a, waiter())
 			d.Preempted = nil
 			var got Decision
-			if k := &memos[level(a.Priority)][may]; k.ok && a.Cost == 1 && now < k.until && a.Deadline-now >= k.needs {
+			if k := &memos[priority.Level(a.Priority)][may]; k.ok && a.Cost == 1 && now < k.until && a.Deadline-now >= k.needs {
 				k.n++
 				asks[Key(now, &a)]++
 				got = Decision{Verdict: Reject, Reason: k.reason}

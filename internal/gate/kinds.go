@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/places"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -18,7 +19,7 @@ type kinds struct{ list []kind }
 // Key returns the identity of arriving work: its priority, the order of magnitude of its remaining
 // time, and the name of its kind.
 func Key(now time.Duration, a *Arrival) places.Key {
-	return a.Kind.Key(level(a.Priority), places.Scale(left(now, a.Deadline)))
+	return a.Kind.Key(priority.Level(a.Priority), places.Scale(left(now, a.Deadline)))
 }
 
 // KindOf returns the value of Arrival.Kind for the name of a kind. It may be called at any time, by

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -142,12 +143,12 @@ func TestOnlyDemandOfItsLevelAndAboveBoundsAWait(t *testing.T) {
 		if i%40 == 0 {
 			p = spillway.Critical
 		}
-		g.demandOf(now, level(p), 1)
+		g.demandOf(now, priority.Level(p), 1)
 	}
-	if got, most := g.bound(level(spillway.Critical), 2*time.Second), g.longest(2*time.Second); got < most/2 {
+	if got, most := g.bound(priority.Level(spillway.Critical), 2*time.Second), g.longest(2*time.Second); got < most/2 {
 		t.Errorf("critical work may wait %v of %v", time.Duration(got), time.Duration(most))
 	}
-	if got := g.bound(level(spillway.Normal), 2*time.Second); got > 0.5e9 {
+	if got := g.bound(priority.Level(spillway.Normal), 2*time.Second); got > 0.5e9 {
 		t.Errorf("normal work may wait %v", time.Duration(got))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
@@ -50,7 +51,7 @@ func (g *Gate) Counts() (c Counts) {
 
 // CountsOf returns the ledger of a priority.
 func (g *Gate) CountsOf(p spillway.Priority) (c Counts) {
-	g.sum(&c, level(p))
+	g.sum(&c, priority.Level(p))
 	return c
 }
 
@@ -80,12 +81,12 @@ func (g *Gate) answered(lv int) {
 }
 
 // Abandoned counts an arrival whose caller had left before the gate was asked.
-func (g *Gate) Abandoned(p spillway.Priority) { g.ledger[level(p)].cancelled++ }
+func (g *Gate) Abandoned(p spillway.Priority) { g.ledger[priority.Level(p)].cancelled++ }
 
 // Revoke takes back a grant that was not Taken, because the caller left before the grant reached
 // it. The law sees an end with the outcome [limit.Unknown].
 func (g *Gate) Revoke(now time.Duration, w Grant) {
-	lv := level(w.Priority)
+	lv := priority.Level(w.Priority)
 	g.answered(lv)
 	g.ledger[lv].cancelled++
 	g.running--
@@ -100,7 +101,7 @@ func (g *Gate) Revoke(now time.Duration, w Grant) {
 // with the outcome [limit.Unknown].
 func (g *Gate) Lengthen(now time.Duration, w Grant) {
 	g.long++
-	g.untold(now, level(w.Priority), w)
+	g.untold(now, priority.Level(w.Priority), w)
 }
 
 // Shrink returns some of the slots of running work, which runs on with the rest. The owner lowers
@@ -129,7 +130,7 @@ func (g *Gate) giveBack(lv int, kind uint8, slots int) {
 func (g *Gate) InFlight() int { return g.inFlight }
 
 // InFlightBy is how many slots work of priority p uses.
-func (g *Gate) InFlightBy(p spillway.Priority) int { return g.ledger[level(p)].inFlight }
+func (g *Gate) InFlightBy(p spillway.Priority) int { return g.ledger[priority.Level(p)].inFlight }
 
 // Running is how many pieces of work run, long work included. Granted work counts once its caller
 // has answered.
@@ -143,7 +144,7 @@ func (g *Gate) Queued() int { return g.queued + g.granted }
 
 // QueuedBy is Queued for one priority.
 func (g *Gate) QueuedBy(p spillway.Priority) int {
-	lv := level(p)
+	lv := priority.Level(p)
 	return g.queues[lv].n + g.ledger[lv].granted
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -145,8 +146,8 @@ func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
 			}
 			g.End(now, w, o)
 		}
-		short := g.bound(level(spillway.Low), Never)
-		long := g.bound(level(spillway.Low), time.Second)
+		short := g.bound(priority.Level(spillway.Low), Never)
+		long := g.bound(priority.Level(spillway.Low), time.Second)
 		if short > 6e8 {
 			t.Fatalf("without a deadline the queue stands for %v", time.Duration(short))
 		}

@@ -5,20 +5,15 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/places"
+	"github.com/spillway-go/spillway/internal/priority"
 )
-
-// Level is the number of a priority's queue: 0 for the most important.
-func Level(p spillway.Priority) int { return level(p) }
-
-// Levels is the number of levels.
-const Levels = levels
 
 // Repeats reports for which other work the rejection d of arrival a holds. Until the time until, and
 // as long as the gate rejects all work, the gate would refuse other work of the same priority and
 // cost for the same reason. The other work has no deadline, or at least the time needs until its
 // deadline. The gate's owner may refuse such work without asking, and reports it with Repeated.
 func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.Duration, ok bool) {
-	lv := level(a.Priority)
+	lv := priority.Level(a.Priority)
 	if g.cfg.MaxRefused > 0 { // the next refusal may exceed the share
 		return 0, 0, false
 	}
@@ -46,7 +41,7 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 
 // Repeated counts n arrivals of cost one that were refused by a repeated rejection.
 func (g *Gate) Repeated(p spillway.Priority, reason spillway.Reason, n uint64) {
-	lv := level(p)
+	lv := priority.Level(p)
 	g.ledger[lv].rejected[reason] += n
 	g.demand.repeat(lv, float64(n), reason)
 }

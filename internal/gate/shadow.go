@@ -6,6 +6,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/places"
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -77,7 +78,7 @@ func (g *Gate) shadowBegins(now time.Duration) {
 // waited. would is the reason for which the gate's owner would have refused the work without asking
 // the gate, or zero.
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.Reason) Decision {
-	lv := level(a.Priority)
+	lv := priority.Level(a.Priority)
 	g.demandOf(now, lv, g.asks(&a))
 	kind := g.arrived(now, lv, &a)
 	if g.closed != 0 {
@@ -193,7 +194,7 @@ func (g *Gate) shadowStarts() {
 func (g *Gate) shadowEnds(now time.Duration, w Grant) {
 	s := g.shadow
 	e := shadowEnd{Grant: w, outcome: limit.Success}
-	e.at = now + time.Duration(min(g.service.holdOf(level(w.Priority), w.Kind)*s.shape.draw(), float64(Never/4)))
+	e.at = now + time.Duration(min(g.service.holdOf(priority.Level(w.Priority), w.Kind)*s.shape.draw(), float64(Never/4)))
 	if w.Deadline < e.at {
 		e.at, e.outcome = max(w.Deadline, now), limit.Deadline
 	}
@@ -208,7 +209,7 @@ func (g *Gate) shadowDrops(w *Waiter, reason spillway.Reason) {
 	}
 	g.ledger[w.level].would[reason]++
 	if len(s.late) < mostLate {
-		s.late = append(s.late, Late{priority(w.level), reason})
+		s.late = append(s.late, Late{priority.Of(w.level), reason})
 	}
 	w.next, s.free = s.free, w
 }

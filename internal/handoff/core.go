@@ -3,11 +3,13 @@ package handoff
 import (
 	"math"
 	"math/bits"
+
+	"github.com/spillway-go/spillway/internal/priority"
 )
 
 const (
 	// Levels is how many priorities there are; 0 is the most important.
-	Levels = 4
+	Levels = priority.Levels
 	// Floor keeps the last level from starving: one in Floor jobs that are taken is of the least
 	// important level that has jobs.
 	Floor = 256

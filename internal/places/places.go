@@ -9,6 +9,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -20,7 +21,7 @@ type Key uint64
 type Name uint64
 
 const (
-	Levels = 4 // levels of priority, 0 is the most important
+	Levels = priority.Levels // 0 is the most important
 	// Scales is the number of orders of magnitude of the time until the deadline: powers of two
 	// about a second. The last scale is for work without a deadline.
 	Scales = 16

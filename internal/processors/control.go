@@ -14,10 +14,12 @@ package processors
 import (
 	"math"
 	"time"
+
+	"github.com/spillway-go/spillway/internal/priority"
 )
 
 // Levels is the number of priorities. Level 0 is the most important.
-const Levels = 4
+const Levels = priority.Levels
 
 const (
 	// Every is the time between two readings. Quotas of processor time have a period of 100 ms. Every
