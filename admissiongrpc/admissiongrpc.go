@@ -96,9 +96,9 @@ type Config struct {
 	Exempt func(fullMethod string) bool
 }
 
-// ModeVariable is the environment variable with the mode of a server that has neither
+// modeVariable is the environment variable with the mode of a server that has neither
 // Config.Limiter nor Config.Keyed.
-const ModeVariable = "SPILLWAY_MODE"
+const modeVariable = "SPILLWAY_MODE"
 
 // Interceptor holds the interceptors of a server. It is safe for concurrent use and
 // has no goroutine. New makes one.
@@ -127,9 +127,9 @@ func New(cfg Config) (*Interceptor, error) {
 		}
 	}
 	if cfg.Limiter == nil && cfg.Keyed == nil {
-		mode, err := limiter.ParseMode(cmp.Or(os.Getenv(ModeVariable), "enforce"))
+		mode, err := limiter.ParseMode(cmp.Or(os.Getenv(modeVariable), "enforce"))
 		if err != nil {
-			fault("%s: %w", ModeVariable, err)
+			fault("%s: %w", modeVariable, err)
 		}
 		cfg.Limiter, err = limiter.New(limiter.Config{Name: "grpc", Mode: mode})
 		if err != nil {

@@ -228,7 +228,7 @@ func TestEachMethodHasALimiterOfItsOwn(t *testing.T) {
 }
 
 func TestADryRunRefusesNothing(t *testing.T) {
-	t.Setenv(ModeVariable, "dryrun")
+	t.Setenv(modeVariable, "dryrun")
 	i, err := New(Config{})
 	if err != nil || i.Limiter().Mode() != limiter.DryRun {
 		t.Fatal(err)
@@ -258,10 +258,10 @@ func TestADryRunRefusesNothing(t *testing.T) {
 }
 
 func TestNewNamesAllThatIsWrong(t *testing.T) {
-	t.Setenv(ModeVariable, "perhaps")
+	t.Setenv(modeVariable, "perhaps")
 	class := func(string) string { return "" }
 	_, err := New(Config{Class: class, Deadlines: map[spillway.Priority]time.Duration{9: 1, spillway.Low: -1}})
-	for _, text := range []string{"Class", "priority(9)", "low", ModeVariable} {
+	for _, text := range []string{"Class", "priority(9)", "low", modeVariable} {
 		if err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s is not named: %v", text, err)
 		}

@@ -67,10 +67,7 @@ type Snapshot struct {
 }
 
 // Goodput returns the requests answered successfully per second.
-func (r *Result) Goodput() float64 { return r.Rate(OK) }
-
-// Rate returns how many requests a second had outcome o.
-func (r *Result) Rate(o Outcome) float64 { return perSecond(r.Outcomes[o].Count, r.Elapsed) }
+func (r *Result) Goodput() float64 { return perSecond(r.Outcomes[OK].Count, r.Elapsed) }
 
 func perSecond(n uint64, d time.Duration) float64 {
 	if d <= 0 {

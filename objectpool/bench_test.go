@@ -66,7 +66,7 @@ var reusers = []struct {
 		pool := objectpool.NewBuffers(objectpool.BuffersConfig{})
 		return func() {
 			b := pool.Get(size)
-			b.WriteByte(1)
+			b.Extend(1)[0] = 1
 			pool.Put(b)
 		}
 	}},

@@ -126,9 +126,6 @@ func (x *Buffer) Bytes() []byte { return x.b[:len(x.b):len(x.b)] }
 // Len returns the number of bytes written.
 func (x *Buffer) Len() int { return len(x.b) }
 
-// Cap returns how many bytes the buffer has room for.
-func (x *Buffer) Cap() int { return cap(x.b) }
-
 // Reset makes the buffer empty.
 func (x *Buffer) Reset() {
 	x.dirty = max(x.dirty, len(x.b))
@@ -163,12 +160,6 @@ func (x *Buffer) Write(p []byte) (int, error) { return copy(x.Extend(len(p)), p)
 
 // WriteString implements io.StringWriter. It never fails.
 func (x *Buffer) WriteString(s string) (int, error) { return copy(x.Extend(len(s)), s), nil }
-
-// WriteByte implements io.ByteWriter. It never fails.
-func (x *Buffer) WriteByte(c byte) error {
-	x.Extend(1)[0] = c
-	return nil
-}
 
 // ReadFrom implements io.ReaderFrom: it appends the data of r, until EOF.
 func (x *Buffer) ReadFrom(r io.Reader) (int64, error) {

@@ -101,5 +101,5 @@ func (b *Budget) TryTake() bool {
 // Ratio returns how many tokens one success earns.
 func (b *Budget) Ratio() float64 { return float64(b.earn) / one }
 
-// Tokens returns how many tokens there are now, including fractions.
-func (b *Budget) Tokens() float64 { return float64(b.tokens.Load()) / one }
+// left is how many tokens there are now, including fractions.
+func (b *Budget) left() float64 { return float64(b.tokens.Load()) / one }

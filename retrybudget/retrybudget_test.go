@@ -38,7 +38,7 @@ func TestSuccessesSaveNoMoreThanTheBurst(t *testing.T) {
 	for range 1000 {
 		b.Success()
 	}
-	if got := b.Tokens(); got != 2 {
+	if got := b.left(); got != 2 {
 		t.Fatalf("%v tokens saved, want 2", got)
 	}
 }
@@ -74,7 +74,7 @@ func TestManyAtOnceGetExactlyWhatWasEarned(t *testing.T) {
 	if granted.Load() != callers*each {
 		t.Fatalf("granted %d of %d", granted.Load(), callers*each)
 	}
-	if got, most := b.Tokens(), float64(callers*each)*0.125; got > most || got < most-callers {
+	if got, most := b.left(), float64(callers*each)*0.125; got > most || got < most-callers {
 		t.Fatalf("%v tokens left of %v earned", got, most)
 	}
 }
@@ -117,8 +117,8 @@ func FuzzBudget(f *testing.F) {
 				t.Fatalf("step %d: granted %v with %v tokens", i, !grant, tokens)
 			}
 		}
-		if want, _ := tokens.Float64(); b.Tokens() != want {
-			t.Fatalf("%v tokens, want %v", b.Tokens(), want)
+		if want, _ := tokens.Float64(); b.left() != want {
+			t.Fatalf("%v tokens, want %v", b.left(), want)
 		}
 	})
 }
