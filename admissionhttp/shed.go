@@ -42,17 +42,17 @@ func (s *shedding) refused() (lasts time.Duration, now int64, first bool) {
 	return max(time.Duration(now-s.since.Load()), 0), now, false
 }
 
-// patience returns jittered advice. The advice grows with the time that shedding has lasted.
-func patience(advice, lasts time.Duration) time.Duration {
+// adviceFor returns jittered advice. The advice grows with the time that shedding has lasted.
+func adviceFor(advice, lasts time.Duration) time.Duration {
 	steps := bits.Len64(uint64(lasts / riseEvery))
 	return spread(min(max(advice, time.Second), longestAdvice) * time.Duration(1+steps))
 }
 
-// due reports whether every has passed since mark, and if so sets mark to now. Only one caller gets
+// due reports whether every has passed since last, and if so sets last to now. Only one caller gets
 // true.
-func due(mark *atomic.Int64, now int64, every time.Duration) bool {
-	at := mark.Load()
-	return (at == 0 || now-at >= int64(every)) && mark.CompareAndSwap(at, now)
+func due(last *atomic.Int64, now int64, every time.Duration) bool {
+	at := last.Load()
+	return (at == 0 || now-at >= int64(every)) && last.CompareAndSwap(at, now)
 }
 
 // counted reports a refusal to the log and the recording, and returns the advice for it in seconds.
@@ -61,13 +61,13 @@ func (g *guard) counted(p *page, priority spillway.Priority, advice time.Duratio
 		g.shed.Rejected(priority, p.rejection)
 	}
 	if p.rejection.Reason == spillway.DeadlineTooClose && advice < time.Second {
-		return wholeSeconds(patience(advice, 0)) // little work is ahead of the request: its caller gave too little time
+		return wholeSeconds(adviceFor(advice, 0)) // little work is ahead of the request: its caller gave too little time
 	}
 	lasts, now, first := g.shedding.refused()
 	if first && g.recording != nil && due(&g.shedding.recorded, now, g.recording.every()) {
 		g.recording.start(g.logger)
 	}
-	return wholeSeconds(patience(advice, lasts))
+	return wholeSeconds(adviceFor(advice, lasts))
 }
 
 // refuse answers a request that was not admitted.

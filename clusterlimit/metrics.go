@@ -39,11 +39,11 @@ func samples(s Stats) []metrics.Sample {
 	put(ofSlots, float64(s.Slots))
 	put(ofRate, float64(s.Rate))
 	for one := budget.Held; one <= budget.Left; one++ {
-		here := 0.0
+		value := 0.0
 		if one.String() == s.Standing {
-			here = 1
+			value = 1
 		}
-		put(ofStanding, here, one.String())
+		put(ofStanding, value, one.String())
 	}
 	lease := max(s.For.Seconds(), 0)
 	if s.Standing == budget.Left.String() {

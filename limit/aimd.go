@@ -12,11 +12,11 @@ type AIMDConfig struct {
 
 type aimd struct {
 	track
-	timeout time.Duration
-	seq     uint64 // admissions so far
-	cut     uint64 // work admitted up to this number cannot cut the limit again
-	phase   string
-	took    float64 // time of a slow success, if it was the last sign of overload; else 0
+	timeout  time.Duration
+	seq      uint64 // admissions so far
+	cut      uint64 // work admitted up to this number cannot cut the limit again
+	phase    string
+	slowTime float64 // time of a slow success, if it was the last sign of overload; else 0
 }
 
 // aimdBackoff is the factor on the limit at a sign of overload.
@@ -65,11 +65,11 @@ func (a *aimd) Observe(s Sample, load Load) {
 	switch {
 	case sign && s.Seq <= a.cut: // admitted before the last cut
 	case sign:
-		a.cut, a.phase, a.took = a.seq, "backing off", 0
+		a.cut, a.phase, a.slowTime = a.seq, "backing off", 0
 		why := "a deadline was missed"
 		switch {
 		case slow:
-			why, a.took = "slower than the timeout", took(s)
+			why, a.slowTime = "slower than the timeout", latencyOf(s)
 		case s.Outcome == Overload:
 			why = "refused further below"
 		}
@@ -85,8 +85,8 @@ func (a *aimd) Observe(s Sample, load Load) {
 
 // State describes the effect of the last sample on the limit.
 func (a *aimd) State() string {
-	if a.phase == "backing off" && a.took > 0 {
-		return a.phase + ": " + against(a.took, float64(a.timeout))
+	if a.phase == "backing off" && a.slowTime > 0 {
+		return a.phase + ": " + comparison(a.slowTime, float64(a.timeout))
 	}
 	return a.phase
 }

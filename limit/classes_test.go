@@ -54,10 +54,10 @@ func TestALongAndRareClassIsToldApart(t *testing.T) {
 func TestAForgottenClassIsLearntAnew(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var c classes
-	learn := func(n int, took ...float64) { // took is indexed by class
+	learn := func(n int, elapsed ...float64) { // took is indexed by class
 		for i := range n {
-			class := i % len(took)
-			c.learn(uint8(class), math.Log(took[class])+0.2*r.NormFloat64(), true, false)
+			class := i % len(elapsed)
+			c.learn(uint8(class), math.Log(elapsed[class])+0.2*r.NormFloat64(), true, false)
 		}
 	}
 	learn(200, 1e7, 3e8)

@@ -40,9 +40,9 @@ type cohort struct {
 // reading is the measurement of a cohort.
 type reading struct {
 	at        time.Duration
-	took      time.Duration // time to collect the cohort, without idle time
-	count     float64       // admissions in took, other requests included
-	work      float64       // work admitted in took, in units of the reference class
+	elapsed   time.Duration // time to collect the cohort, without idle time
+	count     float64       // admissions in elapsed, other requests included
+	work      float64       // work admitted in elapsed, in units of the reference class
 	admitted  float64       // effective sample size of work
 	level     float64       // mean logarithm of the time in the backend, of the fastest four in five
 	spread    float64       // standard deviation of these logarithms
@@ -65,14 +65,14 @@ func (r *reading) slotTime() float64 {
 	if r.count == 0 {
 		return 0
 	}
-	return float64(r.took) * r.inFlight / r.count
+	return float64(r.elapsed) * r.inFlight / r.count
 }
 
 const (
 	// maxCohort bounds a cohort's memory.
 	maxCohort = 320
-	// patience is how long a cohort collects members before it may close with fewMembers.
-	patience   = time.Second
+	// collectFor is how long a cohort collects members before it may close with fewMembers.
+	collectFor = time.Second
 	fewMembers = 8
 	// leastMembers suffice to detect an effect larger than their spread.
 	leastMembers = 5
@@ -199,7 +199,7 @@ func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) 
 		return true
 	}
 	if !c.closed {
-		if now-c.start < patience || counted < fewMembers {
+		if now-c.start < collectFor || counted < fewMembers {
 			return false
 		}
 		c.closed, c.want = true, c.measured()
@@ -271,7 +271,7 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 		r.n = 1
 	}
 	mass = max(mass, 1e-9)
-	r.at, r.took = now, now-c.start
+	r.at, r.elapsed = now, now-c.start
 	r.level = sum / mass
 	r.spread = math.Sqrt(max(squares/mass-r.level*r.level, 1e-6))
 	r.inFlight = max(c.inFlight/float64(c.members), 1)

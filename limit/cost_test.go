@@ -24,9 +24,9 @@ func (s *steady) step() {
 	if s.seq <= lag {
 		return
 	}
-	took := 10*time.Millisecond + time.Duration(s.seq*7919%1000)*time.Microsecond
+	elapsed := 10*time.Millisecond + time.Duration(s.seq*7919%1000)*time.Microsecond
 	load.InFlight--
-	s.law.Observe(Sample{Seq: s.seq - lag, Start: s.at - min(took, s.at), End: s.at, Class: uint8(s.seq % Classes)}, load)
+	s.law.Observe(Sample{Seq: s.seq - lag, Start: s.at - min(elapsed, s.at), End: s.at, Class: uint8(s.seq % Classes)}, load)
 }
 
 func TestLawsDoNotAllocate(t *testing.T) {

@@ -214,9 +214,9 @@ func (a *adaptive) undoCut(r reading, margin float64) {
 		}
 		// Hours without arrivals are no cost of the trial. The cost is bounded by the duration
 		// from Little's law, times ten for heavy tails.
-		took := 10 * math.Exp(t.after.level) * (t.after.n/t.ran.level + float64(t.cohorts))
-		spent := min(r.took*time.Duration(t.cohorts), time.Duration(min(took, float64(time.Hour))))
-		a.cuts.every = max(min(3*a.cuts.every, cutLatest), cutShareOf*spent)
+		elapsed := 10 * math.Exp(t.after.level) * (t.after.n/t.ran.level + float64(t.cohorts))
+		trialTime := min(r.elapsed*time.Duration(t.cohorts), time.Duration(min(elapsed, float64(time.Hour))))
+		a.cuts.every = max(min(3*a.cuts.every, cutLatest), cutShareOf*trialTime)
 	}
 	a.held = mean{}
 	next := holding

@@ -113,7 +113,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		if s.Outcome == Success {
 			calm := load.Queued == 0 && load.InFlight < load.enforced(limit)
 			var changed bool
-			stale := s.End-e.cohort.start > patience && e.cohort.skipped > e.cohort.measured()
+			stale := s.End-e.cohort.start > collectFor && e.cohort.skipped > e.cohort.measured()
 			if changed, rescaled = e.classes.learn(class, log, calm, stale); changed {
 				e.reweighed, e.each = true, mean{}
 				return restart, rescaled
@@ -135,12 +135,12 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		if e.work > 0 {
 			e.latest.admitted = e.work * e.work / e.squares
 		}
-		if e.latest.enforced == 1 && e.idle < e.latest.took/4 { // also if the owner reports no waiting callers
+		if e.latest.enforced == 1 && e.idle < e.latest.elapsed/4 { // also if the owner reports no waiting callers
 			e.latest.saturated = true
 		}
-		e.latest.took = max(e.latest.took-e.idle, 0)
-		if e.latest.took > 0 {
-			e.latest.done = e.done / e.latest.took.Seconds()
+		e.latest.elapsed = max(e.latest.elapsed-e.idle, 0)
+		if e.latest.elapsed > 0 {
+			e.latest.done = e.done / e.latest.elapsed.Seconds()
 		}
 		e.latest.lost = max(e.latest.lost, e.losses.share())
 		e.enter(&e.latest)

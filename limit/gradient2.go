@@ -14,7 +14,7 @@ type gradient2 struct {
 	seen      [Classes]float64 // number of windows in long
 	win       window
 	phase     string
-	took      [2]float64 // mean latency of the last window, and of many windows; 0: unknown
+	latencies [2]float64 // mean latency of the last window, and of many windows; 0: unknown
 }
 
 const (
@@ -47,7 +47,7 @@ func NewGradient2(cfg Gradient2Config) (Law, error) {
 }
 
 func newGradient2(cfg Gradient2Config) (*gradient2, error) {
-	if err := figure("Gradient2", "Tolerance", &cfg.Tolerance, 1.5, 1, 100); err != nil {
+	if err := checkNumber("Gradient2", "Tolerance", &cfg.Tolerance, 1.5, 1, 100); err != nil {
 		return nil, err
 	}
 	return &gradient2{track: newTrack(firstPublished, mostPublished), tolerance: cfg.Tolerance, phase: "measuring"}, nil
@@ -67,8 +67,8 @@ func (g *gradient2) Observe(s Sample, load Load) {
 	}
 	w := g.win
 	g.win = window{}
-	if w.drowned() {
-		g.phase, g.took = "drowning", [2]float64{}
+	if w.overloaded() {
+		g.phase, g.latencies = "drowning", [2]float64{}
 		g.toward(g.value*steepest, "refused below or past its deadline")
 		return
 	}
@@ -82,7 +82,7 @@ func (g *gradient2) Observe(s Sample, load Load) {
 		g.phase = "less than half in use"
 		return
 	}
-	g.took = [2]float64{short / n, long / n}
+	g.latencies = [2]float64{short / n, long / n}
 	slope = min(max(g.tolerance*slope/n, steepest), 1)
 	if slope == 1 {
 		g.phase = "growing"
@@ -122,8 +122,8 @@ func (g *gradient2) toward(to float64, why string) {
 
 // State describes the movement of latency against its long mean.
 func (g *gradient2) State() string {
-	if g.took[0] > 0 {
-		return g.phase + ": " + against(g.took[0], g.took[1])
+	if g.latencies[0] > 0 {
+		return g.phase + ": " + comparison(g.latencies[0], g.latencies[1])
 	}
 	return g.phase
 }

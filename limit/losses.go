@@ -22,10 +22,10 @@ func (l *losses) add(s *Sample, lost bool) {
 	if l.ends++; l.ends > lossesForget {
 		l.ran, l.wasted, l.ends, l.lost = l.ran/2, l.wasted/2, l.ends/2, l.lost/2
 	}
-	took := took(*s)
-	l.ran += took
+	elapsed := latencyOf(*s)
+	l.ran += elapsed
 	if lost {
-		l.wasted += took
+		l.wasted += elapsed
 		l.lost++
 	}
 }

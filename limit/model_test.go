@@ -98,15 +98,15 @@ func (m *model) room() bool {
 }
 
 func (m *model) admit() {
-	took := time.Duration(float64(m.service) * (1 + m.noise*(2*m.rand.Float64()-1)))
+	elapsed := time.Duration(float64(m.service) * (1 + m.noise*(2*m.rand.Float64()-1)))
 	slowness := 1.0
 	if m.slowness != nil {
 		slowness = m.slowness(m.now)
-		took = time.Duration(float64(took) * slowness)
+		elapsed = time.Duration(float64(elapsed) * slowness)
 	}
-	end := m.now + took
+	end := m.now + elapsed
 	if m.slots != nil {
-		end = max(m.slots[0], m.now) + took
+		end = max(m.slots[0], m.now) + elapsed
 		m.slots[0] = end
 		heap.Fix(&m.slots, 0)
 	}

@@ -151,7 +151,7 @@ func TestSheddingGoesBackUnlessLatencyClearlyFell(t *testing.T) {
 	} {
 		a := shedding(c.spread)
 		c.r.at, c.r.n, c.r.inFlight, c.r.enforced = time.Minute+time.Second, 16, a.limit, a.limit
-		c.r.took, c.r.admitted = time.Second, 40
+		c.r.elapsed, c.r.admitted = time.Second, 40
 		a.decide(c.r)
 		if !c.limit(a.limit) {
 			t.Errorf("%s: the limit is %v, %s", c.says, a.limit, a.State())

@@ -31,17 +31,17 @@ const (
 )
 
 func (p *pace) add(r reading, rough *roughness) {
-	if r.work <= 0 || r.took <= 0 {
+	if r.work <= 0 || r.elapsed <= 0 {
 		return
 	}
 	work := r.work * (1 - min(r.lost, mostWasted))
-	now := math.Log(r.took.Seconds() * r.inFlight / work)
+	now := math.Log(r.elapsed.Seconds() * r.inFlight / work)
 	if p.of > 0 {
 		rough.add((now - p.latest) * (now - p.latest) / (1/p.of + 1/r.admitted))
 	}
 	p.latest, p.of = now, r.admitted
-	p.seconds += r.took.Seconds()
-	p.occupied += r.took.Seconds() * r.inFlight
+	p.seconds += r.elapsed.Seconds()
+	p.occupied += r.elapsed.Seconds() * r.inFlight
 	p.work += work
 	if p.n += r.admitted; p.n > paceForgets {
 		p.seconds, p.occupied, p.work, p.n = p.seconds/2, p.occupied/2, p.work/2, p.n/2
@@ -64,9 +64,9 @@ func (p *pace) known() bool {
 	return p.n >= leastMembers && p.work > 0 && p.n*p.seconds > paceAfter*p.occupied
 }
 
-// against returns the logarithm of the ratio of p to before, and its standard error. The standard
+// compareWith returns the logarithm of the ratio of p to before, and its standard error. The standard
 // error is 0 if either pace is not known. spread is the spread of one time.
-func (p *pace) against(before *pace, spread float64) (longer, err float64) {
+func (p *pace) compareWith(before *pace, spread float64) (longer, err float64) {
 	if !p.known() || !before.known() {
 		return 0, 0
 	}

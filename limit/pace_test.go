@@ -11,15 +11,15 @@ func TestPaceIsTheMeanByLittlesLaw(t *testing.T) {
 	at := func(inFlight, perSecond float64) *pace {
 		var p pace
 		for range 5 {
-			p.add(reading{took: time.Second, inFlight: inFlight, work: perSecond, admitted: perSecond}, &rough)
+			p.add(reading{elapsed: time.Second, inFlight: inFlight, work: perSecond, admitted: perSecond}, &rough)
 		}
 		return &p
 	}
-	longer, err := at(10, 50).against(at(10, 100), 0.3)
+	longer, err := at(10, 50).compareWith(at(10, 100), 0.3)
 	if math.Abs(longer-math.Log(2)) > 1e-9 || err < 0.01 || err > 0.04 {
 		t.Errorf("half the rate with as many in flight: %v longer, by its logarithm, +- %v", longer, err)
 	}
-	if longer, _ := at(10, 100).against(at(20, 100), 0.3); math.Abs(longer+math.Log(2)) > 1e-9 {
+	if longer, _ := at(10, 100).compareWith(at(20, 100), 0.3); math.Abs(longer+math.Log(2)) > 1e-9 {
 		t.Errorf("the same rate with half as many in flight: %v", longer)
 	}
 }
@@ -27,13 +27,13 @@ func TestPaceIsTheMeanByLittlesLaw(t *testing.T) {
 func TestPaceIsNotKnownBeforeTheThirdGeneration(t *testing.T) {
 	var p, before pace
 	var rough roughness
-	before.add(reading{took: time.Minute, inFlight: 10, work: 600, admitted: 600}, &rough)
-	p.add(reading{took: time.Second, inFlight: 10, work: 25, admitted: 25}, &rough)
-	if _, err := p.against(&before, 0.3); err != 0 {
+	before.add(reading{elapsed: time.Minute, inFlight: 10, work: 600, admitted: 600}, &rough)
+	p.add(reading{elapsed: time.Second, inFlight: 10, work: 25, admitted: 25}, &rough)
+	if _, err := p.compareWith(&before, 0.3); err != 0 {
 		t.Errorf("known to %v after two and a half generations", err)
 	}
-	p.add(reading{took: time.Second, inFlight: 10, work: 25, admitted: 25}, &rough)
-	if _, err := p.against(&before, 0.3); err == 0 {
+	p.add(reading{elapsed: time.Second, inFlight: 10, work: 25, admitted: 25}, &rough)
+	if _, err := p.compareWith(&before, 0.3); err == 0 {
 		t.Error("not known after five generations")
 	}
 }
@@ -42,7 +42,7 @@ func TestPaceForgets(t *testing.T) {
 	var p pace
 	var rough roughness
 	for range 100 {
-		p.add(reading{took: time.Second, inFlight: 10, work: 100, admitted: 100}, &rough)
+		p.add(reading{elapsed: time.Second, inFlight: 10, work: 100, admitted: 100}, &rough)
 	}
 	if p.n > paceForgets {
 		t.Errorf("%v admissions remembered, want %d at most", p.n, paceForgets)

@@ -14,7 +14,7 @@ type passive struct {
 	win      passiveWindow
 	now, old era
 	raised   time.Duration // end of the last saturated window
-	last     passiveVerdict
+	last     windowResult
 	knee     float64 // estimated slots; 0: never saturated
 	falls    falls
 	unloaded [Classes]mean // latency in recent calm windows, in nanoseconds
@@ -23,12 +23,12 @@ type passive struct {
 // era is the evidence of a quarter of an hour. Only the present era and the one before count, so
 // old evidence expires.
 type era struct {
-	began time.Duration
-	base  [Classes]float64 // baseline of log latency; 0: unknown
-	least float64          // lowest mean concurrency; 0: unknown
-	calm  float64          // highest mean concurrency without raised latency
-	high  int              // most in flight in a window without raised latency
-	best  float64          // highest throughput, in slots like a knee
+	began  time.Duration
+	base   [Classes]float64 // baseline of log latency; 0: unknown
+	lowest float64          // lowest mean concurrency; 0: unknown
+	calm   float64          // highest mean concurrency without raised latency
+	high   int              // most in flight in a window without raised latency
+	best   float64          // highest throughput, in slots like a knee
 }
 
 type passiveWindow struct {
@@ -38,17 +38,17 @@ type passiveWindow struct {
 	n, sum [Classes]float64 // number and sum of log latencies
 	square [Classes]float64 // sum of squared log latencies
 	ok     [Classes]float64 // number of successes
-	took   [Classes]float64 // time of the successes, in nanoseconds
+	okTime [Classes]float64 // time of the successes, in nanoseconds
 	failed [Classes]float64 // time of work with other outcomes, each at most the unloaded latency
 	ends   float64
 	signs  float64
 }
 
-// passiveVerdict is the result of the last window.
-type passiveVerdict struct {
+// windowResult is the result of the last window.
+type windowResult struct {
 	c, rate, excess float64 // mean concurrency, successes per second, excess of log latency
 	slow            bool    // latency is raised, but not by our concurrency
-	drowned         bool    // much of the work runs into its deadline
+	overloaded      bool    // much of the work runs into its deadline
 }
 
 const (
@@ -120,11 +120,11 @@ func (p *passive) advance(at time.Duration, load Load) {
 func (p *passive) Observe(s Sample, load Load) {
 	before := p.inFlight
 	p.advance(s.End, load)
-	p.falls.end(before, s.Outcome, took(s))
+	p.falls.end(before, s.Outcome, latencyOf(s))
 	w, k := &p.win, s.Class%Classes
 	switch s.Outcome {
 	case Success, Deadline: // a censored latency is at least this long
-		x := math.Log(took(s))
+		x := math.Log(latencyOf(s))
 		w.n[k]++
 		w.sum[k] += x
 		w.square[k] += x * x
@@ -133,13 +133,13 @@ func (p *passive) Observe(s Sample, load Load) {
 			w.signs++
 		} else {
 			w.ok[k]++
-			w.took[k] += took(s)
+			w.okTime[k] += latencyOf(s)
 		}
 	case Overload:
 		w.ends++
 		w.signs++
 	default:
-		w.failed[k] += min(took(s), p.unloaded[k].level)
+		w.failed[k] += min(latencyOf(s), p.unloaded[k].level)
 	}
 	if w.span >= passiveSpan && w.ends >= passiveN {
 		p.estimate(s.End)
@@ -151,7 +151,7 @@ func (p *passive) Observe(s Sample, load Load) {
 func (p *passive) Forget(class uint8) {
 	k, w := class%Classes, &p.win
 	p.now.base[k], p.old.base[k], p.unloaded[k] = 0, 0, mean{}
-	w.n[k], w.sum[k], w.square[k], w.ok[k], w.took[k], w.failed[k] = 0, 0, 0, 0, 0, 0
+	w.n[k], w.sum[k], w.square[k], w.ok[k], w.okTime[k], w.failed[k] = 0, 0, 0, 0, 0, 0
 }
 
 // base is the lowest baseline of a class of both eras; 0: none.
@@ -162,20 +162,20 @@ func (p *passive) base(k int) float64 {
 	return p.old.base[k]
 }
 
-// least is the lowest mean concurrency of both eras; 0: none.
-func (p *passive) least() float64 {
-	if p.old.least == 0 || p.now.least > 0 && p.now.least < p.old.least {
-		return p.now.least
+// lowest is the lowest mean concurrency of both eras; 0: none.
+func (p *passive) lowest() float64 {
+	if p.old.lowest == 0 || p.now.lowest > 0 && p.now.lowest < p.old.lowest {
+		return p.now.lowest
 	}
-	return p.old.least
+	return p.old.lowest
 }
 
 // blind reports whether concurrency was never clearly below the estimate. Then the baseline may
 // contain a queue.
-func (p *passive) blind() bool { return p.least() >= blindFrom*p.value }
+func (p *passive) blind() bool { return p.lowest() >= blindFrom*p.value }
 
 // compared reports whether the evidence covers more than one window.
-func (p *passive) compared() bool { return p.knee > 0 || p.least() < max(p.now.calm, p.old.calm) }
+func (p *passive) compared() bool { return p.knee > 0 || p.lowest() < max(p.now.calm, p.old.calm) }
 
 func (p *passive) estimate(at time.Duration) {
 	w := &p.win
@@ -187,10 +187,10 @@ func (p *passive) estimate(at time.Duration) {
 		}
 	}
 	c, blind := w.area/float64(w.span), p.blind()
-	if p.now.least == 0 || c < p.now.least {
-		p.now.least = c
+	if p.now.lowest == 0 || c < p.now.lowest {
+		p.now.lowest = c
 	}
-	drowned := 10*w.signs >= w.ends
+	overloaded := 10*w.signs >= w.ends
 	var excess, n, squares float64
 	for k, m := range w.n {
 		if m < passiveFew {
@@ -200,7 +200,7 @@ func (p *passive) estimate(at time.Duration) {
 		spread := max(w.square[k]-m*g*g, 0) // sum of squared deviations from the mean
 		// most is an upper bound of the latency in this window: the lowest mean of many noisy
 		// windows would be too low. most is kept above 0, because 0 means no baseline.
-		if most := max(g+2*math.Sqrt(spread)/m, 1e-9); !drowned && (p.now.base[k] == 0 || most < p.now.base[k]) {
+		if most := max(g+2*math.Sqrt(spread)/m, 1e-9); !overloaded && (p.now.base[k] == 0 || most < p.now.base[k]) {
 			if fell := p.base(k) - most; fell > raisedBy { // the calm windows contained a queue
 				p.unloaded[k] = mean{}
 				if blind {
@@ -217,7 +217,7 @@ func (p *passive) estimate(at time.Duration) {
 	if n > 0 {
 		excess, se = excess/n, math.Sqrt(squares)/n
 	}
-	if drowned { // work that ended in overload ran for nothing and counts as excess
+	if overloaded { // work that ended in overload ran for nothing and counts as excess
 		excess = max(excess, min(-math.Log(max(1-w.signs/w.ends, 0.5)), math.Ln2))
 	}
 	calm := max(p.now.calm, p.old.calm)
@@ -225,26 +225,26 @@ func (p *passive) estimate(at time.Duration) {
 	for _, n := range w.ok {
 		ok += n
 	}
-	p.last = passiveVerdict{c: c, rate: ok / w.span.Seconds(), excess: excess, drowned: drowned}
+	p.last = windowResult{c: c, rate: ok / w.span.Seconds(), excess: excess, overloaded: overloaded}
 	switch {
-	case !drowned && excess <= raisedBy+3*se:
+	case !overloaded && excess <= raisedBy+3*se:
 		p.now.calm = max(p.now.calm, c)
 		p.now.high = max(p.now.high, w.high)
 		for k, n := range w.ok {
 			if n > 0 {
-				p.unloaded[k].add(w.took[k]/n, n, passiveLong)
+				p.unloaded[k].add(w.okTime[k]/n, n, passiveLong)
 			}
 		}
 		if p.knee > 0 && c > p.knee {
 			p.knee += 0.3 * (c - p.knee)
 		}
-	case !drowned && c < 0.7*calm || c <= 1:
+	case !overloaded && c < 0.7*calm || c <= 1:
 		p.last.slow = true // more work ran without raised latency before: our load made no queue
 	default:
 		p.raised = at
-		p.saturated(c*math.Exp(-excess), drowned)
+		p.saturated(c*math.Exp(-excess), overloaded)
 	}
-	if !drowned {
+	if !overloaded {
 		p.now.best = max(p.now.best, p.finished())
 	}
 	p.publish(at)
@@ -254,7 +254,7 @@ func (p *passive) estimate(at time.Duration) {
 // of slots is the finished work times its unloaded latency, over the time. If the unloaded latency
 // is not known, most is an upper bound. The best throughput is closest to the plateau, so the
 // estimate rises fast and falls slowly.
-func (p *passive) saturated(most float64, drowned bool) {
+func (p *passive) saturated(most float64, overloaded bool) {
 	knee := p.finished()
 	if knee == 0 && p.knee == 0 {
 		knee = most
@@ -264,8 +264,8 @@ func (p *passive) saturated(most float64, drowned bool) {
 		p.knee = max(knee, p.now.best, p.old.best) // throughput may collapse at once
 	case knee > p.knee:
 		p.knee += 0.9 * (knee - p.knee)
-	case drowned && knee > 0: // late work says little about the capacity
-	case drowned: // no work finishes
+	case overloaded && knee > 0: // late work says little about the capacity
+	case overloaded: // no work finishes
 		p.knee += 0.05 * (min(most, p.knee) - p.knee)
 	default:
 		p.knee += 0.05 * (knee - p.knee)
@@ -324,7 +324,7 @@ func (p *passive) estimated() string {
 		return "estimate: nothing measured yet"
 	case p.unknown():
 		return fmt.Sprintf("estimate: nothing can be known, work has run into its deadlines from the start on, now with %.0f in flight", v.c)
-	case v.drowned:
+	case v.overloaded:
 		return fmt.Sprintf("estimate: about %d, from before so much ran into its deadlines, now %.0f/s in time with %.0f in flight",
 			p.Limit(), v.rate, v.c)
 	case v.slow:
@@ -340,11 +340,11 @@ func (p *passive) evidence() string {
 	case p.knee == 0 && p.calm() == 0:
 		return "no calm window yet"
 	case p.knee == 0 && p.blind():
-		return fmt.Sprintf("not known yet, "+blind, p.least())
+		return fmt.Sprintf("not known yet, "+blind, p.lowest())
 	case p.knee == 0:
 		return fmt.Sprintf("never saturated, at least %d", p.calm())
 	case p.blind():
-		return fmt.Sprintf("at most about %d, "+blind, p.Limit(), p.least())
+		return fmt.Sprintf("at most about %d, "+blind, p.Limit(), p.lowest())
 	}
 	return fmt.Sprintf("about %d, saturated %v ago, now %.0f/s with %.0f in flight at %.1f times the best latency",
 		p.Limit(), (p.at - p.raised).Round(time.Second), p.last.rate, p.last.c, math.Exp(min(max(p.last.excess, 0), 20)))

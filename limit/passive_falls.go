@@ -31,7 +31,7 @@ type octaves [18]octave // indexed by the bit length of the concurrency
 type octave struct{ ends, late, span float64 }
 
 // ended is a number of ends and their total time.
-type ended struct{ n, took float64 }
+type ended struct{ n, time float64 }
 
 const (
 	fallsPiece = 100 * time.Millisecond
@@ -55,7 +55,7 @@ func (f *falls) pass(now, d time.Duration, inFlight int) {
 	}
 	all := f.good.n + f.late.n + f.lost
 	few := f.late.n+f.lost <= fallsLonger*all
-	well := f.lost <= fallsLonger*all && f.good.took*f.late.n < fallsWell*f.late.took*f.good.n
+	well := f.lost <= fallsLonger*all && f.good.time*f.late.n < fallsWell*f.late.time*f.good.n
 	if well && !few {
 		f.shared += now - f.began
 	}
@@ -72,14 +72,14 @@ func (f *falls) pass(now, d time.Duration, inFlight int) {
 }
 
 // end enters the end of work. inFlight is the concurrency before the end.
-func (f *falls) end(inFlight int, o Outcome, took float64) {
+func (f *falls) end(inFlight int, o Outcome, elapsed float64) {
 	switch at := &f.at[octaveOf(inFlight)]; o {
 	case Success:
 		at.ends++
-		f.good = ended{f.good.n + 1, f.good.took + took}
+		f.good = ended{f.good.n + 1, f.good.time + elapsed}
 	case Deadline:
 		at.late++
-		f.late = ended{f.late.n + 1, f.late.took + took}
+		f.late = ended{f.late.n + 1, f.late.time + elapsed}
 	case Overload, Canceled:
 		f.lost++
 	}
@@ -138,7 +138,7 @@ func (f *falls) worst() (from, to int, before, after float64) {
 func (p *passive) Unsafe() bool { return p.unknown() || p.falling() != "" }
 
 // unknown reports whether work has run into its deadlines from the start.
-func (p *passive) unknown() bool { return p.last.drowned && p.unloaded == [Classes]mean{} }
+func (p *passive) unknown() bool { return p.last.overloaded && p.unloaded == [Classes]mean{} }
 
 // falling describes the other two reasons of Unsafe; empty if neither holds.
 func (p *passive) falling() string {

@@ -217,7 +217,7 @@ func TestGradient2ForgetsABadTimeAndGrows(t *testing.T) {
 	m.service = 50 * time.Millisecond
 	m.run(2 * time.Minute)
 	if got := law.long[0]; got > 2.1*float64(m.service) {
-		t.Errorf("remembers %v two calm minutes after a bad time", brief(got))
+		t.Errorf("remembers %v two calm minutes after a bad time", rounded(got))
 	}
 	if got := law.Limit(); got < 50 {
 		t.Errorf("limit %d after two calm minutes: %s", got, law.State())

@@ -55,7 +55,7 @@ func (a *adaptive) raiseTo(r reading, n float64) float64 {
 			to = max(to, a.former)
 		}
 	}
-	if least := 1 + 0.6*(to/a.limit-1); u.target > least*a.limit && u.target < 1.7*a.limit {
+	if lowest := 1 + 0.6*(to/a.limit-1); u.target > lowest*a.limit && u.target < 1.7*a.limit {
 		to = u.target
 	}
 	u.target = 0
@@ -146,8 +146,8 @@ func (a *adaptive) keepRaise(r reading, err float64, clearly bool) {
 // laterBold postpones the next bold raise after one was undone. The pause grows with the duration
 // of the trial.
 func (a *adaptive) laterBold(r reading) {
-	spent := r.took * time.Duration(a.trial.cohorts)
-	a.bolds.next = r.at + max(a.bolds.every, boldShareOf*spent)
+	trialTime := r.elapsed * time.Duration(a.trial.cohorts)
+	a.bolds.next = r.at + max(a.bolds.every, boldShareOf*trialTime)
 	a.bolds.every = min(2*a.bolds.every, boldLatest)
 }
 
@@ -193,12 +193,12 @@ func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 // callers wait longer during a trial.
 func (a *adaptive) raisePause(r reading, more, rose float64) time.Duration {
 	lost := 1 - math.Exp(-min(max(rose-more, 0), more)) // share of throughput lost during the trial
-	spent := r.took * time.Duration(a.trial.cohorts)
+	trialTime := r.elapsed * time.Duration(a.trial.cohorts)
 	share := raiseCost
 	if a.recalls(r.at) {
 		share = recallCost
 	}
-	pause := max(raisePause, time.Duration(lost*float64(spent)/share), 2*r.took)
+	pause := max(raisePause, time.Duration(lost*float64(trialTime)/share), 2*r.elapsed)
 	if !a.recalls(r.at) {
 		pause <<= min(a.raises.vain, maxVain)
 	}

@@ -48,25 +48,25 @@ func TestShortWorkKeepsItsThroughput(t *testing.T) {
 			best += done(newFixed(8), seed)
 		}
 		t.Logf("quiet %v: %.3f of what eight at once do", quiet, ours/best)
-		least := 0.93
+		lowest := 0.93
 		if quiet {
-			least = 0.97
+			lowest = 0.97
 		}
-		if ours < least*best {
-			t.Errorf("quiet %v: %.3f of what eight at once do, want %v", quiet, ours/best, least)
+		if ours < lowest*best {
+			t.Errorf("quiet %v: %.3f of what eight at once do, want %v", quiet, ours/best, lowest)
 		}
 	}
 }
 
 // Short work still gets a limit if its backend degrades: throughput then falls with a raise.
 func TestShortWorkThatDegradesIsHeldBack(t *testing.T) {
-	for share, want := range map[float64]verdict{0.9: independent, 1.2: follows, 1.5: follows} {
-		up := math.Log(1.25)
-		raise := trial{from: 8, to: 10, inFlight: 8, before: mean{0, 500}, ran: mean{10, 500}, after: mean{share * up, 500}, cohorts: 2, short: true}
+	for share, want := range map[float64]trialResult{0.9: independent, 1.2: follows, 1.5: follows} {
+		rising := math.Log(1.25)
+		raise := trial{from: 8, to: 10, inFlight: 8, before: mean{0, 500}, ran: mean{10, 500}, after: mean{share * rising, 500}, cohorts: 2, short: true}
 		if v, _ := raise.judge(forLatency.testOf(&raise), 0.01, &pace{}, 0.4); v != want {
 			t.Errorf("a raise, latency rose by %v of it: %v, want %v", share, v, want)
 		}
-		cut := trial{from: 10, to: 8, inFlight: 10, before: mean{share * up, 500}, ran: mean{8, 500}, after: mean{0, 500}, cohorts: 3, short: true}
+		cut := trial{from: 10, to: 8, inFlight: 10, before: mean{share * rising, 500}, ran: mean{8, 500}, after: mean{0, 500}, cohorts: 3, short: true}
 		if v, _ := cut.judge(forLatency.testOf(&cut), 0.01, &pace{}, 0.4); v != want {
 			t.Errorf("a cut, latency fell by %v of it: %v, want %v", share, v, want)
 		}

@@ -42,12 +42,12 @@ func (t *track) move(value float64, why string) {
 	}
 }
 
-// against formats two latencies in nanoseconds for comparison by people.
-func against(took, instead float64) string {
-	return fmt.Sprintf("%v against %v", brief(took), brief(instead))
+// comparison formats two latencies in nanoseconds for comparison by people.
+func comparison(elapsed, instead float64) string {
+	return fmt.Sprintf("%v against %v", rounded(elapsed), rounded(instead))
 }
 
-func brief(ns float64) time.Duration {
+func rounded(ns float64) time.Duration {
 	d := time.Duration(min(ns, float64(math.MaxInt64/2)))
 	switch {
 	case d >= time.Second:
@@ -58,9 +58,9 @@ func brief(ns float64) time.Duration {
 	return d.Round(10 * time.Nanosecond)
 }
 
-// took is the latency of a sample in nanoseconds. It is at least 1, so ratios and logarithms are
+// latencyOf is the latency of a sample in nanoseconds. It is at least 1, so ratios and logarithms are
 // finite.
-func took(s Sample) float64 { return max(1, float64(s.End-s.Start)) }
+func latencyOf(s Sample) float64 { return max(1, float64(s.End-s.Start)) }
 
 // busy reports whether at least half of the limit was in use when a piece of work ended. With
 // fewer slots in use, success does not confirm the limit, and the limit does not grow.
@@ -68,13 +68,13 @@ func busy(load Load, limit float64) bool {
 	return load.Queued > 0 || 2*float64(load.InFlight+1) >= limit
 }
 
-// figure fills in and checks a number of a law's configuration.
-func figure(law, name string, v *float64, preset, least, most float64) error {
+// checkNumber fills in and checks a number of a law's configuration.
+func checkNumber(law, name string, v *float64, preset, lowest, most float64) error {
 	if *v == 0 {
 		*v = preset
 	}
-	if !(*v >= least && *v <= most) { // NaN as well
-		return fmt.Errorf("limit: %s: %s is %v, want %v to %v, or 0 for %v", law, name, *v, least, most, preset)
+	if !(*v >= lowest && *v <= most) { // NaN as well
+		return fmt.Errorf("limit: %s: %s is %v, want %v to %v, or 0 for %v", law, name, *v, lowest, most, preset)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (w *window) add(s Sample, busy bool) {
 	switch s.Outcome {
 	case Success:
 		k := s.Class % Classes
-		w.sum[k] += took(s)
+		w.sum[k] += latencyOf(s)
 		w.n[k]++
 	case Deadline, Overload:
 		w.signs++
@@ -117,9 +117,9 @@ func (w *window) forget(class uint8) { w.sum[class], w.n[class] = 0, 0 }
 
 func (w *window) full() bool { return 2*w.busy >= w.total }
 
-// drowned reports whether at least a tenth of the work ended in overload. Then the latencies of
+// overloaded reports whether at least a tenth of the work ended in overload. Then the latencies of
 // the rest are misleadingly low.
-func (w *window) drowned() bool { return w.signs > 0 && 10*w.signs >= w.total }
+func (w *window) overloaded() bool { return w.signs > 0 && 10*w.signs >= w.total }
 
 // classes calls f with the mean latency and the number of samples of each class that has enough
 // samples.

@@ -22,14 +22,14 @@ type trial struct {
 	admitted  float64 // effective sample size of done
 }
 
-// verdict is the result of a trial.
-type verdict uint8
+// trialResult is the result of a trial.
+type trialResult uint8
 
 const (
-	undecided   verdict = iota
-	untested            // the slots in use did not follow the limit
-	follows             // latency followed the slots in use: the difference was waiting
-	independent         // latency did not follow the slots in use
+	undecided   trialResult = iota
+	untested                // the slots in use did not follow the limit
+	follows                 // latency followed the slots in use: the difference was waiting
+	independent             // latency did not follow the slots in use
 )
 
 // test defines when a change of the limit is worth keeping. Changes are of logarithms: concurrency
@@ -123,7 +123,7 @@ func (t *trial) followed() bool {
 	return 3*latency > concurrency
 }
 
-// judge returns the verdict so far. err is the standard error of the change of latency. since is
+// judge returns the result so far. err is the standard error of the change of latency. since is
 // the pace under the new limit. spread is the spread of one time by the pace. margin is the change
 // of latency beyond the bound; if negative, latency did not follow.
 //
@@ -132,15 +132,15 @@ func (t *trial) followed() bool {
 // favors is refused after its usual cohorts. Any other disagreement prolongs the trial, up to
 // paceCohorts times; then the raise is refused or the cut undone. A cut with a pace known before
 // but not yet since is prolonged too; then latency decides.
-func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verdict, margin float64) {
+func (t *trial) judge(by test, err float64, since *pace, spread float64) (v trialResult, margin float64) {
 	t.longer = 0
 	concurrency, latency := t.changed()
 	if t.to == t.from || concurrency < leastMoved*math.Abs(math.Log(t.to/t.from)) {
 		return untested, 0
 	}
-	up, bound := t.to > t.from, by.bound(concurrency)
-	longer, doubt := since.against(&t.paced, spread)
-	if !up {
+	rising, bound := t.to > t.from, by.bound(concurrency)
+	longer, doubt := since.compareWith(&t.paced, spread)
+	if !rising {
 		longer = -longer
 	}
 	margin = latency - bound
@@ -162,23 +162,23 @@ func (t *trial) judge(by test, err float64, since *pace, spread float64) (v verd
 	switch {
 	case margin > by.follows*err && latency > by.visible*err:
 		switch {
-		case acquits && !up:
+		case acquits && !rising:
 			return independent, margin
-		case (acquits || doubt == 0 && !up && t.paced.known()) && !final:
+		case (acquits || doubt == 0 && !rising && t.paced.known()) && !final:
 			return undecided, margin
 		}
 		return follows, margin
-	case margin < -by.independent*err && disagrees && !final && (!up || !last):
+	case margin < -by.independent*err && disagrees && !final && (!rising || !last):
 		return undecided, margin
-	case margin < -by.independent*err && disagrees && up:
+	case margin < -by.independent*err && disagrees && rising:
 		t.longer = longer
 		return follows, 0
 	case margin >= -by.independent*err && !last:
 		return undecided, margin
-	case margin >= -by.independent*err && up && (margin > 0 || by.proof || latency > by.share*concurrency):
+	case margin >= -by.independent*err && rising && (margin > 0 || by.proof || latency > by.share*concurrency):
 		// Throughput did not clearly grow.
 		return follows, margin
-	case margin >= -by.independent*err && !up && margin > 0.7*err && latency > by.visible*err:
+	case margin >= -by.independent*err && !rising && margin > 0.7*err && latency > by.visible*err:
 		return follows, margin
 	case doubt == 0 && t.after.n < fewTimes && !t.suspicion:
 		return undecided, margin

@@ -8,7 +8,7 @@ import (
 // Seven queries within three milliseconds once kept a raise in front of a database with a queue,
 // and undid a cut from 8 to 4 although two slots were enough.
 func TestAHandfulOfTimesJudgesNoTrial(t *testing.T) {
-	for n, want := range map[float64]verdict{7: undecided, fewTimes: independent} {
+	for n, want := range map[float64]trialResult{7: undecided, fewTimes: independent} {
 		raise := trial{from: 2, to: 3, inFlight: 2, before: mean{0, 500}, ran: mean{2.9, n}, after: mean{0, n}, cohorts: 1}
 		if v, _ := raise.judge(forLatency.testOf(&raise), 0.03, &pace{}, 0.4); v != want {
 			t.Errorf("a raise, %v times: %v, want %v", n, v, want)
@@ -91,7 +91,7 @@ func TestARaiseThatStaysRefusedIsTriedLessOften(t *testing.T) {
 	a := newAdaptive(forLatency)
 	pause := func(refused int) time.Duration {
 		a.raises.vain = refused
-		return a.raisePause(reading{took: 10 * time.Millisecond}, 0.4, 0.4)
+		return a.raisePause(reading{elapsed: 10 * time.Millisecond}, 0.4, 0.4)
 	}
 	for refused, want := range []time.Duration{200, 400, 800, 1600, 3200, 5000, 5000} {
 		if got := pause(refused); got != want*time.Millisecond {

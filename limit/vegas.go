@@ -14,15 +14,15 @@ type VegasConfig struct {
 
 type vegas struct {
 	track
-	cfg   VegasConfig
-	seq   uint64
-	base  [Classes]float64 // mean latency without a queue, in nanoseconds; 0: unknown
-	win   window
-	since int // windows since the last probe
-	probe probe
-	queue float64
-	took  [2]float64 // mean latency of the last window, and the baseline; 0: unknown
-	phase string
+	cfg       VegasConfig
+	seq       uint64
+	base      [Classes]float64 // mean latency without a queue, in nanoseconds; 0: unknown
+	win       window
+	since     int // windows since the last probe
+	probe     probe
+	queue     float64
+	latencies [2]float64 // mean latency of the last window, and the baseline; 0: unknown
+	phase     string
 }
 
 // probe is a measurement of the baseline at half the limit.
@@ -61,10 +61,10 @@ func NewVegas(cfg VegasConfig) (Law, error) {
 }
 
 func newVegas(cfg VegasConfig) (*vegas, error) {
-	if err := figure("Vegas", "Alpha", &cfg.Alpha, 3, 1, 100); err != nil {
+	if err := checkNumber("Vegas", "Alpha", &cfg.Alpha, 3, 1, 100); err != nil {
 		return nil, err
 	}
-	if err := figure("Vegas", "Beta", &cfg.Beta, max(6, cfg.Alpha), cfg.Alpha, 1000); err != nil {
+	if err := checkNumber("Vegas", "Beta", &cfg.Beta, max(6, cfg.Alpha), cfg.Alpha, 1000); err != nil {
 		return nil, err
 	}
 	return &vegas{track: newTrack(firstPublished, mostPublished), cfg: cfg, phase: "measuring a baseline"}, nil
@@ -101,7 +101,7 @@ func (v *vegas) Observe(s Sample, load Load) {
 	switch {
 	case v.probe.on:
 		v.rebase(&w)
-	case w.drowned():
+	case w.overloaded():
 		v.phase = "drowning"
 		v.move(v.value*3/4, "refused below or past its deadline")
 	default:
@@ -131,7 +131,7 @@ func (v *vegas) endProbe(limit float64, phase string) {
 
 // rebase ends a probe and sets the baseline from its window.
 func (v *vegas) rebase(w *window) {
-	if w.drowned() {
+	if w.overloaded() {
 		v.endProbe(v.value, "drowning")
 		return
 	}
@@ -152,7 +152,7 @@ func (v *vegas) decide(w *window) {
 		return
 	}
 	now, base = now/n, base/n
-	v.took = [2]float64{now, base}
+	v.latencies = [2]float64{now, base}
 	if v.since >= vegasProbe {
 		v.phase = "measuring a baseline"
 		v.probe = probe{on: true, back: v.value}
@@ -179,8 +179,8 @@ func (v *vegas) decide(w *window) {
 // State describes what the law is doing, the latencies it compares, and the estimated queue.
 func (v *vegas) State() string {
 	s := v.phase
-	if v.took[0] > 0 {
-		s += ": " + against(v.took[0], v.took[1])
+	if v.latencies[0] > 0 {
+		s += ": " + comparison(v.latencies[0], v.latencies[1])
 	}
 	if v.queue > 0 {
 		s += fmt.Sprintf(", about %.0f queue in the backend", v.queue)

@@ -79,10 +79,10 @@ func (l *Limiter) acquire(ctx context.Context, r Request) (Permit, error) {
 	default:
 		d = l.gate.Arrive(now, a, nil)
 	}
-	if would != 0 && mode == Enforce && r.DryRun && d.Verdict == gate.Admit && d.Reason == 0 {
+	if would != 0 && mode == Enforce && r.DryRun && d.Action == gate.Admit && d.Reason == 0 {
 		d = l.gate.Unenforced(a.Priority, would)
 	}
-	switch d.Verdict {
+	switch d.Action {
 	case gate.Admit:
 		p := l.permit(l.start(now, &a, 0))
 		l.changed()

@@ -15,13 +15,13 @@ import (
 // careful wraps a user-defined law. The limiter calls the law under its lock, so a panic would
 // leave the lock held and the decision half made. careful keeps the panic until the lock is
 // released, and raise panics in a caller of the limiter. The limit stays the law's last one.
-// The lock guards all fields except broke.
+// The lock guards all fields except unraised.
 type careful struct {
-	law     limit.Law
-	forgets limit.Forgetter // the law as a Forgetter, or nil
-	said    int
-	panics  int
-	broke   atomic.Pointer[spillway.PanicError] // not raised yet
+	law      limit.Law
+	forgets  limit.Forgetter // the law as a Forgetter, or nil
+	said     int
+	panics   int
+	unraised atomic.Pointer[spillway.PanicError] // not raised yet
 }
 
 // carefully returns the law to use: the law itself if its type is from package limit, else a
@@ -43,7 +43,7 @@ func carefully(law limit.Law) (limit.Law, *careful) {
 func (c *careful) catch() {
 	if p := recover(); p != nil {
 		c.panics++
-		c.broke.CompareAndSwap(nil, &spillway.PanicError{Value: p, Stack: debug.Stack()})
+		c.unraised.CompareAndSwap(nil, &spillway.PanicError{Value: p, Stack: debug.Stack()})
 	}
 }
 
@@ -97,7 +97,7 @@ func (c *careful) Why() (why string) {
 // raise panics with the kept panic of the law, once. The caller holds no lock.
 func (l *Limiter) raise() {
 	if l.careful != nil {
-		if p := l.careful.broke.Swap(nil); p != nil {
+		if p := l.careful.unraised.Swap(nil); p != nil {
 			panic(p)
 		}
 	}

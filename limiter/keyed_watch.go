@@ -15,8 +15,8 @@ type KeyedWatch struct {
 	family  *Keyed
 	evicted func(key string, l *Limiter)
 
-	turn sync.Mutex // held during calls of evicted and during All
-	gone []*keyed   // left the family, not yet passed to evicted; guarded by the family's lock
+	serial sync.Mutex // held during calls of evicted and during All
+	gone   []*keyed   // left the family, not yet passed to evicted; guarded by the family's lock
 }
 
 // mostGone is the length of KeyedWatch.gone from which on a caller that needs a new limiter
@@ -45,8 +45,8 @@ func (k *Keyed) Watch(evicted func(key string, l *Limiter)) *KeyedWatch {
 // KeyedWatch deadlocks.
 func (w *KeyedWatch) All() iter.Seq2[string, *Limiter] {
 	return func(yield func(string, *Limiter) bool) {
-		w.turn.Lock()
-		defer w.turn.Unlock()
+		w.serial.Lock()
+		defer w.serial.Unlock()
 		w.family.lock()
 		all, gone := w.family.all(), w.gone // one snapshot: each limiter is in all or in gone
 		w.gone = nil
@@ -61,7 +61,7 @@ func (w *KeyedWatch) All() iter.Seq2[string, *Limiter] {
 }
 
 // tell calls evicted with each member of gone. If evicted panics, the rest stays for a later
-// call. The caller holds turn.
+// call. The caller holds serial.
 func (w *KeyedWatch) tell(gone []*keyed) {
 	defer func() {
 		if len(gone) > 0 {
@@ -100,12 +100,12 @@ func (k *Keyed) behind() (all []*KeyedWatch) {
 	return all
 }
 
-// catchUp passes gone to evicted, unless another goroutine holds turn.
+// catchUp passes gone to evicted, unless another goroutine holds serial.
 func (w *KeyedWatch) catchUp() {
-	if !w.turn.TryLock() {
+	if !w.serial.TryLock() {
 		return
 	}
-	defer w.turn.Unlock()
+	defer w.serial.Unlock()
 	w.family.lock()
 	gone := w.gone
 	w.gone = nil

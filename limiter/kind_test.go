@@ -86,9 +86,9 @@ func TestRepeatedRefusalsCountForTheKindThatWasTold(t *testing.T) {
 		}
 		count := func(name string) (n uint32) {
 			key := l.gate.KindOf(name).Key(int(spillway.Critical-spillway.Normal), places.Scales-1)
-			for i := range l.memos.keys.told {
-				if l.memos.keys.told[i].Load() == uint64(key) {
-					n += l.memos.keys.countTold[i].Load()
+			for i := range l.memos.keys.named {
+				if l.memos.keys.named[i].Load() == uint64(key) {
+					n += l.memos.keys.countNamed[i].Load()
 				}
 			}
 			if !key.Told() {

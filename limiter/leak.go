@@ -23,8 +23,8 @@ type callSite struct {
 	n     int
 }
 
-// mark records the call stack of the acquisition in the slot of p.
-func (l *Limiter) mark(p Permit) {
+// recordSite records the call stack of the acquisition in the slot of p.
+func (l *Limiter) recordSite(p Permit) {
 	site := new(callSite)
 	site.n = runtime.Callers(2, site.stack[:])
 	l.lock(l.now())

@@ -141,7 +141,7 @@ type Limiter struct {
 	observer  Observer
 	leakAfter time.Duration
 	signals   []Signal
-	quiet     bool        // no leak mark, Observer.Admitted or user-defined law to handle after an admission
+	quiet     bool        // no call site to record, Observer.Admitted or user-defined law to handle after an admission
 	shut      atomic.Bool // the intake is closed
 
 	mode  atomic.Uint32
@@ -208,11 +208,11 @@ func New(cfg Config) (*Limiter, error) {
 	l.limit.Store(int64(l.gate.Limit()))
 	l.overruled = l.overruledBy()
 	if l.ownLaw && !cfg.IgnoreProcessors {
-		least := 0.
+		minShare := 0.
 		if cfg.MaxRefused > 0 {
-			least = 1 - cfg.MaxRefused
+			minShare = 1 - cfg.MaxRefused
 		}
-		l.door.watch(processors.Of(l.base), least)
+		l.door.watch(processors.Of(l.base), minShare)
 	}
 	l.due.Store(int64(forever))
 	if len(cfg.Signals) > 0 || cfg.LeakAfter > 0 || l.door.monitor != nil {

@@ -29,15 +29,15 @@ type memos struct {
 
 // askedFor counts the repeated rejections by the key of the work.
 type askedFor struct {
-	used      atomic.Uint64                 // bit set of the entries of count that have been above zero
-	usedTold  atomic.Uint32                 // bit set of the entries of countTold above zero
-	count     [places.Derived]atomic.Uint32 // since the last fold, like countTold
-	told      [32]atomic.Uint64             // keys of work with a named kind; zero: free
-	countTold [32]atomic.Uint32
+	used       atomic.Uint64                 // bit set of the entries of count that have been above zero
+	usedNamed  atomic.Uint32                 // bit set of the entries of countNamed above zero
+	count      [places.Derived]atomic.Uint32 // since the last fold, like countNamed
+	named      [32]atomic.Uint64             // keys of work with a named kind; zero: free
+	countNamed [32]atomic.Uint32
 }
 
 func (k *askedFor) add(key places.Key) {
-	if key.Told() && k.addTold(key) {
+	if key.Told() && k.addNamed(key) {
 		return
 	}
 	i := key.Untold()
@@ -47,20 +47,20 @@ func (k *askedFor) add(key places.Key) {
 	}
 }
 
-// addTold counts one rejection of work with a named kind. It returns false if many names
+// addNamed counts one rejection of work with a named kind. It returns false if many names
 // leave no room; the caller then counts the rejection without its name. A rejection during
 // a fold may be counted for another kind.
-func (k *askedFor) addTold(key places.Key) bool {
-	i := key.Spread() % places.Key(len(k.told))
-	if k.told[i].Load() != uint64(key) && !k.told[i].CompareAndSwap(0, uint64(key)) {
+func (k *askedFor) addNamed(key places.Key) bool {
+	i := key.Spread() % places.Key(len(k.named))
+	if k.named[i].Load() != uint64(key) && !k.named[i].CompareAndSwap(0, uint64(key)) {
 		i ^= 1
-		if k.told[i].Load() != uint64(key) && !k.told[i].CompareAndSwap(0, uint64(key)) {
+		if k.named[i].Load() != uint64(key) && !k.named[i].CompareAndSwap(0, uint64(key)) {
 			return false
 		}
 	}
-	k.countTold[i].Add(1)
-	if bit := uint32(1) << i; k.usedTold.Load()&bit == 0 {
-		k.usedTold.Or(bit)
+	k.countNamed[i].Add(1)
+	if bit := uint32(1) << i; k.usedNamed.Load()&bit == 0 {
+		k.usedNamed.Or(bit)
 	}
 	return true
 }
@@ -73,13 +73,13 @@ func (k *askedFor) fold(g *gate.Gate) {
 			g.RepeatedOf(places.Key(i), uint64(k.count[i].Swap(0)))
 		}
 	}
-	if k.usedTold.Load() == 0 {
+	if k.usedNamed.Load() == 0 {
 		return
 	}
-	for left := k.usedTold.Swap(0); left != 0; left &= left - 1 {
+	for left := k.usedNamed.Swap(0); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros32(left)
-		n := k.countTold[i].Swap(0)
-		if key := k.told[i].Swap(0); key != 0 {
+		n := k.countNamed[i].Swap(0)
+		if key := k.named[i].Swap(0); key != 0 {
 			g.RepeatedOf(places.Key(key), uint64(n))
 		}
 	}

@@ -58,7 +58,7 @@ func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Dur
 	l.tell(changes)
 	l.raise()
 	if l.leakAfter > 0 && !p.s.grant.Long {
-		l.mark(p)
+		l.recordSite(p)
 	}
 	if l.observer.Admitted != nil {
 		l.observer.Admitted(priority, waited)

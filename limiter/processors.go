@@ -36,13 +36,13 @@ type ProcessorStats struct {
 
 // door sheds a share of the arrivals while processors are short.
 type door struct {
-	monitor *processors.Monitor // nil: processors are ignored
-	report  *processors.Report  // of this limiter to the monitor
-	least   float64             // share that is always admitted
-	front   atomic.Bool         // see Limiter.Front
-	sheds   atomic.Bool         // a share of the arrivals is shed, or would be in a dry run
-	advice  atomic.Int64        // RetryAfter of the refusals, in nanoseconds
-	dryRuns atomic.Uint64       // arrivals with Request.DryRun
+	monitor  *processors.Monitor // nil: processors are ignored
+	report   *processors.Report  // of this limiter to the monitor
+	minShare float64             // share that is always admitted
+	front    atomic.Bool         // see Limiter.Front
+	sheds    atomic.Bool         // a share of the arrivals is shed, or would be in a dry run
+	advice   atomic.Int64        // RetryAfter of the refusals, in nanoseconds
+	dryRuns  atomic.Uint64       // arrivals with Request.DryRun
 
 	looking sync.Mutex              // held during a look; locked before mu
 	looked  atomic.Int64            // time of the last look
@@ -54,8 +54,8 @@ type door struct {
 const lookLasts = time.Second
 
 // watch has a new limiter watch the processors. The share least is always admitted.
-func (d *door) watch(m *processors.Monitor, least float64) {
-	if d.monitor, d.least = m, least; m != nil {
+func (d *door) watch(m *processors.Monitor, minShare float64) {
+	if d.monitor, d.minShare = m, minShare; m != nil {
 		d.report = m.Report()
 	}
 }
@@ -118,7 +118,7 @@ func (d *door) allows(now time.Duration, r *Request, enforced bool) bool {
 	if !enforced {
 		return d.monitor.WouldAdmit()
 	}
-	return d.monitor.Admits(priority.Level(r.Priority), d.least)
+	return d.monitor.Admits(priority.Level(r.Priority), d.minShare)
 }
 
 // stats returns the state of the processors.
@@ -127,7 +127,7 @@ func (d *door) stats() ProcessorStats {
 	if !d.sheds.Load() {
 		s.Share = 1
 	}
-	return ProcessorStats{s.Wait, s.Aim, max(s.Share, d.least)}
+	return ProcessorStats{s.Wait, s.Aim, max(s.Share, d.minShare)}
 }
 
 // shed refuses an arrival for lack of processors.

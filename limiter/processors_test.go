@@ -34,7 +34,7 @@ func crowded(t *testing.T, cfg Config) (*Limiter, *crowd) {
 	t.Helper()
 	c := &crowd{fall: true}
 	l := configured(t, cfg)
-	l.door.watch(processors.New(time.Now(), c.read), l.door.least)
+	l.door.watch(processors.New(time.Now(), c.read), l.door.minShare)
 	l.due.Store(0)
 	return l, c
 }

@@ -85,10 +85,10 @@ func ReadJSONLines(r io.Reader) (*Data, error) {
 // withoutMark returns r without the byte order mark that some programs write at the beginning of a
 // text. A parser would find the mark instead of a quote or a brace.
 func withoutMark(r io.Reader) io.Reader {
-	const mark = "\ufeff"
+	const byteOrderMark = "\ufeff"
 	text := bufio.NewReader(r)
-	if begin, _ := text.Peek(len(mark)); string(begin) == mark {
-		_, _ = text.Discard(len(mark))
+	if begin, _ := text.Peek(len(byteOrderMark)); string(begin) == byteOrderMark {
+		_, _ = text.Discard(len(byteOrderMark))
 	}
 	return text // the next read returns an error of r again
 }

@@ -17,17 +17,17 @@ import (
 type Expectation struct {
 	text    string
 	class   string // empty: all requests
-	figure  figure
+	measure measure
 	outcome Outcome // outcome that the latency or share is of
 	stat    int     // index in stats, for a latency or the lag
 	op      string
 	limit   float64 // nanoseconds, answers per second, or percent
 }
 
-type figure uint8
+type measure uint8
 
 const (
-	ofLatency figure = iota
+	ofLatency measure = iota
 	ofLag
 	ofShare
 	ofGoodput
@@ -85,7 +85,7 @@ func ParseExpectation(s string) (Expectation, error) {
 	if !e.parseMetric(name) {
 		return fail("no metric %q: want p50, p90, p95, p99, p99.9, mean, min or max, also of another outcome as in rejected.p99 or of the send lag as in lag.p99; goodput; or ok, rejected, error or timeout", name)
 	}
-	if e.class != "" && e.figure == ofLag {
+	if e.class != "" && e.measure == ofLag {
 		return fail("the send lag is not known by class")
 	}
 	if err := e.parseLimit(strings.TrimSpace(limit)); err != nil {
@@ -96,15 +96,15 @@ func ParseExpectation(s string) (Expectation, error) {
 
 func (e *Expectation) parseMetric(name string) bool {
 	if name == "goodput" {
-		e.figure = ofGoodput
+		e.measure = ofGoodput
 		return true
 	}
 	if stat, ok := strings.CutPrefix(name, "lag."); ok {
-		e.figure, name = ofLag, stat
+		e.measure, name = ofLag, stat
 	} else if prefix, rest, dotted := strings.Cut(name, "."); slices.Contains(outcomeNames[:], prefix) {
 		e.outcome = Outcome(slices.Index(outcomeNames[:], prefix))
 		if !dotted {
-			e.figure = ofShare
+			e.measure = ofShare
 			return true
 		}
 		name = rest
@@ -119,7 +119,7 @@ func (e *Expectation) parseMetric(name string) bool {
 }
 
 func (e *Expectation) parseLimit(s string) error {
-	if e.figure == ofLatency || e.figure == ofLag {
+	if e.measure == ofLatency || e.measure == ofLag {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < 0 {
 			return fmt.Errorf("limit %q: want a time such as 200ms or 1.5s", s)
@@ -128,7 +128,7 @@ func (e *Expectation) parseLimit(s string) error {
 		return nil
 	}
 	unit, most, want := "%", 100.0, errors.New("want a percentage from 0% to 100%, such as 1%")
-	if e.figure == ofGoodput {
+	if e.measure == ofGoodput {
 		unit, most, want = "", math.MaxFloat64, errors.New("want answers per second, such as 500")
 	}
 	number, ok := strings.CutSuffix(s, unit)
@@ -158,7 +158,7 @@ func (e Expectation) Check(r *Result) (ok bool, measured string) {
 		parts = &r.Classes[i].Outcomes
 	}
 	var value float64
-	switch e.figure {
+	switch e.measure {
 	case ofGoodput:
 		value = perSecond(parts[OK].Count, r.Elapsed)
 		measured = strconv.FormatFloat(value, 'f', 1, 64) + "/s"
@@ -170,7 +170,7 @@ func (e Expectation) Check(r *Result) (ok bool, measured string) {
 		measured = strconv.FormatFloat(value, 'f', 2, 64) + "%"
 	default:
 		h, missing := &parts[e.outcome].Latency, fmt.Sprintf("no %v answers", e.outcome)
-		if e.figure == ofLag {
+		if e.measure == ofLag {
 			h, missing = &r.Lag, "no requests"
 		}
 		if h.Count() == 0 {

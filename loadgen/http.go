@@ -210,11 +210,11 @@ func (h *HTTP) do(ctx context.Context, n uint64, after *time.Duration) (Outcome,
 		address = h.cfg.URLFor(n)
 	}
 	if h.raw != nil {
-		target, here, err := h.targetOf(address)
+		target, local, err := h.targetOf(address)
 		if err != nil {
 			return Error, err
 		}
-		if here {
+		if local {
 			return h.viaConnections(ctx, n, target, after)
 		}
 	}
@@ -270,7 +270,7 @@ func (h *HTTP) write(c *conn, n uint64, target string) []byte {
 
 // targetOf returns the request target of a URL, and whether the URL is on the host of the
 // connections. An empty URL means the configured URL.
-func (h *HTTP) targetOf(address string) (target string, here bool, err error) {
+func (h *HTTP) targetOf(address string) (target string, local bool, err error) {
 	if address == "" {
 		return "", true, nil
 	}

@@ -99,7 +99,7 @@ func (f *family) rest() {
 
 // present adds a current limiter: its counts since the last read, and its current values.
 func (f *family) present(key string, l *limiter.Limiter) {
-	label, now := f.look(key, l)
+	label, now := f.take(key, l)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	sum := f.sum(key, label, now)
@@ -114,15 +114,15 @@ func (f *family) evicted(key string, l *limiter.Limiter) {
 	last := f.last[l]
 	delete(f.last, l)
 	f.mu.Unlock()
-	label, now := f.look(key, l)
+	label, now := f.take(key, l)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sum(key, label, now).count(now, last)
 }
 
-// look returns a limiter's samples and the label of its key. Both calls run user code, so f must
+// take returns a limiter's samples and the label of its key. Both calls run user code, so f must
 // not be locked.
-func (f *family) look(key string, l *limiter.Limiter) (label string, now samples) {
+func (f *family) take(key string, l *limiter.Limiter) (label string, now samples) {
 	label = key
 	if key != limiter.Overflow {
 		label = Clean(f.cfg.Label(key))

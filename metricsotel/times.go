@@ -25,7 +25,7 @@ func Observer(meter metric.Meter, name string) (*limiter.Observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	took, err := newTimes(meter, all, "spillway.request.duration", "limiter", name)
+	times, err := newTimes(meter, all, "spillway.request.duration", "limiter", name)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func Observer(meter metric.Meter, name string) (*limiter.Observer, error) {
 		Admitted: func(_ spillway.Priority, d time.Duration) { waited.record(d) },
 		Ended: func(e limiter.End) {
 			if !e.Long {
-				took.record(e.Took)
+				times.record(e.Took)
 			}
 		},
 	}, nil
@@ -48,7 +48,7 @@ func JobTimes(meter metric.Meter, name string) (func(workerpool.Result), error) 
 	if err != nil {
 		return nil, err
 	}
-	took, err := newTimes(meter, all, "spillway.pool.job.duration", "pool", name)
+	times, err := newTimes(meter, all, "spillway.pool.job.duration", "pool", name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func JobTimes(meter metric.Meter, name string) (func(workerpool.Result), error) 
 		}
 		waited.record(r.Waited)
 		if _, panicked := errors.AsType[*spillway.PanicError](r.Err); !panicked && !errors.Is(r.Err, workerpool.ErrGoexit) {
-			took.record(r.Ran)
+			times.record(r.Ran)
 		}
 	}, nil
 }

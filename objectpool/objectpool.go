@@ -103,8 +103,8 @@ type Pool[T any] struct {
 	tier tier[T]
 	free sync.Pool // of *T; holds objects that the tier does not keep
 
-	made, dropped counter
-	samples       samples[T] // used in checked builds only
+	created, dropped counter
+	samples          samples[T] // used in checked builds only
 }
 
 // New returns an empty pool. It starts no goroutine and no timer.
@@ -189,7 +189,7 @@ func (p *Pool[T]) getBehind(i int) *T {
 		}
 		return t
 	}
-	p.made.add()
+	p.created.add()
 	t = p.make()
 	if p.debug != nil {
 		p.debug.get(t)
@@ -310,10 +310,10 @@ func (s Stats) ReuseRate() float64 {
 func (p *Pool[T]) Stats() Stats {
 	// Read made first: in the other order, a Get in between could make more objects than there were
 	// Gets.
-	made, dropped := p.made.load(), p.dropped.load()
+	created, dropped := p.created.load(), p.dropped.load()
 	n := p.tier.tally()
 	return Stats{
-		Gets: n.gets, Reused: n.gets - made, Puts: n.puts + dropped, Dropped: dropped,
+		Gets: n.gets, Reused: n.gets - created, Puts: n.puts + dropped, Dropped: dropped,
 		InUse: max(0, int(n.gets)-int(n.puts+dropped)), Held: p.tier.held(),
 	}
 }

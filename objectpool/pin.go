@@ -27,6 +27,6 @@ type claim struct{}
 func (t *tier[T]) enter() int { return procPin() }
 func (t *tier[T]) leave(int)  { procUnpin() }
 
-// look runs f, which reads words of a local while its owner may be writing them. f sees the writes of
+// inspect runs f, which reads words of a local while its owner may be writing them. f sees the writes of
 // all calls that have returned, and may see later writes.
-func (t *tier[T]) look(_ int, f func()) { f() }
+func (t *tier[T]) inspect(_ int, f func()) { f() }

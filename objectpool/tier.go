@@ -212,7 +212,7 @@ func (t *tier[T]) held() int {
 	n := len(t.shared)
 	t.mu.Unlock()
 	for i := range t.locals {
-		t.look(i, func() {
+		t.inspect(i, func() {
 			s := t.locals[i].stack.Load()
 			n += s.n
 			if s.top != nil {
@@ -227,7 +227,7 @@ func (t *tier[T]) held() int {
 func (t *tier[T]) tally() tally {
 	sum := tally{t.gets.load(), t.puts.load()}
 	for i := range t.locals {
-		t.look(i, func() {
+		t.inspect(i, func() {
 			sum.gets += t.locals[i].gets
 			sum.puts += t.locals[i].puts
 		})

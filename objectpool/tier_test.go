@@ -41,20 +41,20 @@ func (t *tier[T]) put(x *T, size int) bool {
 }
 
 // burst uses n objects at once, and returns how many of them had to be made.
-func burst(t *tier[[64]byte], n int) (made int) {
+func burst(t *tier[[64]byte], n int) (created int) {
 	var all []*[64]byte
 	for range n {
 		x := t.get()
 		if x == nil {
 			x = new([64]byte)
-			made++
+			created++
 		}
 		all = append(all, x)
 	}
 	for _, x := range all {
 		t.put(x, 64)
 	}
-	return made
+	return created
 }
 
 func TestBurstsFindTheirObjectsAgainAfterCollections(t *testing.T) {
@@ -64,8 +64,8 @@ func TestBurstsFindTheirObjectsAgainAfterCollections(t *testing.T) {
 		runtime.GC()
 		runtime.GC()
 		// Objects that another processor keeps are not found.
-		if made, most := burst(tier, 1000), localCount*len(tier.locals); made > most {
-			t.Fatalf("made %d objects again, want at most %d", made, most)
+		if created, most := burst(tier, 1000), localCount*len(tier.locals); created > most {
+			t.Fatalf("made %d objects again, want at most %d", created, most)
 		}
 	}
 	if held := tier.held(); held > 1000*5/4 {
@@ -100,13 +100,13 @@ func TestAPeakThatComesBackKeepsItsObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tier := newTier[[64]byte](1 << 20)
 		burst(tier, 1000)
-		made := 0
+		created := 0
 		for range 300 { // two minutes
 			time.Sleep(400 * time.Millisecond)
-			made += burst(tier, 1000)
+			created += burst(tier, 1000)
 		}
-		if most := 300 * 1000 / 200; made > most {
-			t.Errorf("made %d of 300000, want at most %d", made, most)
+		if most := 300 * 1000 / 200; created > most {
+			t.Errorf("made %d of 300000, want at most %d", created, most)
 		}
 		for range 300 {
 			time.Sleep(400 * time.Millisecond)
@@ -144,7 +144,7 @@ func TestNobodyGetsWhatSomebodyElseHas(t *testing.T) {
 	tier := newTier[owned](4000)
 	procs := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(procs)
-	var gets, puts, made, refused atomic.Int64
+	var gets, puts, created, refused atomic.Int64
 	var wg sync.WaitGroup
 	for g := range int32(32) {
 		wg.Go(func() {
@@ -161,7 +161,7 @@ func TestNobodyGetsWhatSomebodyElseHas(t *testing.T) {
 					gets.Add(1)
 					if x == nil {
 						x = new(owned)
-						made.Add(1)
+						created.Add(1)
 					}
 					if !x.by.CompareAndSwap(0, g+1) {
 						t.Errorf("an object of %d was given to %d", x.by.Load()-1, g)

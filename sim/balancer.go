@@ -34,7 +34,7 @@ type rotation struct {
 	run    *run
 	kind   Balancer
 	in     []*replica // in no order
-	turn   int
+	next   int
 	loads  []ranks    // replicas with a full share, by their number of open calls
 	lowest int        // the lowest number of open calls in loads
 	cold   []*replica // replicas without a full share yet; LeastLoaded only
@@ -56,7 +56,7 @@ func (b *rotation) pick() *replica {
 	case n == 1:
 		return b.in[0]
 	case b.kind == LeastLoaded:
-		return b.least()
+		return b.leastLoaded()
 	case b.kind == PowerOfTwo:
 		r := b.run.routes
 		i, j := r.IntN(n), r.IntN(n-1)
@@ -69,8 +69,8 @@ func (b *rotation) pick() *replica {
 		return b.in[i]
 	}
 	for {
-		b.turn = (b.turn + 1) % len(b.in)
-		if rep := b.in[b.turn]; rep.fullAt <= b.run.now || b.run.routes.Float64() < rep.share(b.run.now) {
+		b.next = (b.next + 1) % len(b.in)
+		if rep := b.in[b.next]; rep.fullAt <= b.run.now || b.run.routes.Float64() < rep.share(b.run.now) {
 			return rep
 		}
 	}
@@ -90,8 +90,8 @@ func (b *rotation) weight(rep *replica) float64 {
 	return float64(rep.open+1) / rep.share(b.run.now)
 }
 
-// least returns the least loaded replica. The calls of cold replicas are weighted by their share.
-func (b *rotation) least() *replica {
+// leastLoaded returns the least loaded replica. The calls of cold replicas are weighted by their share.
+func (b *rotation) leastLoaded() *replica {
 	best, lowest := b.loads[b.lowest].first, float64(b.lowest+1)
 	for i := 0; i < len(b.cold); i++ {
 		rep := b.cold[i]
@@ -99,7 +99,7 @@ func (b *rotation) least() *replica {
 			b.delist(rep)
 			rep.fullAt = 0
 			b.enlist(rep)
-			return b.least()
+			return b.leastLoaded()
 		}
 		if n := b.weight(rep); best == nil || n < lowest {
 			best, lowest = rep, n

@@ -26,7 +26,7 @@ func (l *slowLeast) remove(rep *replica) {
 
 func rotationOf(kind Balancer, n int) (*rotation, []replica) {
 	r := &run{sc: &Scenario{}, routes: rand.New(rand.NewPCG(1, 1))}
-	r.rotation = rotation{run: r, kind: kind, turn: -1}
+	r.rotation = rotation{run: r, kind: kind, next: -1}
 	all := make([]replica, n)
 	for i := range all {
 		all[i] = replica{run: r, n: i}

@@ -127,7 +127,7 @@ func (r *run) retry(c *call, after time.Duration) {
 	if p.MaxBackoff > 0 {
 		wait = min(wait, float64(p.MaxBackoff))
 	}
-	wait *= 0.5 + r.patience.Float64()/2
+	wait *= 0.5 + r.leaving.Float64()/2
 	if p.Respect {
 		wait = max(wait, float64(after))
 	}

@@ -121,7 +121,7 @@ func (rep *replica) parallel() int { return rep.run.sc.Backend.parallel(rep.slot
 func (r *run) setUp() error {
 	f := &r.sc.Fleet
 	r.events.timers = newTimers(f.Replicas)
-	r.rotation = rotation{run: r, kind: f.Balancer, turn: -1}
+	r.rotation = rotation{run: r, kind: f.Balancer, next: -1}
 	r.replicas = make([]replica, f.Replicas)
 	for i := range r.replicas {
 		rep := &r.replicas[i]

@@ -28,7 +28,7 @@ func (p *gated) arrive(c *call) {
 	if d.Preempted != nil {
 		p.refuse(d.Preempted.Owner.(*call), spillway.Preempted)
 	}
-	switch d.Verdict {
+	switch d.Action {
 	case gate.Admit:
 		p.admit(c)
 	case gate.Wait:

@@ -21,7 +21,7 @@ type run struct {
 	rotation rotation
 	report   *Report
 
-	arrivals, work, patience, routes *rand.Rand // separate sources, so that draws for one do not change the others
+	arrivals, work, leaving, routes *rand.Rand // separate sources, so that draws for one do not change the others
 
 	drawn     uint64 // number of first attempts so far
 	attempts  uint64
@@ -52,7 +52,7 @@ func RunContext(ctx context.Context, s Scenario) (Report, error) {
 		report:   newReport(&sc),
 		arrivals: rand.New(rand.NewPCG(sc.Seed, 0x51ee)),
 		work:     rand.New(rand.NewPCG(sc.Seed, 0xbeef)),
-		patience: rand.New(rand.NewPCG(sc.Seed, 0xcafe)),
+		leaving:  rand.New(rand.NewPCG(sc.Seed, 0xcafe)),
 		routes:   rand.New(rand.NewPCG(sc.Seed, 0xf1ee)),
 		tokens:   slices.Repeat([]float64{reserve}, max(sc.Retry.Clients, 1)),
 	}
@@ -123,7 +123,7 @@ func (r *run) arrive(c *call) {
 	r.attempts++
 	c.id, c.at, c.deadline, c.leave = r.attempts, r.now, never, never
 	if c.class.LeaveAfter != nil {
-		c.leave = r.now + max(c.class.LeaveAfter.Draw(r.patience), 1)
+		c.leave = r.now + max(c.class.LeaveAfter.Draw(r.leaving), 1)
 	}
 	if c.class.Deadline > 0 {
 		c.deadline = r.now + c.class.Deadline

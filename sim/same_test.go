@@ -120,7 +120,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					if d.Preempted != nil {
 						got[d.Preempted.Owner.(uint64)] = decision{sim.Refused, e.At, spillway.Preempted}
 					}
-					switch d.Verdict {
+					switch d.Action {
 					case gate.Admit:
 						admitted(e.Attempt, e.At)
 					case gate.Reject:

@@ -107,10 +107,10 @@ type workHeap []*call
 
 func (h *workHeap) push(c *call) {
 	*h = append(*h, c)
-	h.up(len(*h)-1, c)
+	h.siftUp(len(*h)-1, c)
 }
 
-func (h workHeap) up(i int, c *call) {
+func (h workHeap) siftUp(i int, c *call) {
 	for i > 0 {
 		parent := (i - 1) / 2
 		if c.until >= h[parent].until {
@@ -145,5 +145,5 @@ func (h *workHeap) remove(i int) {
 		h.put(i, (*h)[child])
 		i = child
 	}
-	h.up(i, c)
+	h.siftUp(i, c)
 }

@@ -131,7 +131,7 @@ func (c adaptation) run(t *testing.T, n int, settle time.Duration, seed uint64) 
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MinWorkers: n, MaxWorkers: n})
 		if n == 0 {
-			p.ctl.least = procs
+			p.ctl.minLimit = procs
 		}
 		r := rand.New(rand.NewPCG(seed, 1))
 		m := machine{processors: make(chan struct{}, procs), spread: c.noise}

@@ -147,16 +147,16 @@ func isNil(law limit.Law) bool {
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
 
-func checkWorkers(least, most int) error {
+func checkWorkers(low, most int) error {
 	switch {
 	case most < 0:
 		return fmt.Errorf("workerpool: MaxWorkers is %d: it must be positive, or zero for the default", most)
-	case least < 0:
-		return fmt.Errorf("workerpool: MinWorkers is %d: it cannot be negative", least)
-	case most > 0 && least > most:
-		return fmt.Errorf("workerpool: MinWorkers %d is above MaxWorkers %d", least, most)
-	case max(least, most) > math.MaxInt32:
-		return fmt.Errorf("workerpool: %d workers are more than a pool can have (%d)", max(least, most), math.MaxInt32)
+	case low < 0:
+		return fmt.Errorf("workerpool: MinWorkers is %d: it cannot be negative", low)
+	case most > 0 && low > most:
+		return fmt.Errorf("workerpool: MinWorkers %d is above MaxWorkers %d", low, most)
+	case max(low, most) > math.MaxInt32:
+		return fmt.Errorf("workerpool: %d workers are more than a pool can have (%d)", max(low, most), math.MaxInt32)
 	}
 	return nil
 }

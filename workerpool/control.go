@@ -22,8 +22,8 @@ const (
 	// less than one per cent of a processor.
 	sampleRate = 50_000
 	mostEvery  = 256 // at least one job in mostEvery is measured
-	// few is the number of samples after which hurry checks whether jobs come too fast to measure.
-	// hurry then measures up to steepest times fewer jobs.
+	// few is the number of samples after which adaptEarly checks whether jobs come too fast to measure.
+	// adaptEarly then measures up to steepest times fewer jobs.
 	few      = 64
 	steepest = 16
 	// shortWait is a wait in the queue that never justifies a refusal: scheduling alone causes such
@@ -60,22 +60,22 @@ type control struct {
 	size      int             // most accepted jobs that may wait
 	fill      bool            // MaxWorkers and QueueSize decide: the queue is never kept short
 	autoQueue bool            // QueueSize is unset and a law decides: the queue holds what drains within soon
-	least     int             // lower bound of the limit
+	minLimit  int             // lower bound of the limit
 
 	growAt   float64
 	cooldown time.Duration
 
-	mu       sync.Mutex // guards the fields below; taken before the queue's lock
-	limit    int        // most jobs that may run
-	low, top int        // least workers to keep; upper bound of the limit
-	seq      uint64
-	last     time.Duration // latest time given to the law; never goes back
-	runs     histogram.Histogram
-	waits    histogram.Histogram
-	mean     float64 // mean run time, nanoseconds
-	n        float64
-	fresh    int           // samples since the last measure
-	turn     time.Duration // start of the current few samples
+	mu         sync.Mutex // guards the fields below; taken before the queue's lock
+	limit      int        // most jobs that may run
+	low, top   int        // least workers to keep; upper bound of the limit
+	seq        uint64
+	last       time.Duration // latest time given to the law; never goes back
+	runs       histogram.Histogram
+	waits      histogram.Histogram
+	mean       float64 // mean run time, nanoseconds
+	n          float64
+	fresh      int           // samples since the last measure
+	roundStart time.Duration // start of the current few samples
 
 	began, at     time.Duration // start of measuring; time of the last measure
 	arrived, done float64       // jobs up to at
@@ -108,7 +108,7 @@ func (c *control) configure(cfg *Config, q *handoff.Queue[entry], r *refusals) {
 		if c.law = cfg.Law; c.law == nil {
 			c.law = limit.NewAdaptiveForThroughput()
 			// With fewer jobs than processors, some processors would idle whenever a job computes.
-			c.least = runtime.GOMAXPROCS(0)
+			c.minLimit = runtime.GOMAXPROCS(0)
 		}
 		c.forgets, _ = c.law.(limit.Forgetter)
 		c.classes.places = places.New()
@@ -123,7 +123,7 @@ func (c *control) open() {
 }
 
 // within clamps a limit to its bounds.
-func (c *control) within(n int) int { return min(max(n, c.low, c.least, 1), c.top) }
+func (c *control) within(n int) int { return min(max(n, c.low, c.minLimit, 1), c.top) }
 
 // follow sets the limit, and reports whether it changed. The caller holds the lock.
 func (c *control) follow(n int) bool {
@@ -170,8 +170,8 @@ func (c *control) quiet() bool {
 	return pic.Active == 0 && pic.Workers <= c.low && sum(pic.Queued) == 0 && !c.overloaded.Load()
 }
 
-// look refreshes the figures, and grows the limit by GrowAt.
-func (c *control) look(now time.Duration) {
+// update refreshes the figures, and grows the limit by GrowAt.
+func (c *control) update(now time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now-c.at >= measureEvery {
@@ -187,10 +187,10 @@ func (c *control) load() limit.Load {
 	return limit.Load{InFlight: pic.Active, Queued: sum(pic.Queued), Enforced: c.limit}
 }
 
-// took takes the number of a job that a worker took. For one number in each sampling interval, took
+// wantsSample takes the number of a job that a worker took. For one number in each sampling interval, wantsSample
 // requests a sample of a later job and returns true.
-func (c *control) took(turn uint64) (one bool) {
-	if one = turn&(c.every.Load()-1) == 0; one {
+func (c *control) wantsSample(number uint64) (one bool) {
+	if one = number&(c.every.Load()-1) == 0; one {
 		c.wanted.Store(true)
 	}
 	return one
@@ -231,7 +231,7 @@ func (c *control) sampled(s sample) {
 	if s.outcome != limit.Unknown {
 		c.runs.RecordN(int64(ran), s.weight)
 	}
-	o := c.tells(s.outcome, s.started-s.accepted, ran)
+	o := c.outcomeOf(s.outcome, s.started-s.accepted, ran)
 	if o != limit.Unknown {
 		c.n++
 		c.mean += max(1/c.n, 0.01) * (float64(ran) - c.mean)
@@ -243,20 +243,20 @@ func (c *control) sampled(s sample) {
 		c.follow(c.law.Limit())
 	}
 	if c.fresh++; c.fresh == 1 {
-		c.turn = s.seen
+		c.roundStart = s.seen
 	}
 	if s.seen-c.at >= measureEvery {
 		c.measure(s.seen)
 	} else if c.fresh%few == 0 {
-		c.hurry(s.seen)
+		c.adaptEarly(s.seen)
 	}
 }
 
-// tells returns the outcome of a job as a sample of run times. A job that its deadline ended would
+// outcomeOf returns the outcome of a job as a sample of run times. A job that its deadline ended would
 // have run longer. But if most of the deadline had passed before the start, in the queue or at the
 // submitter, the run time is no evidence. Such jobs are the first to end, so the law would judge
 // all running jobs by a few of them, and mistake a queue for overload.
-func (c *control) tells(o limit.Outcome, waited, ran time.Duration) limit.Outcome {
+func (c *control) outcomeOf(o limit.Outcome, waited, ran time.Duration) limit.Outcome {
 	if (o == limit.Deadline || o == limit.Canceled) && (ran < waited || float64(ran) < c.mean/2) {
 		return limit.Unknown
 	}

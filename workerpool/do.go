@@ -85,7 +85,7 @@ type call struct {
 	done   chan struct{}
 	state  atomic.Uint32
 	leaves bool   // the caller may leave before the job ends
-	told   func() // called instead of sending on done, if set
+	notify func() // called instead of sending on done, if set
 
 	err      error
 	panicked *spillway.PanicError
@@ -110,10 +110,10 @@ func (c *call) end() bool {
 	return !c.leaves || c.state.CompareAndSwap(callRuns, callEnded)
 }
 
-// finish tells the caller that the result is final. Afterwards the call belongs to the caller.
+// finish notifies the caller that the result is final. Afterwards the call belongs to the caller.
 func (c *call) finish() {
-	if c.told != nil {
-		c.told()
+	if c.notify != nil {
+		c.notify()
 	} else {
 		c.done <- struct{}{}
 	}

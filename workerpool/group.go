@@ -34,7 +34,7 @@ type Group struct {
 // Group returns a group whose first error cancels the context of its other jobs; jobs that have not
 // started then never run. Wait returns the first error.
 func (p *Pool) Group(ctx context.Context) *Group {
-	p.made()
+	p.mustBeMade()
 	g := &Group{pool: p, done: make(chan struct{})}
 	g.ctx, g.cancel = context.WithCancelCause(ctx)
 	g.open.Store(1)
@@ -44,7 +44,7 @@ func (p *Pool) Group(ctx context.Context) *Group {
 // Collect returns a group that runs every job, whatever the other jobs return. Wait returns all
 // errors, joined.
 func (p *Pool) Collect(ctx context.Context) *Group {
-	p.made()
+	p.mustBeMade()
 	g := &Group{pool: p, ctx: ctx, done: make(chan struct{})}
 	g.open.Store(1)
 	return g
@@ -66,7 +66,7 @@ func (g *Group) submit(job Job, mayWait bool) error {
 		panic("workerpool: Submit on a Group after Wait")
 	}
 	c := &call{}
-	c.told = func() { g.ended(c) }
+	c.notify = func() { g.ended(c) }
 	run := func(ctx context.Context) error {
 		c.err = job(ctx)
 		return c.err

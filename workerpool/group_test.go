@@ -19,9 +19,9 @@ func TestTheFirstErrorOfAGroupCancelsTheRest(t *testing.T) {
 		g := p.Group(t.Context())
 		boom := errors.New("boom")
 		var ran atomic.Int64
-		var told error
+		var notified error
 		jobs := []Job{
-			func(ctx context.Context) error { <-ctx.Done(); told = context.Cause(ctx); return ctx.Err() },
+			func(ctx context.Context) error { <-ctx.Done(); notified = context.Cause(ctx); return ctx.Err() },
 			func(context.Context) error { time.Sleep(time.Second); return boom },
 			func(context.Context) error { ran.Add(1); return nil },
 		}
@@ -31,8 +31,8 @@ func TestTheFirstErrorOfAGroupCancelsTheRest(t *testing.T) {
 			}
 		}
 		start := time.Now()
-		if err := g.Wait(t.Context()); err != boom || told != boom || time.Since(start) != time.Second {
-			t.Fatalf("%v, the other was told %v, after %v", err, told, time.Since(start))
+		if err := g.Wait(t.Context()); err != boom || notified != boom || time.Since(start) != time.Second {
+			t.Fatalf("%v, the other was told %v, after %v", err, notified, time.Since(start))
 		}
 		if ran.Load() != 0 || p.Stats().Cancelled != 1 {
 			t.Fatalf("%d ran after the error: %+v", ran.Load(), p.Stats())

@@ -10,13 +10,13 @@ import (
 	"github.com/spillway-go/spillway/internal/handoff"
 )
 
-// hurry adapts to a burst from few samples, before measure has a rate: it measures fewer jobs if
+// adaptEarly adapts to a burst from few samples, before measure has a rate: it measures fewer jobs if
 // they come too fast, and calls tellLate with a rate derived from the mean run time.
-func (c *control) hurry(now time.Duration) {
-	took := now - c.turn
-	c.turn = now
+func (c *control) adaptEarly(now time.Duration) {
+	elapsed := now - c.roundStart
+	c.roundStart = now
 	every := c.every.Load()
-	for most := every * steepest; took < few*time.Second/sampleRate && every < min(most, mostEvery); took *= 2 {
+	for most := every * steepest; elapsed < few*time.Second/sampleRate && every < min(most, mostEvery); elapsed *= 2 {
 		every *= 2
 	}
 	c.every.Store(every)

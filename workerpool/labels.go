@@ -55,11 +55,11 @@ func newLabels(name string) *labels {
 	return all
 }
 
-// mark sets the profile labels for the current job: the labels of its context, if any, and of the
+// setLabels sets the profile labels for the current job: the labels of its context, if any, and of the
 // pool. The job before may have left other labels, whatever its context held. Checking the labels
 // costs as much as setting them. So of consecutive jobs of one context that come faster than the
 // sampling rate, jobs that are not sampled keep the labels they find.
-func (w *worker) mark() {
+func (w *worker) setLabels() {
 	if !same(w.entry.ctx, w.seen) {
 		w.relabel()
 	}

@@ -12,7 +12,7 @@ import (
 // maxWorkers of zero means the default of New. More workers start as jobs need them; excess workers
 // take no further job and retire after Config.IdleTimeout. A law keeps deciding below the maximum.
 func (p *Pool) Resize(minWorkers, maxWorkers int) error {
-	p.made()
+	p.mustBeMade()
 	if maxWorkers == 0 && p.ctl.law == nil && p.cfg.GrowAt == 0 {
 		return fmt.Errorf("workerpool: Resize to zero workers: this pool has no law to find out how many")
 	}
@@ -29,7 +29,7 @@ func (p *Pool) Resize(minWorkers, maxWorkers int) error {
 
 // Limit returns how many jobs may run at once now.
 func (p *Pool) Limit() int {
-	p.made()
+	p.mustBeMade()
 	p.ctl.mu.Lock()
 	defer p.ctl.mu.Unlock()
 	return p.ctl.limit
@@ -40,7 +40,7 @@ func (p *Pool) Limit() int {
 // started and returns a *spillway.DrainError; running jobs are left alone. Drain may be called
 // again to wait for the running jobs.
 func (p *Pool) Drain(ctx context.Context) error {
-	p.made()
+	p.mustBeMade()
 	p.closedFor.CompareAndSwap(0, uint32(spillway.Draining))
 	p.closeIntake(spillway.Draining)
 	drained := p.queue.Drained()
@@ -66,7 +66,7 @@ func (p *Pool) Drain(ctx context.Context) error {
 // submitters are rejected as Closed. Close does not wait: running jobs finish, and the workers end
 // after them. Closing again does nothing.
 func (p *Pool) Close() {
-	p.made()
+	p.mustBeMade()
 	p.closedFor.Store(uint32(spillway.Closed))
 	p.closeIntake(spillway.Closed)
 	p.drop()

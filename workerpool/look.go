@@ -5,11 +5,11 @@ import "time"
 // beat is the longest interval between looks of a pool that has workers.
 const beat = 50 * time.Millisecond
 
-// look is the pool's periodic upkeep: it measures, grows, retires idle workers and removes
-// cancelled jobs. look schedules no further look when the pool is idle.
-func (p *Pool) look() {
+// upkeep is the pool's periodic upkeep: it measures, grows, retires idle workers and removes
+// cancelled jobs. upkeep schedules no further one when the pool is idle.
+func (p *Pool) upkeep() {
 	now := p.now()
-	p.ctl.look(now)
+	p.ctl.update(now)
 	p.unswept.Store(true)
 	if pic := p.queue.Picture(); pic.Full || sum(pic.Waiting) > 0 {
 		p.sweep()
@@ -27,7 +27,7 @@ func (p *Pool) look() {
 	}
 }
 
-// arm schedules the next look, unless one is scheduled.
+// arm schedules the next upkeep, unless one is scheduled.
 func (p *Pool) arm() {
 	if p.beating.Load() {
 		return
@@ -46,7 +46,7 @@ func (p *Pool) rearm() {
 	}
 	p.beating.Store(true)
 	if p.timer == nil {
-		p.timer = time.AfterFunc(p.beat, p.look)
+		p.timer = time.AfterFunc(p.beat, p.upkeep)
 	} else {
 		p.timer.Reset(p.beat)
 	}

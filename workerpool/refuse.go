@@ -43,8 +43,8 @@ func (r *refusals) advise(wait time.Duration) {
 
 // refuse counts a refusal and returns it.
 func (r *refusals) refuse(reason spillway.Reason) error {
-	var here byte // its address differs between goroutines
-	s := &r.shards[uintptr(unsafe.Pointer(&here))>>12%shards]
+	var stackByte byte // its address differs between goroutines
+	s := &r.shards[uintptr(unsafe.Pointer(&stackByte))>>12%shards]
 	n := s.refused[reason].Add(1)
 	if reason <= spillway.WaitTooLong {
 		a := r.advised.Load()

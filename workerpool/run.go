@@ -27,7 +27,7 @@ func (w *worker) run() {
 		return
 	}
 	w.end = handoff.Ran
-	w.mark()
+	w.setLabels()
 	timed := e.timed()
 	if timed {
 		w.started = p.now()
@@ -42,7 +42,7 @@ func (w *worker) run() {
 		p.failed.Add(1)
 	}
 	if c != nil {
-		w.owe(c)
+		w.deliverTo(c)
 	}
 	if timed {
 		w.timed(err)
@@ -52,12 +52,12 @@ func (w *worker) run() {
 // cancelled ends a job whose context ended before it was started.
 func (w *worker) cancelled(c *call, err error) {
 	if w.pool.cfg.OnDone != nil {
-		w.mark()
+		w.setLabels()
 	}
 	accepted := w.entry.at()
 	if c != nil {
 		c.err = err
-		w.owe(c)
+		w.deliverTo(c)
 	}
 	w.pool.tell(accepted, Result{Context: w.entry.ctx, Err: err})
 }
@@ -90,13 +90,13 @@ func (w *worker) timed(err error) {
 	p.tell(n.at, Result{Context: w.entry.ctx, Err: err, Started: true, Waited: w.started - n.at, Ran: ended - w.started})
 }
 
-// broke ends a job that panicked with v, or that called Goexit if v is nil. serve calls it in a
+// endBroken ends a job that panicked with v, or that called Goexit if v is nil. serve calls it in a
 // deferred function.
-func (w *worker) broke(v any) {
+func (w *worker) endBroken(v any) {
 	p, e := w.pool, &w.entry
 	p.failed.Add(1)
 	res := Result{Context: e.ctx, Err: ErrGoexit, Started: true}
-	told := p.cfg.OnDone != nil
+	received := p.cfg.OnDone != nil
 	var end *spillway.PanicError
 	if v != nil {
 		p.panicked.Add(1)
@@ -109,9 +109,9 @@ func (w *worker) broke(v any) {
 	}
 	if c := e.call(); c != nil {
 		c.err, c.panicked, c.goexit = res.Err, end, v == nil
-		told = w.owe(c) || told
+		received = w.deliverTo(c) || received
 	}
-	if v != nil && !told {
+	if v != nil && !received {
 		panic(v) // nobody receives the panic: do not swallow it
 	}
 	if timed {

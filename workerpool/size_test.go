@@ -91,7 +91,7 @@ func TestAnIdleWorkerLeavesInTimeHoweverRarelyThePoolLooks(t *testing.T) {
 		}{{100 * time.Millisecond, 2}, {900 * time.Millisecond, 2}, {100 * time.Millisecond, 0}} {
 			p.timer.Stop()
 			time.Sleep(c.after)
-			p.look()
+			p.upkeep()
 			synctest.Wait()
 			if s := p.Stats(); s.Workers != c.want {
 				t.Errorf("%d workers, want %d", s.Workers, c.want)
@@ -404,7 +404,7 @@ func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var done, took atomic.Int64
+		var done, elapsed atomic.Int64
 		processors := make(chan struct{}, 2)
 		r := rand.New(rand.NewPCG(1, 1))
 		for begin := time.Now(); time.Since(begin) < length; time.Sleep(uneven(gap, r)) {
@@ -416,7 +416,7 @@ func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 				time.Sleep(waits)
 				if at.Sub(begin) > knows {
 					done.Add(1)
-					took.Add(int64(time.Since(at)))
+					elapsed.Add(int64(time.Since(at)))
 				}
 				return nil
 			})
@@ -429,13 +429,13 @@ func TestABurstIsServedAtTheSpeedOfTheWork(t *testing.T) {
 		}
 		n := done.Load()
 		// The mean is 32 ms; once it was seconds.
-		if mean := time.Duration(took.Load() / n); mean > 3*(computes+waits) {
+		if mean := time.Duration(elapsed.Load() / n); mean > 3*(computes+waits) {
 			t.Errorf("%d jobs took %v from their submission at the mean, want at most three times what one takes", n, mean)
 		}
 		if best := int64((length - knows) / computes * 2); n < best*3/4 {
 			t.Errorf("%d jobs were done, %d could have been", n, best)
 		}
-		t.Logf("%d jobs, %v at the mean", n, time.Duration(took.Load()/n))
+		t.Logf("%d jobs, %v at the mean", n, time.Duration(elapsed.Load()/n))
 	})
 }
 
@@ -536,7 +536,7 @@ func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MaxWorkers: workers})
 		var wg sync.WaitGroup
-		var good, took atomic.Int64
+		var good, elapsed atomic.Int64
 		r := rand.New(rand.NewPCG(1, 1))
 		for begin := time.Now(); time.Since(begin) < length; time.Sleep(uneven(gap, r)) {
 			at := time.Now()
@@ -546,7 +546,7 @@ func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
 				_, err := Do(ctx, p, func(context.Context) (int, error) { time.Sleep(work); return 0, nil })
 				if err == nil && at.Sub(begin) > knows {
 					good.Add(1)
-					took.Add(int64(time.Since(at)))
+					elapsed.Add(int64(time.Since(at)))
 				}
 			})
 		}
@@ -555,7 +555,7 @@ func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
 		if best := int64((length - knows) / work * workers); n < best*95/100 {
 			t.Errorf("%d of %d were answered in time", n, best)
 		}
-		if mean := time.Duration(took.Load() / n); mean > 3*work {
+		if mean := time.Duration(elapsed.Load() / n); mean > 3*work {
 			t.Errorf("they took %v at the mean, of which %v is work", mean, work)
 		}
 		if err := p.Drain(t.Context()); err != nil {

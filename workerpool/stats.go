@@ -53,7 +53,7 @@ type Stats struct {
 // Stats returns the counts so far. The picture is a copy and costs some
 // microseconds; call it at the pace of a metrics scrape, not per job.
 func (p *Pool) Stats() Stats {
-	p.made()
+	p.mustBeMade()
 	c := &p.ctl
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,7 +51,7 @@ func (p *Pool) TrySubmit(ctx context.Context, job Job) error {
 
 // unfit returns the error for a nil job. It panics if the pool is nil or was not made by New.
 func (p *Pool) unfit() error {
-	p.made()
+	p.mustBeMade()
 	return errNoJob
 }
 
@@ -68,23 +68,23 @@ func (p *Pool) submit(ctx context.Context, job Job, n *note, mayWait bool) (tick
 	}
 	e := entry{ctx, job, p.stamp(n)}
 	// The zero Pool has no room, so submitSlowly gets its jobs and panics.
-	verdict, t := p.queue.Offer(&e, lv)
-	if verdict == handoff.Accepted {
+	state, t := p.queue.Offer(&e, lv)
+	if state == handoff.Accepted {
 		return t, nil
 	}
-	return p.submitSlowly(e, lv, verdict, mayWait)
+	return p.submitSlowly(e, lv, state, mayWait)
 }
 
 // submitSlowly handles a job whose first offer was not accepted.
-func (p *Pool) submitSlowly(e entry, lv int, verdict handoff.Verdict, mayWait bool) (t ticket, err error) {
-	p.made()
-	if verdict == handoff.Full && p.unswept.CompareAndSwap(true, false) && p.sweep() > 0 {
-		if verdict, t = p.queue.Offer(&e, lv); verdict == handoff.Accepted {
+func (p *Pool) submitSlowly(e entry, lv int, state handoff.State, mayWait bool) (t ticket, err error) {
+	p.mustBeMade()
+	if state == handoff.Full && p.unswept.CompareAndSwap(true, false) && p.sweep() > 0 {
+		if state, t = p.queue.Offer(&e, lv); state == handoff.Accepted {
 			return t, nil
 		}
 	}
 	reason := spillway.Reason(p.closedFor.Load())
-	if verdict == handoff.Full {
+	if state == handoff.Full {
 		reason = p.ctl.tooLate(e.ctx, lv, p.cfg.MaxWait)
 		if !mayWait {
 			reason = p.ctl.fullness(lv)
@@ -112,35 +112,35 @@ func (p *Pool) wait(e entry, lv int) (t ticket, err error) {
 	} else if p.cfg.MaxWait > 0 {
 		since = p.now()
 	}
-	ctx, told, expired := e.ctx, true, false
-	verdict := p.queue.Wait(w, e, lv, e.call() == nil)
-	if verdict == handoff.Waiting {
-		told, expired = await(ctx, w.Told(), p.cfg.MaxWait)
+	ctx, notified, expired := e.ctx, true, false
+	state := p.queue.Wait(w, e, lv, e.call() == nil)
+	if state == handoff.Waiting {
+		notified, expired = await(ctx, w.Told(), p.cfg.MaxWait)
 		expired = expired && ctx.Err() == nil
-		verdict = p.queue.EndWait(w, told, expired)
-	} else if verdict == handoff.Closed {
+		state = p.queue.EndWait(w, notified, expired)
+	} else if state == handoff.Closed {
 		p.free.Put(w)
 		return ticket{}, p.refusals.refuse(spillway.Reason(p.closedFor.Load()))
 	}
 	t = w.Ticket()
 	p.free.Put(w)
 	waited := time.Duration(0)
-	if verdict != handoff.Accepted && since >= 0 {
+	if state != handoff.Accepted && since >= 0 {
 		waited = p.now() - since
 	}
 	switch {
-	case verdict == handoff.Closed:
+	case state == handoff.Closed:
 		return ticket{}, afterWaiting(spillway.Reason(p.firstFor.Load()), waited, 0)
-	case verdict == handoff.Left && expired:
+	case state == handoff.Left && expired:
 		return ticket{}, afterWaiting(spillway.WaitTooLong, waited, p.ctl.drain())
-	case verdict == handoff.Left:
+	case state == handoff.Left:
 		return ticket{}, ctx.Err()
 	}
 	return t, nil // the job's own context may still cancel the job before it starts
 }
 
-// await blocks until the submitter is told, its context ends or most has passed.
-func await(ctx context.Context, ready <-chan struct{}, most time.Duration) (told, expired bool) {
+// await blocks until the submitter is notified, its context ends or most has passed.
+func await(ctx context.Context, ready <-chan struct{}, most time.Duration) (notified, expired bool) {
 	var timer <-chan time.Time
 	if most > 0 {
 		t := time.NewTimer(most)

@@ -14,7 +14,7 @@ type worker struct {
 	entry   entry           // current job
 	lv      int             // level of the entry
 	end     handoff.End     // how the last job ended
-	deliver *call           // call of an ended job whose caller is not told yet
+	deliver *call           // call of an ended job whose caller is not notified yet
 	inside  bool            // a job is running
 	started time.Duration   // start of the job, if timed
 	seen    context.Context // context of the job that the profile labels were last set for
@@ -49,7 +49,7 @@ func (w *worker) serve() (more bool) {
 	defer func() {
 		if w.inside {
 			w.inside, more = false, true
-			w.broke(recover())
+			w.endBroken(recover())
 		}
 	}()
 	for w.next() {
@@ -58,11 +58,11 @@ func (w *worker) serve() (more bool) {
 	return false
 }
 
-// next takes the next job, then tells the caller of the last job. The order lets the caller find
+// next takes the next job, then notifies the caller of the last job. The order lets the caller find
 // its worker free. next returns false if no job is left.
 func (w *worker) next() (ok bool) {
 	if w.lv, ok = w.pool.queue.Take(w.place, w.end, &w.entry); ok {
-		if w.pool.ctl.took(w.place.Turn) {
+		if w.pool.ctl.wantsSample(w.place.Turn) {
 			w.seen = nil
 		}
 	} else {
@@ -73,8 +73,8 @@ func (w *worker) next() (ok bool) {
 	return ok
 }
 
-// owe notes the caller to tell about the last job. It returns false if the caller has left.
-func (w *worker) owe(c *call) bool {
+// deliverTo notes the caller to tell about the last job. It returns false if the caller has left.
+func (w *worker) deliverTo(c *call) bool {
 	if !c.end() {
 		return false
 	}

@@ -144,8 +144,8 @@ func New(cfg Config) (*Pool, error) {
 	return p, nil
 }
 
-// made panics for the zero Pool, and for the nil Pool that New returns with an error.
-func (p *Pool) made() {
+// mustBeMade panics for the zero Pool, and for the nil Pool that New returns with an error.
+func (p *Pool) mustBeMade() {
 	if p == nil || p.base.IsZero() {
 		panic(notMade)
 	}

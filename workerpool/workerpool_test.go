@@ -221,8 +221,8 @@ func TestLookingThroughAFullQueueMakesNoRoom(t *testing.T) {
 
 func TestAJobWhoseContextEndedBeforeItStartedNeverRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []Result
-		p := pool(t, Config{MaxWorkers: 1, QueueSize: 5, OnDone: func(r Result) { told = append(told, r) }})
+		var notified []Result
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 5, OnDone: func(r Result) { notified = append(notified, r) }})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_ = p.Submit(t.Context(), sleep(2*time.Second))
@@ -233,8 +233,8 @@ func TestAJobWhoseContextEndedBeforeItStartedNeverRuns(t *testing.T) {
 		if err := p.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if ran || len(told) != 3 || told[1].Started || !errors.Is(told[1].Err, context.DeadlineExceeded) || !told[2].Started {
-			t.Fatalf("ran %v, told %+v", ran, told)
+		if ran || len(notified) != 3 || notified[1].Started || !errors.Is(notified[1].Err, context.DeadlineExceeded) || !notified[2].Started {
+			t.Fatalf("ran %v, told %+v", ran, notified)
 		}
 		if err := p.Submit(ctx, job); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("an ended context was accepted: %v", err)
@@ -323,8 +323,8 @@ func TestPanicsGoexitAndAbortsNeverCostAWorker(t *testing.T) {
 
 func TestOnDoneIsToldOfPanicsGoexitAndErrors(t *testing.T) {
 	var mu sync.Mutex
-	var told []Result
-	p := pool(t, Config{MaxWorkers: 1, OnDone: func(r Result) { mu.Lock(); told = append(told, r); mu.Unlock() }})
+	var notified []Result
+	p := pool(t, Config{MaxWorkers: 1, OnDone: func(r Result) { mu.Lock(); notified = append(notified, r); mu.Unlock() }})
 	boom := errors.New("boom")
 	for _, job := range []Job{
 		func(context.Context) error { panic(boom) },
@@ -339,15 +339,15 @@ func TestOnDoneIsToldOfPanicsGoexitAndErrors(t *testing.T) {
 	if err := p.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 4 {
-		t.Fatalf("told %d times", len(told))
+	if len(notified) != 4 {
+		t.Fatalf("told %d times", len(notified))
 	}
-	pe, ok := errors.AsType[*spillway.PanicError](told[0].Err)
+	pe, ok := errors.AsType[*spillway.PanicError](notified[0].Err)
 	if !ok || !errors.Is(pe, boom) || !strings.Contains(string(pe.Stack), "TestOnDoneIsTold") {
-		t.Errorf("panic: %v", told[0].Err)
+		t.Errorf("panic: %v", notified[0].Err)
 	}
-	if told[1].Err != ErrGoexit || told[2].Err != boom || told[3].Err != nil {
-		t.Errorf("told %+v", told)
+	if notified[1].Err != ErrGoexit || notified[2].Err != boom || notified[3].Err != nil {
+		t.Errorf("told %+v", notified)
 	}
 	atRest(t, p)
 }
@@ -403,8 +403,8 @@ func TestDrainRunsWhatWasAcceptedAndEndsEveryGoroutine(t *testing.T) {
 
 func TestDrainEndsWithItsContextAndDropsWhatHasNotStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := make(chan Result, 10)
-		p := pool(t, Config{MaxWorkers: 1, QueueSize: 10, OnDone: func(r Result) { told <- r }})
+		notified := make(chan Result, 10)
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 10, OnDone: func(r Result) { notified <- r }})
 		for range 3 {
 			_ = p.Submit(t.Context(), sleep(10*time.Second))
 		}
@@ -421,8 +421,8 @@ func TestDrainEndsWithItsContextAndDropsWhatHasNotStarted(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		synctest.Wait()
-		if reason(doErr) != spillway.Draining || len(told) != 3 || reason((<-told).Err) != spillway.Draining {
-			t.Fatalf("Do got %v, OnDone was told %d times", doErr, len(told))
+		if reason(doErr) != spillway.Draining || len(notified) != 3 || reason((<-notified).Err) != spillway.Draining {
+			t.Fatalf("Do got %v, OnDone was told %d times", doErr, len(notified))
 		}
 		if err := p.Drain(t.Context()); err != nil {
 			t.Fatal(err)
@@ -661,8 +661,8 @@ func TestNobodyIsRefusedWhileThereIsRoomForAllWhoWait(t *testing.T) {
 // The caller of Do once left a queued job, and OnDone did not receive the end of the job.
 func TestOnDoneIsToldOfACallThatWasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []Result
-		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1, OnDone: func(r Result) { told = append(told, r) }})
+		var notified []Result
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1, OnDone: func(r Result) { notified = append(notified, r) }})
 		if err := p.Submit(t.Context(), sleep(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
@@ -671,11 +671,11 @@ func TestOnDoneIsToldOfACallThatWasLeft(t *testing.T) {
 		if _, err := Do(ctx, p, func(context.Context) (int, error) { return 1, nil }); err != context.DeadlineExceeded {
 			t.Fatal(err)
 		}
-		if len(told) != 1 || told[0] != (Result{Context: told[0].Context, Err: context.DeadlineExceeded, Waited: time.Second}) {
-			t.Fatalf("OnDone was told %+v", told)
+		if len(notified) != 1 || notified[0] != (Result{Context: notified[0].Context, Err: context.DeadlineExceeded, Waited: time.Second}) {
+			t.Fatalf("OnDone was told %+v", notified)
 		}
-		if err := p.Drain(t.Context()); err != nil || len(told) != 2 {
-			t.Fatalf("%v; OnDone was told %+v", err, told)
+		if err := p.Drain(t.Context()); err != nil || len(notified) != 2 {
+			t.Fatalf("%v; OnDone was told %+v", err, notified)
 		}
 	})
 }
@@ -744,11 +744,11 @@ func TestACallThatIsLeftFreesItsPlaceAtOnce(t *testing.T) {
 // dropped.
 func TestDrainWaitsUntilCloseHasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := 0
+		notified := 0
 		p := pool(t, Config{MaxWorkers: 1, QueueSize: 4, OnDone: func(r Result) {
 			if !r.Started {
 				time.Sleep(time.Minute)
-				told++
+				notified++
 			}
 		}})
 		for range 3 {
@@ -759,8 +759,8 @@ func TestDrainWaitsUntilCloseHasTold(t *testing.T) {
 		synctest.Wait()
 		go p.Close()
 		synctest.Wait()
-		if err := p.Drain(t.Context()); err != nil || told != 2 {
-			t.Errorf("%v; OnDone was told of %d dropped jobs of 2", err, told)
+		if err := p.Drain(t.Context()); err != nil || notified != 2 {
+			t.Errorf("%v; OnDone was told of %d dropped jobs of 2", err, notified)
 		}
 	})
 }

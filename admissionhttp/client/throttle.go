@@ -90,7 +90,7 @@ func (t *throttle) counter(u *url.URL, p spillway.Priority) *counter {
 func (t *throttle) refuses(c *counter, now time.Time, random float64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.turn(t.bucketAt(now))
+	c.advance(t.bucketAt(now))
 	var tried, accepted int64
 	for _, b := range c.bucket {
 		tried += b.tried
@@ -108,7 +108,7 @@ func (t *throttle) refuses(c *counter, now time.Time, random float64) bool {
 func (t *throttle) answered(c *counter, now time.Time, accepted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.turn(t.bucketAt(now))
+	c.advance(t.bucketAt(now))
 	b := &c.bucket[c.current%buckets]
 	b.tried++
 	if accepted {
@@ -118,8 +118,8 @@ func (t *throttle) answered(c *counter, now time.Time, accepted bool) {
 
 func (t *throttle) bucketAt(now time.Time) int64 { return int64(now.Sub(t.base) / width) }
 
-// turn empties the buckets that have passed out of the window.
-func (c *counter) turn(to int64) {
+// advance empties the buckets that have passed out of the window.
+func (c *counter) advance(to int64) {
 	if to-c.current >= buckets {
 		c.bucket = [buckets]struct{ tried, accepted int64 }{}
 	} else {

@@ -22,10 +22,10 @@ const longest = 20 * time.Millisecond
 
 // True waits until holds returns true. It calls holds on the test's own goroutine, so
 // that holds may end the test.
-func True(t testing.TB, what string, holds func() bool) {
+func True(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Limit)
-	for pause := time.Millisecond; !holds(); pause = min(2*pause, longest) {
+	for pause := time.Millisecond; !condition(); pause = min(2*pause, longest) {
 		if !time.Now().Before(deadline) {
 			t.Fatalf("waited %v for this: %s\n\n%s", Limit, what, goroutines())
 		}

@@ -21,7 +21,7 @@ const (
 
 // chart draws lines over the last two minutes. The text beside the chart is HTML, so that it scales
 // with the reader's text size. The top of the scale is at least least.
-func (m *markup) chart(title string, least float64, write func(float64) string, lines ...line) {
+func (m *markup) chart(title string, lowest float64, write func(float64) string, lines ...line) {
 	top, latest := 0.0, make([]string, len(lines))
 	for i, l := range lines {
 		for _, v := range l.values {
@@ -31,7 +31,7 @@ func (m *markup) chart(title string, least float64, write func(float64) string, 
 		}
 		latest[i] = l.name + " " + write(l.values[len(l.values)-1])
 	}
-	scale := roundUp(top, least)
+	scale := roundUp(top, lowest)
 	m.put(`<figure class="chart"><figcaption><b>%v</b> <span class="top">%v</span></figcaption>`, title, write(scale))
 	m.put(`<svg viewBox="0 -1 %v %v" preserveAspectRatio="none" role="img" aria-label="%v, last two minutes: %v; at most %v">`,
 		chartWidth, chartHeight+2, title, strings.Join(latest, ", "), write(top))

@@ -93,7 +93,7 @@ type (
 
 func (p *Page) serveJSON(w http.ResponseWriter) {
 	page := jsonPage{Time: time.Now().UTC(), Limiters: []jsonLimiter{}}
-	for _, c := range p.look() {
+	for _, c := range p.read() {
 		page.Limiters = append(page.Limiters, jsonOf(&c))
 	}
 	data, err := json.MarshalIndent(page, "", "  ")

@@ -45,7 +45,7 @@ func (p *picture) idle() bool {
 // Page serves the page. It has no goroutine: requests look at the limiters, at most once in an
 // interval. Without requests there are no looks.
 type Page struct {
-	look func() []picture
+	read func() []picture
 
 	mu       sync.Mutex
 	at       time.Time // time of the last look
@@ -79,11 +79,11 @@ func New(limiters ...*limiter.Limiter) *Page {
 	})
 }
 
-// newPage returns the page for the n limiters that look returns.
-func newPage(n int, look func() []picture) *Page {
-	p := &Page{look: look, watches: make([]watch, n)}
+// newPage returns the page for the n limiters that read returns.
+func newPage(n int, read func() []picture) *Page {
+	p := &Page{read: read, watches: make([]watch, n)}
 	for i := range p.watches {
-		p.watches[i].made = time.Now()
+		p.watches[i].created = time.Now()
 	}
 	return p
 }
@@ -128,7 +128,7 @@ func (p *Page) refresh(now time.Time, seen uint64) (version uint64, changed []se
 	p.mu.Lock()
 	defer p.mu.Unlock() // unlocks even if a limiter's observer panics
 	if p.version == 0 || now.Sub(p.at) >= fresh {
-		pictures := p.look()
+		pictures := p.read()
 		p.at = now
 		p.version++
 		for i := range pictures {
@@ -154,12 +154,12 @@ func (p *Page) render(now time.Time) {
 	for i := range p.watches {
 		views[i] = viewOf(i, &p.watches[i], now)
 	}
-	made := sections(views, now)
-	for i := range made {
-		made[i].changed = p.version
-		if i < len(p.sections) && p.sections[i].html == made[i].html {
-			made[i].changed = p.sections[i].changed
+	current := sections(views, now)
+	for i := range current {
+		current[i].changed = p.version
+		if i < len(p.sections) && p.sections[i].html == current[i].html {
+			current[i].changed = p.sections[i].changed
 		}
 	}
-	p.sections = made
+	p.sections = current
 }

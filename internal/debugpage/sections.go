@@ -121,7 +121,7 @@ func (m *markup) limiter(v *view) {
 
 // figures are the main figures.
 func (m *markup) figures(v *view) {
-	figure := func(name, value, note string) {
+	put := func(name, value, note string) {
 		m.put(`<div><dt>%v</dt><dd><b>%v</b> <small>%v</small></dd></div>`, name, value, note)
 	}
 	m.put(`<dl class="figures">`)
@@ -129,30 +129,30 @@ func (m *markup) figures(v *view) {
 	if v.LongInFlight > 0 {
 		long = ", and " + count(v.LongInFlight) + " long"
 	}
-	figure("In flight", count(v.InFlight), "of "+count(v.Limit)+" slots"+long)
-	figure("Waiting", count(v.Queued), "")
+	put("In flight", count(v.InFlight), "of "+count(v.Limit)+" slots"+long)
+	put("Waiting", count(v.Queued), "")
 	name, refused := "Refused", v.rejected
 	if v.Mode == limiter.DryRun {
 		name, refused = "Would be refused", v.would
 	}
-	figure(name, rate(refused), percent(refused, v.offered)+" of "+rate(v.offered))
+	put(name, rate(refused), percent(refused, v.offered)+" of "+rate(v.offered))
 	late := ""
 	if v.Lost > 0 {
 		late = percent(v.Lost, 1) + " of it late or given up"
 	}
-	figure("Ended", rate(v.completed), late)
+	put("Ended", rate(v.completed), late)
 	wait, service, note := v.wait, v.service, "last two minutes"
 	if service.Count() == 0 {
 		wait, service, note = v.QueueWait, v.Service, "since the start"
 	}
-	figure("Wait, p99", quantile(wait, .99), note)
-	figure("Work, p99", quantile(service, .99), note)
-	figure("Oldest in flight", span(v.OldestInFlight), "")
+	put("Wait, p99", quantile(wait, .99), note)
+	put("Work, p99", quantile(service, .99), note)
+	put("Oldest in flight", span(v.OldestInFlight), "")
 	demand := "more comes than can be served"
 	if !(v.Demand > 1) {
 		demand = "of what can be served"
 	}
-	figure("Demand", percent(v.Demand, 1), demand)
+	put("Demand", percent(v.Demand, 1), demand)
 	m.put(`</dl>`)
 }
 

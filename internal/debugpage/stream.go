@@ -10,8 +10,8 @@ import (
 const (
 	// maxReaders bounds the streams of one page.
 	maxReaders = 16
-	// patience is how long a reader may take for one update.
-	patience = 10 * time.Second
+	// writeWait is how long a reader may take for one update.
+	writeWait = 10 * time.Second
 )
 
 // serveEvents sends the changed sections, once in an interval, until the request's context ends or
@@ -33,7 +33,7 @@ func (p *Page) serveEvents(w http.ResponseWriter, r *http.Request) {
 
 	out := http.NewResponseController(w)
 	send := func(event string, data []byte) bool {
-		_ = out.SetWriteDeadline(time.Now().Add(patience)) // beyond the server's; unsupported in tests and wrappers
+		_ = out.SetWriteDeadline(time.Now().Add(writeWait)) // beyond the server's; unsupported in tests and wrappers
 		_, err := fmt.Fprintf(w, "retry: 2000\nevent: %s\ndata: %s\n\n", event, data)
 		return err == nil && out.Flush() == nil
 	}

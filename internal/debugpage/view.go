@@ -35,7 +35,7 @@ func viewOf(i int, w *watch, now time.Time) view {
 	if strings.TrimSpace(v.title) == "" {
 		v.title = fmt.Sprintf("limiter %d", i+1)
 	}
-	v.age = func(at time.Duration) time.Duration { return max(now.Sub(w.made.Add(at)), 0) }
+	v.age = func(at time.Duration) time.Duration { return max(now.Sub(w.created.Add(at)), 0) }
 	v.offered, v.completed, v.rejected, v.would = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 	if before, d := w.from(recent); before != nil {
 		a, b, s := &w.now.Stats, &before.Stats, d.Seconds()

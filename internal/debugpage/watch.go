@@ -20,7 +20,7 @@ const (
 
 // watch is the history of one limiter while the page was open.
 type watch struct {
-	made    time.Time // the limiter was created at or before this time
+	created time.Time // the limiter was created at or before this time
 	now     picture
 	samples []sample // oldest first, none older than kept intervals
 }
@@ -42,8 +42,8 @@ func (w *watch) add(now time.Time, p picture) {
 	w.now = p
 	s.QueueWait, s.Service, s.Leaks = nil, nil, nil // w.now has them
 	for _, d := range p.Decisions {
-		if made := now.Add(-d.At); made.Before(w.made) {
-			w.made = made
+		if current := now.Add(-d.At); current.Before(w.created) {
+			w.created = current
 		}
 	}
 	w.samples = append(w.samples, s)

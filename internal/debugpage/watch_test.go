@@ -25,7 +25,7 @@ func growing(n int) picture {
 
 func TestFiguresASecondAreOfTheLastTenSeconds(t *testing.T) {
 	at := time.Now()
-	w := watch{made: at}
+	w := watch{created: at}
 	w.add(at, growing(0))
 	if v := viewOf(0, &w, at); !math.IsNaN(v.offered) || v.rejectedBy != nil {
 		t.Errorf("a rate from one look: %v", v.offered)
@@ -59,7 +59,7 @@ func TestFiguresASecondAreOfTheLastTenSeconds(t *testing.T) {
 
 func TestALineBreaksWhereThePageWasNotWatched(t *testing.T) {
 	at := time.Now()
-	w := watch{made: at}
+	w := watch{created: at}
 	for i := range 10 {
 		w.add(at.Add(time.Duration(i)*interval), growing(i))
 	}
@@ -86,7 +86,7 @@ func TestALineBreaksWhereThePageWasNotWatched(t *testing.T) {
 // A decision shows that the limiter is older than the page.
 func TestAgesOfDecisions(t *testing.T) {
 	at := time.Now()
-	w := watch{made: at}
+	w := watch{created: at}
 	p := picture{Stats: limiter.Stats{Decisions: []limit.Decision{{At: time.Minute}, {At: time.Hour}}}}
 	w.add(at, p)
 	v := viewOf(0, &w, at.Add(time.Minute))

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// MaxCallers is how many callers are told apart. Further ones share so many entries.
+	// MaxCallers is how many callers are told apart. Further callers share the
+	// entries of further.
 	MaxCallers = 4096
 	further    = 1024
 	// lull is how long a caller without work stays active, at least; twice that at

@@ -39,9 +39,9 @@ func (g *Gate) bestRate(lv int) float64 {
 	return max(g.best[lv], g.free(lv)/max(g.service.hold(lv), 1))
 }
 
-// book adds the work that was refused since the last call, and subtracts the work that has been
+// accountRefused adds the work that was refused since the last call, and subtracts the work that has been
 // served meanwhile, or could have been.
-func (g *Gate) book(passed time.Duration) {
+func (g *Gate) accountRefused(passed time.Duration) {
 	if !g.service.known() {
 		return
 	}

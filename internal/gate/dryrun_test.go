@@ -146,7 +146,7 @@ func TestRefusalsForAShareDoNotUseUpWhatMayBeRefused(t *testing.T) {
 			t.Fatalf("%+v", d)
 		}
 	}
-	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Verdict != Reject {
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != Reject {
 		t.Errorf("let in over the limit: %+v", d)
 	}
 }

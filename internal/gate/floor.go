@@ -13,12 +13,12 @@ type floor struct {
 	at     time.Duration // when the current turn began
 }
 
-func (f *floor) turn() bool { return f.passed >= f.every }
+func (f *floor) due() bool { return f.passed >= f.every }
 
 // pass counts a grant while others wait.
 func (f *floor) pass(now time.Duration) {
-	if !f.turn() {
-		if f.passed++; f.turn() {
+	if !f.due() {
+		if f.passed++; f.due() {
 			f.at = now
 		}
 	}
@@ -31,7 +31,7 @@ func (f *floor) over(turns int) { f.passed, f.every = 0, turns*Floor-1 }
 // needs more slots than are free, slots are gathered, but only for a bounded time: slow work, or
 // work that hangs, may hold the other slots.
 func (g *Gate) lowest(now time.Duration) *Waiter {
-	if !g.floor.turn() {
+	if !g.floor.due() {
 		return nil
 	}
 	for i := levels - 1; i >= 0; i-- {

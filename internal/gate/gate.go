@@ -26,20 +26,20 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// Verdict is the decision about an arrival.
-type Verdict uint8
+// Action is the decision about an arrival.
+type Action uint8
 
 const (
-	Admit  Verdict = iota
-	Wait           // queued, until Next grants or drops it, or Leave takes it out
-	Reject         // Decision.Reason says why
+	Admit  Action = iota
+	Wait          // queued, until Next grants or drops it, or Leave takes it out
+	Reject        // Decision.Reason says why
 )
 
 // Decision is the answer to an arrival.
 type Decision struct {
-	Verdict Verdict
-	Reason  spillway.Reason // with Reject; with Admit: why a dry run would have refused the work, or zero
-	Anyway  bool            // with Reject: not for lack of capacity, so MaxRefused does not count the refusal
+	Action Action
+	Reason spillway.Reason // with Reject; with Admit: why a dry run would have refused the work, or zero
+	Anyway bool            // with Reject: not for lack of capacity, so MaxRefused does not count the refusal
 	// Preempted is a waiter of lower priority that lost its place to the arrival. The caller must
 	// notify the waiter's owner. The waiter counts as rejected.
 	Preempted *Waiter
@@ -98,60 +98,60 @@ type Config struct {
 
 // Gate decides what may run.
 type Gate struct {
-	cfg       Config
-	limits    limits
-	places    places.Table    // places of the kinds
-	follows   bool            // in a shadow: the owner sets the kind of each arrival
-	turned    int             // refusals for lack of a slot, since work last started
-	owners    uint8           // in a shadow: the kind that the owner has set
-	closed    spillway.Reason // why the intake is closed; zero while open
-	inFlight  int             // slots in use
-	running   int             // pieces of work that run, long work included
-	long      int             // pieces of long work that run
-	crowdedAt time.Duration   // when work last started over the limit, as in a dry run or for MaxRefused
-	busyAt    time.Duration   // since when any slots have been in use
-	queues    [levels]queue
-	queued    int
-	floor     floor
-	demand    demand
-	spent     float64 // how long demand has exceeded the capacity, as a share of patience
-	service   service
-	life      life
-	shadow    *shadow         // of a dry run; otherwise nil
-	booked    [levels]float64 // slots of refused callers that may come back
-	bears     [levels]float64 // how long work of a level can wait: see kinds.survey
-	best      [levels]float64 // best recent service rate, in slots per nanosecond
-	ledger    [levels]account
-	seq       uint64              // number of the latest start, without long work
-	latest    Grant               // the latest start
-	drained   int                 // ends since the limit was exceeded whose slots were not granted again
-	granted   int                 // waiters that were granted and whose callers have not answered yet
-	unqueued  uint64              // pieces of work that were admitted at once
-	waits     histogram.Histogram // waits of the work that was queued
-	times     histogram.Histogram
+	cfg        Config
+	limits     limits
+	places     places.Table    // places of the kinds
+	follows    bool            // in a shadow: the owner sets the kind of each arrival
+	turned     int             // refusals for lack of a slot, since work last started
+	owners     uint8           // in a shadow: the kind that the owner has set
+	closed     spillway.Reason // why the intake is closed; zero while open
+	inFlight   int             // slots in use
+	running    int             // pieces of work that run, long work included
+	long       int             // pieces of long work that run
+	crowdedAt  time.Duration   // when work last started over the limit, as in a dry run or for MaxRefused
+	busyAt     time.Duration   // since when any slots have been in use
+	queues     [levels]queue
+	queued     int
+	floor      floor
+	demand     demand
+	overdemand float64 // how long demand has exceeded the capacity, as a share of tolerance
+	service    service
+	life       life
+	shadow     *shadow         // of a dry run; otherwise nil
+	booked     [levels]float64 // slots of refused callers that may come back
+	bears      [levels]float64 // how long work of a level can wait: see kinds.survey
+	best       [levels]float64 // best recent service rate, in slots per nanosecond
+	ledger     [levels]account
+	seq        uint64              // number of the latest start, without long work
+	latest     Grant               // the latest start
+	drained    int                 // ends since the limit was exceeded whose slots were not granted again
+	granted    int                 // waiters that were granted and whose callers have not answered yet
+	unqueued   uint64              // pieces of work that were admitted at once
+	waits      histogram.Histogram // waits of the work that was queued
+	times      histogram.Histogram
 }
 
 // New returns an open gate.
 func New(cfg Config) *Gate {
 	cfg.QueueSize = max(cfg.QueueSize, 0)
-	g := &Gate{cfg: cfg, places: places.New(), spent: patienceSpent}
+	g := &Gate{cfg: cfg, places: places.New(), overdemand: overdemandMost}
 	g.SetLaw(cfg.Law)
 	g.floor.over(1)
 	_, g.bears = g.service.kinds.survey(0)
 	return g
 }
 
-// Arrive decides about new work. w is used only if the verdict is Wait; a nil w means that the work
+// Arrive decides about new work. w is used only if the action is Wait; a nil w means that the work
 // does not wait.
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	lv := priority.Level(a.Priority)
-	g.demandOf(now, lv, g.asks(&a))
+	g.demandOf(now, lv, g.slotsFor(&a))
 	kind := g.arrived(now, lv, &a)
 	d := g.decide(now, lv, kind, &a, w != nil)
 	if a.Traits&DryRun != 0 && g.closed == 0 {
 		d = g.unenforced(lv, d)
 	}
-	switch d.Verdict {
+	switch d.Action {
 	case Admit:
 		g.admit(now, lv, kind, &a)
 	case Wait:
@@ -163,9 +163,9 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		g.queued++
 	case Reject:
 		g.ledger[lv].rejected[d.Reason]++
-		g.demand.back[lv] += float64(g.asks(&a))
+		g.demand.back[lv] += float64(g.slotsFor(&a))
 		if !d.Anyway {
-			g.demand.turn(1, d.Reason)
+			g.demand.countRefused(1, d.Reason)
 			g.turned++
 		}
 	}
@@ -182,7 +182,7 @@ func (g *Gate) arrived(now time.Duration, lv int, a *Arrival) uint8 {
 	if a.Deadline > now {
 		k := &g.service.kinds.list[kind]
 		k.fresh++
-		if k.told {
+		if k.named {
 			k.times.add(key.Scale(), 1)
 		}
 	}
@@ -192,22 +192,22 @@ func (g *Gate) arrived(now time.Duration, lv int, a *Arrival) uint8 {
 // decide refuses work that cannot be admitted at all, and enforces MaxRefused for other refusals.
 func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) Decision {
 	if g.closed != 0 {
-		return Decision{Verdict: Reject, Reason: g.closed}
+		return Decision{Action: Reject, Reason: g.closed}
 	}
 	if a.Deadline <= now && !g.unbounded() {
-		return Decision{Verdict: Reject, Reason: spillway.DeadlineTooClose, Anyway: true}
+		return Decision{Action: Reject, Reason: spillway.DeadlineTooClose, Anyway: true}
 	}
 	d := g.place(now, lv, kind, a, mayWait)
-	if a.Traits&OverShare != 0 && d.Verdict != Admit {
-		return Decision{Verdict: Reject, Reason: spillway.Quota, Anyway: true}
+	if a.Traits&OverShare != 0 && d.Action != Admit {
+		return Decision{Action: Reject, Reason: spillway.Quota, Anyway: true}
 	}
-	if d.Verdict == Wait && g.queued >= g.cfg.QueueSize {
+	if d.Action == Wait && g.queued >= g.cfg.QueueSize {
 		d = g.replace(lv, a)
 	}
 	// While the limit is exceeded, no waiter gets a slot, but arrivals are admitted for MaxRefused.
 	// So work that would wait is admitted too.
-	if (d.Verdict == Reject && !d.Anyway || d.Verdict == Wait && d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit(a.held()) {
-		return Decision{Verdict: Admit}
+	if (d.Action == Reject && !d.Anyway || d.Action == Wait && d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit(a.held()) {
+		return Decision{Action: Admit}
 	}
 	return d
 }
@@ -217,15 +217,15 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait
 func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) Decision {
 	if g.fits(a.Cost) && (g.queued == 0 || !g.ahead(now, lv)) {
 		if mayWait && g.gathers(now, lv, kind, a) {
-			return Decision{Verdict: Wait}
+			return Decision{Action: Wait}
 		}
-		return Decision{Verdict: Admit}
+		return Decision{Action: Admit}
 	}
 	if !mayWait || g.cfg.QueueSize == 0 {
-		return Decision{Verdict: Reject, Reason: g.blame(spillway.QueueFull)}
+		return Decision{Action: Reject, Reason: g.blame(spillway.QueueFull)}
 	}
 	if g.unbounded() || !g.service.known() {
-		return Decision{Verdict: Wait}
+		return Decision{Action: Wait}
 	}
 	left := left(now, a.Deadline)
 	stays, reason := float64(left), spillway.DeadlineTooClose
@@ -235,12 +235,12 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait 
 	wait, most := g.predict(lv, a.Cost), stays-g.need(now, kind, a.Deadline)
 	probe := wait > most && !g.floorServes(lv, most)
 	if probe && (left < Never && wait > stays || !g.service.kinds.probe(kind)) {
-		return Decision{Verdict: Reject, Reason: reason, Anyway: left < Never && most < 0, ofKind: left == Never}
+		return Decision{Action: Reject, Reason: reason, Anyway: left < Never && most < 0, ofKind: left == Never}
 	}
 	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longest(left))) {
-		return Decision{Verdict: Reject, Reason: g.blame(spillway.WaitTooLong)}
+		return Decision{Action: Reject, Reason: g.blame(spillway.WaitTooLong)}
 	}
-	return Decision{Verdict: Wait, probe: probe}
+	return Decision{Action: Wait, probe: probe}
 }
 
 // ahead reports whether any waiter comes before new work of a level.
@@ -267,8 +267,8 @@ func (g *Gate) mustAdmit(cost int) bool {
 	return g.limits.leased(g.inFlight, cost) && g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused
 }
 
-// asks is how many slots the work takes, at most the limit: work that costs more runs alone.
-func (g *Gate) asks(a *Arrival) int { return min(a.held(), g.Limit()) }
+// slotsFor is how many slots the work takes, at most the limit: work that costs more runs alone.
+func (g *Gate) slotsFor(a *Arrival) int { return min(a.held(), g.Limit()) }
 
 // replace frees a place in a full queue: it preempts the last waiter of the lowest level below lv,
 // if the waiter may be refused.
@@ -280,16 +280,16 @@ func (g *Gate) replace(lv int, a *Arrival) Decision {
 			g.take(w)
 			g.ledger[i].rejected[spillway.Preempted]++
 			g.demand.refuse(i, w.held)
-			return Decision{Verdict: Wait, Preempted: w}
+			return Decision{Action: Wait, Preempted: w}
 		}
-		return Decision{Verdict: Wait}
+		return Decision{Action: Wait}
 	}
-	return Decision{Verdict: Reject, Reason: spillway.QueueFull}
+	return Decision{Action: Reject, Reason: spillway.QueueFull}
 }
 
 // Unenforced counts an admitted arrival as work that the gate's owner would have refused.
 func (g *Gate) Unenforced(p spillway.Priority, reason spillway.Reason) Decision {
-	return g.unenforced(priority.Level(p), Decision{Verdict: Reject, Reason: reason})
+	return g.unenforced(priority.Level(p), Decision{Action: Reject, Reason: reason})
 }
 
 // Came returns how many arrivals of a level there were.
@@ -302,11 +302,11 @@ func (g *Gate) Came(lv int) uint64 {
 // Shed counts an arrival that the gate's owner refused for a reason of its own.
 func (g *Gate) Shed(now time.Duration, a *Arrival, reason spillway.Reason) {
 	lv := priority.Level(a.Priority)
-	g.demandOf(now, lv, g.asks(a))
+	g.demandOf(now, lv, g.slotsFor(a))
 	g.arrived(now, lv, a)
 	g.ledger[lv].rejected[reason]++
-	g.demand.back[lv] += float64(g.asks(a))
-	g.demand.turn(1, reason)
+	g.demand.back[lv] += float64(g.slotsFor(a))
+	g.demand.countRefused(1, reason)
 }
 
 // Took returns how long work holds its slots in the mean, or zero if nothing has been measured.
@@ -319,11 +319,11 @@ func (g *Gate) Took() time.Duration {
 
 // unenforced counts a refusal that is not enforced, and admits the arrival.
 func (g *Gate) unenforced(lv int, d Decision) Decision {
-	if d.Verdict != Reject {
-		return Decision{Verdict: Admit}
+	if d.Action != Reject {
+		return Decision{Action: Admit}
 	}
 	g.ledger[lv].would[d.Reason]++
-	return Decision{Verdict: Admit, Reason: d.Reason}
+	return Decision{Action: Admit, Reason: d.Reason}
 }
 
 // admit starts work that did not wait.
@@ -437,9 +437,9 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 		g.drained = 2 // the slot goes to the next work that overtakes
 	}
 	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: w.Kind}
-	took := now - w.Start
+	elapsed := now - w.Start
 	if o != limit.Unknown { // unfinished work, for example after a panic, has no valid duration
-		g.times.Record(int64(took))
+		g.times.Record(int64(elapsed))
 	}
 	fair := w.Start > g.crowdedAt
 	if !fair && (o == limit.Deadline || o == limit.Canceled || o == limit.Overload) {
@@ -447,13 +447,13 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	}
 	if g.shadow != nil {
 		estimate := g.shadowed(s, lv)
-		fair = fair || estimate != took
-		took, among = estimate, slots
+		fair = fair || estimate != elapsed
+		elapsed, among = estimate, slots
 	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 {
 		// Work that a shorter, unknown deadline ended is left out.
-		g.life.end(float64(took), o, float64(late), g.service.mean)
+		g.life.end(float64(elapsed), o, float64(late), g.service.mean)
 	}
-	g.service.end(now, w.Kind, float64(took), float64(took)/float64(among), fair, o)
+	g.service.end(now, w.Kind, float64(elapsed), float64(elapsed)/float64(among), fair, o)
 	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited {
 		s.Outcome = limit.Unknown // the work spent most of its time in the queue
 	}
@@ -480,7 +480,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	}
 	g.grant(now, w)
 	g.latest.overtook = over
-	if g.floor.turn() {
+	if g.floor.due() {
 		g.floor.over(1)
 	} else {
 		g.floor.pass(now)

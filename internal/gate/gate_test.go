@@ -122,33 +122,33 @@ func (m *twin) arrive(t *testing.T, a Arrival, w *Waiter, d Decision, seq uint64
 		}
 	}
 	free := ahead == 0 && m.fits(a.Cost)
-	inTime := d.Verdict == Reject && d.Reason == spillway.DeadlineTooClose
+	inTime := d.Action == Reject && d.Reason == spillway.DeadlineTooClose
 	if inTime && a.Deadline == Never && free {
 		t.Fatal("refused for a deadline that it has not")
 	}
 	switch {
-	case m.closed == 0 && a.Traits == DryRun && d.Verdict != Admit:
+	case m.closed == 0 && a.Traits == DryRun && d.Action != Admit:
 		t.Fatalf("a dry run: %+v", d)
 	case m.closed == 0 && a.Traits == OverShare && !free && d.Reason != spillway.Quota && d.Reason != spillway.DeadlineTooClose:
 		t.Fatalf("over its share: %+v", d)
 	case m.closed == 0 && a.Traits == DryRun:
 	case m.closed != 0:
-		if d != (Decision{Verdict: Reject, Reason: m.closed}) {
+		if d != (Decision{Action: Reject, Reason: m.closed}) {
 			t.Fatalf("closed for %v: %+v", m.closed, d)
 		}
-	case free && !inTime && d.Verdict != Admit && (d.Verdict != Wait || m.queued() == ahead), !free && d.Verdict == Admit:
+	case free && !inTime && d.Action != Admit && (d.Action != Wait || m.queued() == ahead), !free && d.Action == Admit:
 		t.Fatalf("free %v, %+v", free, d)
-	case d.Verdict == Wait && (w == nil || m.room == 0):
+	case d.Action == Wait && (w == nil || m.room == 0):
 		t.Fatal("waits where nobody may")
-	case d.Verdict == Wait && (m.queued() >= m.room) != (d.Preempted != nil):
+	case d.Action == Wait && (m.queued() >= m.room) != (d.Preempted != nil):
 		t.Fatalf("%d of %d wait, preempted %v", m.queued(), m.room, d.Preempted)
-	case d.Verdict == Wait && d.Preempted != nil && d.Preempted != m.victim(lv):
+	case d.Action == Wait && d.Preempted != nil && d.Preempted != m.victim(lv):
 		t.Fatal("the wrong waiter was preempted")
-	case d.Verdict == Reject && d.Reason == spillway.QueueFull && w != nil && m.room > 0 &&
+	case d.Action == Reject && d.Reason == spillway.QueueFull && w != nil && m.room > 0 &&
 		(m.queued() < m.room || m.victim(lv) != nil):
 		t.Fatal("the queue is not full")
 	}
-	switch d.Verdict {
+	switch d.Action {
 	case Admit:
 		m.admit(Grant{Seq: seq, Start: now, Cost: a.Cost, Priority: a.Priority, Long: a.Traits == Long})
 		if d.Reason != 0 {
@@ -260,7 +260,7 @@ func FuzzGate(f *testing.F) {
 				a := Arrival{Cost: arg%6 + 1, Priority: priorityOf(arg % levels), Deadline: Never}
 				d := g.Force(now, a, true, 0)
 				m.offered++
-				if (d.Verdict == Reject) != (m.closed != 0) {
+				if (d.Action == Reject) != (m.closed != 0) {
 					t.Fatalf("op %d: force: %+v", i, d)
 				}
 				if m.closed != 0 {
@@ -460,13 +460,13 @@ func FuzzRepeats(f *testing.F) {
 			if k := &memos[priority.Level(a.Priority)][may]; k.ok && a.Cost == 1 && now < k.until && a.Deadline-now >= k.needs {
 				k.n++
 				asks[Key(now, &a)]++
-				got = Decision{Verdict: Reject, Reason: k.reason}
+				got = Decision{Action: Reject, Reason: k.reason}
 				repeated++
 			} else {
 				settle(false)
 				got = kept.Arrive(now, a, waiter())
 				got.Preempted = nil
-				if got.Verdict == Reject {
+				if got.Action == Reject {
 					until, needs, ok := kept.Repeats(a, got, may == 1)
 					if ok {
 						*k = memo{until: until, needs: needs, reason: got.Reason, ok: true}
@@ -478,7 +478,7 @@ func FuzzRepeats(f *testing.F) {
 			if got != d {
 				t.Fatalf("op %d at %v: %+v, asked: %+v", i, now, got, d)
 			}
-			if d.Verdict == Admit {
+			if d.Action == Admit {
 				running = append(running, Grant{Seq: asked.Seq(), Start: now, Cost: a.Cost, Priority: a.Priority})
 			}
 		}
@@ -490,13 +490,13 @@ func FuzzRepeats(f *testing.F) {
 }
 
 // fill makes a gate of one slot that knows how long work takes, with one running.
-func fill(t *testing.T, took time.Duration) (g *Gate, now time.Duration, running Grant) {
+func fill(t *testing.T, elapsed time.Duration) (g *Gate, now time.Duration, running Grant) {
 	t.Helper()
 	g = New(Config{Law: limit.NewFixed(1), QueueSize: 1 << 20, MaxWait: time.Hour})
 	for range 50 {
 		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
 		start := now
-		now += took
+		now += elapsed
 		g.End(now, Grant{Seq: g.Seq(), Start: start, Cost: 1}, limit.Success)
 	}
 	g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
@@ -543,7 +543,7 @@ func TestRetryAfterIsTheBacklogOverTheDrainRate(t *testing.T) {
 	}
 	g, now, _ := fill(t, 50*time.Millisecond)
 	for range 9 {
-		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, &Waiter{}); d.Verdict != Wait {
+		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, &Waiter{}); d.Action != Wait {
 			t.Fatalf("%+v", d)
 		}
 	}
@@ -565,7 +565,7 @@ func TestWorkThatCannotMeetItsDeadlineIsNotStarted(t *testing.T) {
 		t.Fatalf("half a service time: %+v", d)
 	}
 	late := &Waiter{}
-	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 3*took}, late); d.Verdict != Wait {
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 3*took}, late); d.Action != Wait {
 		t.Fatalf("time enough: %+v", d)
 	}
 	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 3*took/2}, &Waiter{}); d.Reason != spillway.DeadlineTooClose {
@@ -583,12 +583,12 @@ func TestASignalCapsTheLimitAndNamesItself(t *testing.T) {
 	g.SetBounds(Bounds{Cap: 2, Pressed: spillway.Signal})
 	for i := range 3 {
 		d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil)
-		if (d.Verdict == Admit) != (i < 2) || i == 2 && d.Reason != spillway.Signal {
+		if (d.Action == Admit) != (i < 2) || i == 2 && d.Reason != spillway.Signal {
 			t.Fatalf("%d: %+v", i, d)
 		}
 	}
 	g.SetBounds(Bounds{})
-	if d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil); d.Verdict != Admit || g.Limit() != 4 {
+	if d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != Admit || g.Limit() != 4 {
 		t.Fatalf("still pressed: %+v", d)
 	}
 }
@@ -613,7 +613,7 @@ func TestHopelessArrivalsDoNotUseUpWhatMayBeRefused(t *testing.T) {
 	now := time.Duration(0)
 	for range 2000 {
 		now += 5 * time.Millisecond
-		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Verdict != Admit {
+		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != Admit {
 			t.Fatalf("%+v, with all slots free", d)
 		}
 		start := now
@@ -651,7 +651,7 @@ func TestWorkThatCostsMoreThanTheLimitIsAllOfIt(t *testing.T) {
 		if i%10 == 9 {
 			a.Cost, a.Priority = 1<<31-1, spillway.Critical
 		}
-		if d := g.Arrive(now, a, nil); d.Verdict != Admit {
+		if d := g.Arrive(now, a, nil); d.Action != Admit {
 			t.Fatalf("%+v, with all slots free", d)
 		}
 		start := now

@@ -75,7 +75,7 @@ func (k *kinds) busy() (all uint32) {
 // kind is the evidence about the service times of one kind of work.
 type kind struct {
 	level int8
-	told  bool  // the kind has a name
+	named bool  // the kind has a name
 	held  int32 // pieces of work that wait or run
 	cost
 	low, high float64       // estimates of the 5 % and the 95 % quantile
@@ -95,8 +95,8 @@ type scales [places.Scales]uint16
 
 // newKind returns a kind without evidence.
 func newKind(key places.Key) kind {
-	k := kind{level: int8(key.Level()), told: key.Told()}
-	if !k.told {
+	k := kind{level: int8(key.Level()), named: key.Told()}
+	if !k.named {
 		k.has = places.Time(key.Scale())
 	}
 	return k
@@ -107,9 +107,9 @@ func (s *scales) add(scale int, n uint64) {
 	s[scale] += uint16(min(n, uint64(math.MaxUint16-s[scale])))
 }
 
-// least is the approximate time to the deadline that 19 in 20 of the latest pieces of work have; 0:
+// usualTime is the approximate time to the deadline that 19 in 20 of the latest pieces of work have; 0:
 // no deadline.
-func (s *scales) least() float64 {
+func (s *scales) usualTime() float64 {
 	all := 0
 	for _, n := range s {
 		all += int(n)
@@ -132,7 +132,7 @@ const (
 	hasSpan       = 200         // pieces of work behind the time to the deadline of a named kind, or up to twice as many
 	kindsDiffer   = 3           // ratio of mean service times from which kinds count as different
 	fairPart      = 0.4         // in overload: allowed part of the wait that a kind can bear
-	fairBurst     = 0.8         // fairPart after an overload, until Gate.spent is zero
+	fairBurst     = 0.8         // fairPart after an overload, until Gate.overdemand is zero
 	untold        = time.Second // assumed time of callers without a deadline, until some have left
 	probeEvery    = 16          // one in this many arrivals with too long a predicted wait may wait
 )
@@ -145,14 +145,14 @@ func (k *kind) recent(now time.Duration) bool {
 
 // end records how long work of the kind held its slot, and its part of the capacity. Outdated
 // evidence is dropped first.
-func (k *kind) end(now time.Duration, took, part float64, fair bool, o limit.Outcome) {
+func (k *kind) end(now time.Duration, elapsed, part float64, fair bool, o limit.Outcome) {
 	if !k.recent(now) {
-		*k = kind{level: k.level, told: k.told, held: k.held, has: k.has, times: k.times, fresh: k.fresh, arrived: k.arrived, stay: k.stay, doubted: k.doubted}
+		*k = kind{level: k.level, named: k.named, held: k.held, has: k.has, times: k.times, fresh: k.fresh, arrived: k.arrived, stay: k.stay, doubted: k.doubted}
 	}
 	weight := weightOf(now - k.last)
 	k.last = now
-	k.enter(took, part, weight, fair)
-	k.quantiles(took, o, min(5*weight, 0.25))
+	k.enter(elapsed, part, weight, fair)
+	k.quantiles(elapsed, o, min(5*weight, 0.25))
 }
 
 // probe reports whether an arrival of a kind may wait although its predicted wait is too long.
@@ -174,8 +174,8 @@ func (k *kinds) window() {
 	weight := 1 - math.Pow(1-1/places.Span, n)
 	for i := range k.list {
 		of := &k.list[i]
-		if of.told && of.fresh > 0 {
-			of.has = of.times.least()
+		if of.named && of.fresh > 0 {
+			of.has = of.times.usualTime()
 		}
 		of.arrived += weight * (of.fresh/n - of.arrived)
 		of.fresh = 0

@@ -12,14 +12,14 @@ import (
 
 // busyWith is a gate of one slot with evidence about work that takes took and has the given time
 // until its deadline. Its slot has just been taken.
-func busyWith(took, deadline time.Duration) (g *Gate, now time.Duration, running Grant) {
+func busyWith(elapsed, deadline time.Duration) (g *Gate, now time.Duration, running Grant) {
 	g = New(Config{Law: limit.NewFixed(1), QueueSize: 100, MaxWait: time.Hour})
 	for range 200 {
 		g.Arrive(now, Arrival{Cost: 1, Deadline: now + deadline}, nil)
 		running = g.Started()
-		now += took
+		now += elapsed
 		g.End(now, running, limit.Success)
-		now += 2 * took
+		now += 2 * elapsed
 	}
 	g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
 	return g, now, g.Started()
@@ -30,10 +30,10 @@ func TestAFreeSlotIsGiven(t *testing.T) {
 	g, now, running := busyWith(took, time.Second)
 	g.End(now+took, running, limit.Success)
 	now += took
-	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1}, nil); d.Verdict != Admit {
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1}, nil); d.Action != Admit {
 		t.Errorf("a slot is free, and work that has a nanosecond is answered %+v", d)
 	}
-	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now}, nil); d.Verdict != Reject || d.Reason != spillway.DeadlineTooClose {
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now}, nil); d.Action != Reject || d.Reason != spillway.DeadlineTooClose {
 		t.Errorf("work whose deadline has passed is answered %+v", d)
 	}
 }
@@ -66,7 +66,7 @@ func TestWhatEvidenceSpeaksAgainstMayTryNowAndThen(t *testing.T) {
 	const tries = 10 * probeEvery
 	for range tries { // the wait and the work take a second each, but the deadline leaves 1.45 s
 		w := &Waiter{}
-		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1450*time.Millisecond}, w); d.Verdict == Wait {
+		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1450*time.Millisecond}, w); d.Action == Wait {
 			waited++
 			g.Leave(now, w)
 		}

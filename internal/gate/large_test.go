@@ -53,7 +53,7 @@ func mix(slots int, load float64, p spillway.Priority, has time.Duration, mayWai
 		}
 		if now > came && !asked {
 			asked = true
-			if d := g.Arrive(now, Arrival{Cost: slots, Priority: p, Deadline: Never}, large); d.Verdict == Admit {
+			if d := g.Arrive(now, Arrival{Cost: slots, Priority: p, Deadline: Never}, large); d.Action == Admit {
 				return 0, longest, refused
 			}
 		}
@@ -61,7 +61,7 @@ func mix(slots int, load float64, p spillway.Priority, has time.Duration, mayWai
 		if mayWait {
 			w = &Waiter{}
 		}
-		switch d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + has}, w); d.Verdict {
+		switch d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + has}, w); d.Action {
 		case Admit:
 			start(g.Started())
 		case Reject:

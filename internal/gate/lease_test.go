@@ -39,7 +39,7 @@ func TestRefusalsForALeaseDoNotOpenTheGateLater(t *testing.T) {
 	for range 2 {
 		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
 	}
-	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Verdict != Reject {
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != Reject {
 		t.Errorf("a third of two was let in: %+v", d)
 	}
 }
@@ -134,7 +134,7 @@ func TestTheSlotOfWorkThatHasOvertakenIsPassedOn(t *testing.T) {
 // 0.3 s, although it had two seconds: a queue of critical work drains.
 func TestOnlyDemandOfItsLevelAndAboveBoundsAWait(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(4), QueueSize: 1000, MaxWait: 10 * time.Second})
-	g.spent = patienceSpent
+	g.overdemand = overdemandMost
 	g.service.enter(1e8, 1e8/4, 1, true)
 	now := time.Duration(0)
 	for i := range 2000 { // work for forty slots; one piece in forty is critical

@@ -16,14 +16,14 @@ import (
 // that would hold their slots for long, and their slots serve several others. So work that its
 // deadline ends should wait until little time is left.
 type life struct {
-	ended, cut    [ages]uint16  // per age, since the last fold: finished, and ended by a deadline or the caller
-	risk, died    [ages]float32 // per age, of recent work: reached the age, and finished at that age
-	n             int           // ends since the last fold
-	usual         float64       // mean age of the work in the table, as an age index; 0: no table
-	sum, ends     int           // sum of the age indexes of the latest ends, and number of these ends
-	cuts, onTime  float64       // recent work that a deadline ended, and its part that ended promptly
-	enough, least float64       // see judge
-	mixed         bool          // the kinds differ too much for one table
+	ended, cut                    [ages]uint16  // per age, since the last fold: finished, and ended by a deadline or the caller
+	risk, died                    [ages]float32 // per age, of recent work: reached the age, and finished at that age
+	n                             int           // ends since the last fold
+	usual                         float64       // mean age of the work in the table, as an age index; 0: no table
+	sum, ends                     int           // sum of the age indexes of the latest ends, and number of these ends
+	cuts, onTime                  float64       // recent work that a deadline ended, and its part that ended promptly
+	longestUseful, shortestUseful float64       // see judge
+	mixed                         bool          // the kinds differ too much for one table
 }
 
 const (
@@ -55,11 +55,11 @@ func edge(i int) float64 {
 	return math.Float64frombits(uint64(i+one+youngest) << 50)
 }
 
-// end records the end of work that held its slots for took. If a deadline ended the work, late is
+// end records the end of work that held its slots for elapsed. If a deadline ended the work, late is
 // the time from the deadline to the end. Work that its caller ended counts for as long as it ran.
 // Failures say nothing about how long work takes.
-func (l *life) end(took float64, o limit.Outcome, late, mean float64) {
-	i := age(took)
+func (l *life) end(elapsed float64, o limit.Outcome, late, mean float64) {
+	i := age(elapsed)
 	switch o {
 	case limit.Success:
 		l.ended[i]++
@@ -133,9 +133,9 @@ func (l *life) outdated() bool {
 	return other
 }
 
-// judge computes enough and least. enough is the longest time whose worth is nearly the best; it is
-// infinite where more time does little harm. least is the time that a start must have: with less,
-// the worth falls or too few pieces finish.
+// judge computes longestUseful and shortestUseful. longestUseful is the longest time whose worth is
+// nearly the best; it is infinite where more time does little harm. shortestUseful is the time that
+// a start must have: with less, the worth falls or too few pieces finish.
 func (l *life) judge() {
 	var worth [ages]float64
 	best, held, alive := 0.0, 0.0, 1.0
@@ -152,7 +152,7 @@ func (l *life) judge() {
 			}
 		}
 	}
-	l.enough, l.least = math.Inf(1), 0
+	l.longestUseful, l.shortestUseful = math.Inf(1), 0
 	if first < 0 || worth[n-1] >= worthWaiting*best {
 		return
 	}
@@ -163,10 +163,10 @@ func (l *life) judge() {
 	for worth[first] < worthMuch*best {
 		first++
 	}
-	l.enough, l.least = edge(last+1), edge(first+1)
+	l.longestUseful, l.shortestUseful = edge(last+1), edge(first+1)
 }
 
 // helps reports whether ending work at its deadline frees slots worth having.
 func (l *life) helps() bool {
-	return !l.mixed && l.enough > 0 && !math.IsInf(l.enough, 1) && l.obeyed()
+	return !l.mixed && l.longestUseful > 0 && !math.IsInf(l.longestUseful, 1) && l.obeyed()
 }

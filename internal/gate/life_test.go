@@ -55,32 +55,32 @@ func TestTheLifeTableFindsWhatTheTimesThemselvesSay(t *testing.T) {
 			var l life
 			var times []float64
 			for range 20 * lifeMemory {
-				took := w.draw(r) * 1e6
-				times = append(times, took)
-				if most := (300 + 700*r.Float64()) * 1e6; censored && took > most {
+				elapsed := w.draw(r) * 1e6
+				times = append(times, elapsed)
+				if most := (300 + 700*r.Float64()) * 1e6; censored && elapsed > most {
 					l.end(most, limit.Deadline, 0, 1e6)
 				} else {
-					l.end(took, limit.Success, 0, 1e6)
+					l.end(elapsed, limit.Success, 0, 1e6)
 				}
 				if l.n == 50 {
 					l.fold()
 				}
 			}
 			best := bestOf(times)
-			if math.IsInf(l.enough, 1) == w.heavy {
-				t.Errorf("%s, censored %v: enough is %v", name, censored, time.Duration(l.enough))
+			if math.IsInf(l.longestUseful, 1) == w.heavy {
+				t.Errorf("%s, censored %v: enough is %v", name, censored, time.Duration(l.longestUseful))
 			}
 			if !w.heavy {
 				continue
 			}
-			for what, at := range map[string]float64{"enough": l.enough, "least": l.least} {
+			for what, at := range map[string]float64{"enough": l.longestUseful, "least": l.shortestUseful} {
 				got, cut := worthOf(times, at)
 				t.Logf("%s, censored %v: %s %v, %.3f of the best, cuts %.2f", name, censored, what, time.Duration(at), got/best, cut)
 				if got < (worthMuch-0.05)*best || cut > mostCut+0.03 {
 					t.Errorf("%s, censored %v: %s is %v: %.3f of the best, and cuts %.2f", name, censored, what, time.Duration(at), got/best, cut)
 				}
 			}
-			if more, _ := worthOf(times, 2*l.enough); more > (worthMuch+0.03)*best {
+			if more, _ := worthOf(times, 2*l.longestUseful); more > (worthMuch+0.03)*best {
 				t.Errorf("%s, censored %v: twice enough is %.3f of the best", name, censored, more/best)
 			}
 		}
@@ -96,19 +96,19 @@ func TestTheLifeTableKeepsWhatItCannotSee(t *testing.T) {
 		l.end(draw(r)*1e6, limit.Success, 0, 1e6)
 	}
 	l.fold()
-	before := l.enough
+	before := l.longestUseful
 	for range 200 {
 		for range 50 {
-			if took := draw(r) * 1e6; took < before {
-				l.end(took, limit.Success, 0, 1e6)
+			if elapsed := draw(r) * 1e6; elapsed < before {
+				l.end(elapsed, limit.Success, 0, 1e6)
 			} else {
 				l.end(before, limit.Deadline, 0, 1e6)
 			}
 		}
 		l.fold()
 	}
-	if l.enough < before/2 || l.enough > 2*before {
-		t.Errorf("enough was %v and is %v", time.Duration(before), time.Duration(l.enough))
+	if l.longestUseful < before/2 || l.longestUseful > 2*before {
+		t.Errorf("enough was %v and is %v", time.Duration(before), time.Duration(l.longestUseful))
 	}
 }
 
@@ -133,15 +133,15 @@ func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
 		g := New(Config{Law: limit.NewFixed(1), QueueSize: 1 << 20, MaxWait: time.Hour})
 		now := time.Duration(0)
 		for range 2000 { // twice as many as can be served
-			took := time.Duration(works["lognormal, sigma 1.2"].draw(r) * 1e6)
+			elapsed := time.Duration(works["lognormal, sigma 1.2"].draw(r) * 1e6)
 			d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
-			if d.Verdict != Admit {
+			if d.Action != Admit {
 				t.Fatalf("%+v", d)
 			}
 			g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
 			w, o := Grant{Seq: g.Seq(), Start: now, Deadline: now + 300*time.Millisecond, Cost: 1}, limit.Success
-			now += took
-			if took > 300*time.Millisecond {
+			now += elapsed
+			if elapsed > 300*time.Millisecond {
 				now, o = w.Deadline+late, limit.Deadline
 			}
 			g.End(now, w, o)
@@ -166,25 +166,25 @@ func TestCallersThatLeaveDoNotMakeWorkShorter(t *testing.T) {
 	alone, among := New(Config{Law: limit.NewFixed(1)}), New(Config{Law: limit.NewFixed(1)})
 	r := rand.New(rand.NewPCG(7, 8))
 	now := time.Duration(0)
-	end := func(g *Gate, took time.Duration, o limit.Outcome) {
+	end := func(g *Gate, elapsed time.Duration, o limit.Outcome) {
 		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
-		g.End(now+took, Grant{Seq: g.Seq(), Start: now, Cost: 1, Deadline: Never}, o)
+		g.End(now+elapsed, Grant{Seq: g.Seq(), Start: now, Cost: 1, Deadline: Never}, o)
 	}
 	var highs [2]float64
 	for range 20 * lifeMemory {
-		took := time.Duration(works["lognormal, sigma 1.2"].draw(r) * 1e6)
-		end(alone, took, limit.Success)
-		if leaves := time.Duration(100 * r.Float64() * 1e6); r.IntN(2) == 0 && leaves < took {
+		elapsed := time.Duration(works["lognormal, sigma 1.2"].draw(r) * 1e6)
+		end(alone, elapsed, limit.Success)
+		if leaves := time.Duration(100 * r.Float64() * 1e6); r.IntN(2) == 0 && leaves < elapsed {
 			end(among, leaves, limit.Canceled)
 		} else {
-			end(among, took, limit.Success)
+			end(among, elapsed, limit.Success)
 		}
 		now += 10 * time.Millisecond
 		highs[0], highs[1] = highs[0]+alone.service.kinds.list[0].high, highs[1]+among.service.kinds.list[0].high
 	}
 	alone.life.fold()
 	among.life.fold()
-	for what, v := range map[string][2]float64{"enough": {alone.life.enough, among.life.enough}, "high": highs} {
+	for what, v := range map[string][2]float64{"enough": {alone.life.longestUseful, among.life.longestUseful}, "high": highs} {
 		if v[1] < 0.8*v[0] || v[1] > 1.25*v[0] {
 			t.Errorf("%s is %.2f of what it is without callers that leave", what, v[1]/v[0])
 		}
@@ -216,12 +216,12 @@ func TestTheLifeTableForgetsOtherWork(t *testing.T) {
 	var l life
 	learn(&l, 5000, plain)
 	learn(&l, 1000, heavy)
-	if math.IsInf(l.enough, 1) {
+	if math.IsInf(l.longestUseful, 1) {
 		t.Errorf("of heavy work after plain work there is never enough time")
 	}
 	learn(&l, 2*lifeEnds, plain)
-	if !math.IsInf(l.enough, 1) {
-		t.Errorf("enough is %v, %d ends after the work became plain again", time.Duration(l.enough), 2*lifeEnds)
+	if !math.IsInf(l.longestUseful, 1) {
+		t.Errorf("enough is %v, %d ends after the work became plain again", time.Duration(l.longestUseful), 2*lifeEnds)
 	}
 }
 
@@ -233,14 +233,14 @@ func TestTheLifeTableKeepsTheSameWork(t *testing.T) {
 		forgot, looked := 0, 0
 		for range 150 {
 			cut := math.Inf(1)
-			if r.IntN(2) == 0 && l.enough > 0 {
-				cut = l.enough // at times a deadline ends all longer work
+			if r.IntN(2) == 0 && l.longestUseful > 0 {
+				cut = l.longestUseful // at times a deadline ends all longer work
 			}
 			for range lifeEnds {
-				if took := w.draw(r) * 1e6; took > cut {
+				if elapsed := w.draw(r) * 1e6; elapsed > cut {
 					l.end(cut, limit.Deadline, 0, 1e6)
 				} else {
-					l.end(took, limit.Success, 0, 1e6)
+					l.end(elapsed, limit.Success, 0, 1e6)
 				}
 			}
 			before := l.risk[0]

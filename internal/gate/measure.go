@@ -55,8 +55,8 @@ func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 		}
 		d.cost.add(asked/d.offered, 1-math.Pow(1-1/serviceSpan, d.offered))
 	}
-	span := func(least time.Duration, pieces float64) time.Duration {
-		return max(least, time.Duration(min(pieces*part*max(d.cost.mean, 1), float64(mostPieces))))
+	span := func(shortest time.Duration, pieces float64) time.Duration {
+		return max(shortest, time.Duration(min(pieces*part*max(d.cost.mean, 1), float64(mostPieces))))
 	}
 	d.settles = span(demandSettle, fewPieces)
 	all := max(now-d.began, demandWindow) // at first a mean covers all the time since began
@@ -89,8 +89,8 @@ func (d *demand) refuse(lv, cost int) {
 	d.back[lv] += float64(cost)
 }
 
-// turn counts n refusals.
-func (d *demand) turn(n float64, reason spillway.Reason) {
+// countRefused counts n refusals.
+func (d *demand) countRefused(n float64, reason spillway.Reason) {
 	d.turned += n
 	if reason == spillway.Budget {
 		d.budget += n
@@ -134,8 +134,8 @@ type cost struct {
 }
 
 // enter adds how long work held its slot, and its part of the capacity.
-func (c *cost) enter(took, part, weight float64, fair bool) {
-	c.add(took, weight)
+func (c *cost) enter(elapsed, part, weight float64, fair bool) {
+	c.add(elapsed, weight)
 	if fair || c.part.n < serviceKnown {
 		c.part.add(part, weight)
 	}
@@ -161,8 +161,8 @@ func (a *average) add(x, weight float64) {
 	a.mean += weight * (x - a.mean)
 }
 
-// or is the mean, or the mean of other while there are too few values.
-func (a *average) or(other average) float64 {
+// meanOr is the mean, or the mean of other while there are too few values.
+func (a *average) meanOr(other average) float64 {
 	if a.n < serviceKnown {
 		return other.mean
 	}
@@ -172,11 +172,11 @@ func (a *average) or(other average) float64 {
 func (s *service) known() bool { return s.n > 0 }
 
 // end records how long work of a kind held its slot, and its part of the capacity.
-func (s *service) end(now time.Duration, kind uint8, took, part float64, fair bool, o limit.Outcome) {
+func (s *service) end(now time.Duration, kind uint8, elapsed, part float64, fair bool, o limit.Outcome) {
 	weight := weightOf(now - s.last)
 	s.last = now
-	s.enter(took, part, weight, fair)
-	s.kinds.list[kind].end(now, took, part, fair, o)
+	s.enter(elapsed, part, weight, fair)
+	s.kinds.list[kind].end(now, elapsed, part, fair, o)
 	switch o {
 	case limit.Success:
 		s.lost.add(0, weight)
@@ -248,28 +248,28 @@ func weightOfSeldom(passed time.Duration) float64 {
 // quantiles moves low and high by stochastic approximation, in steps of the mean. Work that a
 // deadline or its caller has ended would have taken longer, by an unknown time. Such work can only
 // raise high.
-func (k *kind) quantiles(took float64, o limit.Outcome, rate float64) {
+func (k *kind) quantiles(elapsed float64, o limit.Outcome, rate float64) {
 	const tail = 0.05
 	// A high of many means is left over from before the mean fell, or the tail is heavy. In both
 	// cases steps of the mean would take too long.
 	step := rate * max(k.mean, k.high-tailMeans*k.mean)
 	finished := o != limit.Deadline && o != limit.Canceled
 	switch {
-	case took > k.high && k.high > 0:
+	case elapsed > k.high && k.high > 0:
 		k.high += (1 - tail) * step
 	case !finished:
 	case k.high == 0:
-		k.low, k.high = took/2, 1.5*took
+		k.low, k.high = elapsed/2, 1.5*elapsed
 	default:
-		k.high = max(k.high-tail*step, took)
+		k.high = max(k.high-tail*step, elapsed)
 	}
 	// At most one in twenty takes more than twenty times the mean (Markov). After the end of a
 	// hang, the steps alone would take too long.
 	k.high = min(k.high, k.mean/tail)
 	switch {
 	case o != limit.Success: // a fast failure says nothing about how fast work can be done
-	case took < k.low:
-		k.low = max(k.low-rate*(1-tail)*k.mean, took/2)
+	case elapsed < k.low:
+		k.low = max(k.low-rate*(1-tail)*k.mean, elapsed/2)
 	default:
 		k.low += rate * tail * k.mean
 	}
@@ -292,12 +292,12 @@ func (s *service) upper() float64 {
 }
 
 // hold is how long work of a level holds a slot.
-func (s *service) hold(lv int) float64 { return s.levels[lv].or(s.average) }
+func (s *service) hold(lv int) float64 { return s.levels[lv].meanOr(s.average) }
 
 // holdOf is how long work of a kind holds a slot.
 func (s *service) holdOf(lv int, kind uint8) float64 {
-	return s.kinds.list[kind].or(average{mean: s.hold(lv)})
+	return s.kinds.list[kind].meanOr(average{mean: s.hold(lv)})
 }
 
 // partOf is the mean part of the capacity of a piece of work of a level: see cost.
-func (s *service) partOf(lv int) float64 { return s.levels[lv].part.or(s.part) }
+func (s *service) partOf(lv int) float64 { return s.levels[lv].part.meanOr(s.part) }

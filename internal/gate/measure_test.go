@@ -13,10 +13,10 @@ import (
 func TestAHangIsForgottenWithTheMean(t *testing.T) {
 	s := service{kinds: kinds{list: []kind{{}}}}
 	now := time.Duration(0)
-	end := func(n int, took time.Duration) {
+	end := func(n int, elapsed time.Duration) {
 		for range n {
 			now += time.Millisecond
-			s.end(now, 0, float64(took), float64(took)/10, true, limit.Success)
+			s.end(now, 0, float64(elapsed), float64(elapsed)/10, true, limit.Success)
 		}
 	}
 	end(500, 20*time.Millisecond)
@@ -33,10 +33,10 @@ func TestAHangIsForgottenWithTheMean(t *testing.T) {
 func TestAQuantileOfManyMeansIsForgottenWithinTwoSeconds(t *testing.T) {
 	s := service{kinds: kinds{list: []kind{{}}}}
 	now := time.Duration(0)
-	end := func(n int, took func(i int) time.Duration) {
+	end := func(n int, elapsed func(i int) time.Duration) {
 		for i := range n {
 			now += 500 * time.Microsecond
-			s.end(now, 0, float64(took(i)), 40, true, limit.Success)
+			s.end(now, 0, float64(elapsed(i)), 40, true, limit.Success)
 		}
 	}
 	plain := func(i int) time.Duration { return time.Duration(18+i%5) * time.Millisecond }
@@ -55,11 +55,11 @@ func TestALongTailKeepsItsQuantile(t *testing.T) {
 	now, sum, n := time.Duration(0), 0.0, 0.0
 	for i := range 50_000 {
 		now += time.Millisecond
-		took := 10 * time.Millisecond
+		elapsed := 10 * time.Millisecond
 		if i%100*37%100 < 8 { // eight in a hundred take a hundred times as long; the mean is 89 ms
-			took = time.Second
+			elapsed = time.Second
 		}
-		s.end(now, 0, float64(took), float64(took)/10, true, limit.Success)
+		s.end(now, 0, float64(elapsed), float64(elapsed)/10, true, limit.Success)
 		if i > 2000 {
 			sum, n = sum+s.kinds.list[0].high, n+1
 		}

@@ -17,7 +17,7 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 	if g.cfg.MaxRefused > 0 { // the next refusal may exceed the share
 		return 0, 0, false
 	}
-	if a.Cost != 1 || a.Traits != 0 || d.Verdict != Reject || d.Reason == spillway.DeadlineTooClose || d.ofKind || g.closed != 0 {
+	if a.Cost != 1 || a.Traits != 0 || d.Action != Reject || d.Reason == spillway.DeadlineTooClose || d.ofKind || g.closed != 0 {
 		return 0, 0, false
 	}
 	needs = 1 // work whose deadline has passed is refused for another reason
@@ -56,7 +56,7 @@ func (g *Gate) Refused(now time.Duration, p spillway.Priority, reason spillway.R
 func (g *Gate) RepeatedOf(key places.Key, n uint64) {
 	k := &g.service.kinds.list[g.kind(key, float64(n))]
 	k.fresh += float64(n)
-	if k.told {
+	if k.named {
 		k.times.add(key.Scale(), n)
 	}
 }
@@ -65,6 +65,6 @@ func (g *Gate) RepeatedOf(key places.Key, n uint64) {
 func (d *demand) repeat(lv int, n float64, reason spillway.Reason) {
 	d.count[lv] += n
 	d.offered += n
-	d.turn(n, reason)
+	d.countRefused(n, reason)
 	d.back[lv] += n
 }

@@ -59,7 +59,7 @@ func (g *Gate) shadowBegins(now time.Duration) {
 	s := &shadow{watch: newEstimator(), gate: New(g.cfg)}
 	s.gate.follow(g)
 	kind := g.kind(places.Name(0).Key(levels-1, places.Scales-1), 0)
-	s.gate.demand, s.gate.spent, s.gate.service, s.gate.follows = g.demand, g.spent, g.service, true
+	s.gate.demand, s.gate.overdemand, s.gate.service, s.gate.follows = g.demand, g.overdemand, g.service, true
 	s.gate.service.kinds.list = slices.Clone(g.service.kinds.list)
 	for i := range s.gate.service.kinds.list {
 		s.gate.service.kinds.list[i].held = 0
@@ -79,21 +79,21 @@ func (g *Gate) shadowBegins(now time.Duration) {
 // the gate, or zero.
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.Reason) Decision {
 	lv := priority.Level(a.Priority)
-	g.demandOf(now, lv, g.asks(&a))
+	g.demandOf(now, lv, g.slotsFor(&a))
 	kind := g.arrived(now, lv, &a)
 	if g.closed != 0 {
 		g.ledger[lv].rejected[g.closed]++
-		return Decision{Verdict: Reject, Reason: g.closed}
+		return Decision{Action: Reject, Reason: g.closed}
 	}
 	if g.shadow == nil {
 		g.shadowBegins(now)
 	}
-	d := Decision{Verdict: Admit}
+	d := Decision{Action: Admit}
 	if would == 0 {
 		would = g.shadowRefuses(now, kind, a, mayWait)
 	}
 	if would != 0 {
-		d = g.unenforced(lv, Decision{Verdict: Reject, Reason: would})
+		d = g.unenforced(lv, Decision{Action: Reject, Reason: would})
 	}
 	g.admit(now, lv, kind, &a)
 	if a.Traits&Long == 0 {
@@ -118,7 +118,7 @@ func (g *Gate) shadowRefuses(now time.Duration, kind uint8, a Arrival, mayWait b
 	}
 	s.gate.owners = kind
 	d := s.gate.Arrive(now, a, w)
-	switch d.Verdict {
+	switch d.Action {
 	case Reject:
 		return d.Reason
 	case Wait:
@@ -244,15 +244,15 @@ func (g *Gate) Estimate() (text string, unsafe bool) {
 
 // shadowed estimates how long ended work would have taken within the limit.
 func (g *Gate) shadowed(s limit.Sample, lv int) time.Duration {
-	took := s.End - s.Start
+	elapsed := s.End - s.Start
 	if s.Seq > g.shadow.forced { // the gate enforces again
 		g.shadow = nil
-		return took
+		return elapsed
 	}
 	g.shadow.watch.Observe(s, g.load())
 	estimate := g.shadow.watch.Within(s, g.Limit())
-	if hold := g.service.holdOf(lv, s.Class); estimate == took && hold > 0 && (s.Outcome == limit.Success || s.Outcome == limit.Failed) {
-		g.shadow.shape.add(float64(took) / hold)
+	if hold := g.service.holdOf(lv, s.Class); estimate == elapsed && hold > 0 && (s.Outcome == limit.Success || s.Outcome == limit.Failed) {
+		g.shadow.shape.add(float64(elapsed) / hold)
 	}
 	return estimate
 }

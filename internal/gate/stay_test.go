@@ -78,7 +78,7 @@ func (m *oneSlot) run(perSecond float64, end time.Duration) {
 		for ; m.next <= m.now; m.next += time.Duration(m.r.ExpFloat64() / perSecond * float64(time.Second)) {
 			m.came++
 			w := &Waiter{}
-			switch d := m.g.Arrive(m.now, Arrival{Cost: 1, Deadline: Never}, w); d.Verdict {
+			switch d := m.g.Arrive(m.now, Arrival{Cost: 1, Deadline: Never}, w); d.Action {
 			case Admit:
 				m.begin()
 			case Wait:

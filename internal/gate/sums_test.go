@@ -15,18 +15,18 @@ func TestCostsAsLargeAsPossibleAddUp(t *testing.T) {
 	for _, most := range []int{1, 100, math.MaxInt} {
 		g := New(Config{Law: limit.NewFixed(most), QueueSize: 9, MaxWait: time.Minute})
 		huge := Arrival{Cost: math.MaxInt, Deadline: Never}
-		if d := g.Arrive(0, huge, nil); d.Verdict != Admit {
+		if d := g.Arrive(0, huge, nil); d.Action != Admit {
 			t.Fatalf("limit %d: %+v to an idle gate", most, d)
 		}
 		first := g.Started()
 		for _, a := range []Arrival{huge, {Cost: 1, Deadline: Never}, {Cost: math.MaxInt, Deadline: Never, Traits: OverShare}} {
-			if d := g.Arrive(1, a, nil); d.Verdict != Reject {
+			if d := g.Arrive(1, a, nil); d.Action != Reject {
 				t.Errorf("limit %d: a cost of %d was admitted beside one that takes all", most, a.Cost)
 			}
 		}
 		waits := []*Waiter{{}, {}}
 		for _, w := range waits {
-			if d := g.Arrive(1, huge, w); d.Verdict != Wait {
+			if d := g.Arrive(1, huge, w); d.Action != Wait {
 				t.Errorf("limit %d: %+v", most, d)
 			}
 		}
@@ -37,7 +37,7 @@ func TestCostsAsLargeAsPossibleAddUp(t *testing.T) {
 		forced.Traits = DryRun
 		var more []Grant
 		for range 3 {
-			if d := g.Arrive(2, forced, nil); d.Verdict != Admit {
+			if d := g.Arrive(2, forced, nil); d.Action != Admit {
 				t.Errorf("limit %d: %+v in a dry run", most, d)
 			}
 			more = append(more, g.Started())
@@ -85,7 +85,7 @@ func TestADryRunBeginsWithAnyNumberOfSlots(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(math.MaxInt)})
 	g.Arrive(0, Arrival{Cost: math.MaxInt - 10, Deadline: Never}, nil)
 	w := g.Started()
-	if d := g.Force(1, Arrival{Cost: 1, Deadline: Never}, false, 0); d.Verdict != Admit || d.Reason != 0 {
+	if d := g.Force(1, Arrival{Cost: 1, Deadline: Never}, false, 0); d.Action != Admit || d.Reason != 0 {
 		t.Errorf("%+v", d)
 	}
 	if s := g.shadow.gate; s.InFlight() != math.MaxInt-9 || s.Running() > 1<<18 {

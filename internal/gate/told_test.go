@@ -42,7 +42,7 @@ func TestASlowToldKindDoesNotMakeAnotherBeRefused(t *testing.T) {
 		g.Arrive(now, arrivalOf(g, now, "report"), nil)
 	}
 	for i := range lookups {
-		if d := g.Arrive(now, arrivalOf(g, now, "lookup"), &Waiter{}); d.Verdict != Wait {
+		if d := g.Arrive(now, arrivalOf(g, now, "lookup"), &Waiter{}); d.Action != Wait {
 			t.Fatalf("with %d lookups in the queue, which take %v, one that has 10 s is answered %+v", i, time.Duration(i)*tookBy("lookup")/slots, d)
 		}
 	}
@@ -51,7 +51,7 @@ func TestASlowToldKindDoesNotMakeAnotherBeRefused(t *testing.T) {
 // In overload, a start needs the time within which nearly all work of its kind ends.
 func TestAToldKindNeedsTheTimeThatItTakes(t *testing.T) {
 	g, now := taught(1, "lookup", "report")
-	g.spent = 1
+	g.overdemand = 1
 	for kind, most := range map[string]time.Duration{"lookup": 20 * time.Millisecond, "report": 5 * time.Second} {
 		a := arrivalOf(g, now, kind)
 		if need := time.Duration(g.need(now, g.kind(Key(now, &a), 1), a.Deadline)); need < tookBy(kind)/2 || need > most {
@@ -149,7 +149,7 @@ func TestAKindOfWhichSomeRunsOrWaitsIsNotForgotten(t *testing.T) {
 			} else {
 				d = g.Arrive(now, a, w)
 			}
-			switch d.Verdict {
+			switch d.Action {
 			case Admit:
 				running = append(running, g.Started())
 			case Wait:
@@ -218,7 +218,7 @@ func TestNothingIsKnownOfAKindInThePlaceOfAnother(t *testing.T) {
 		t.Fatalf("%d kinds have places", len(places))
 	}
 	untold := work("late")
-	if g.service.kinds.list[untold].told {
+	if g.service.kinds.list[untold].named {
 		t.Fatal("a kind for which there is no place is not taken for one that was not told")
 	}
 	for i := range 1000 {
@@ -226,7 +226,7 @@ func TestNothingIsKnownOfAKindInThePlaceOfAnother(t *testing.T) {
 		if at == untold {
 			continue
 		}
-		if k := &g.service.kinds.list[at]; k.n != 1 || law.forgotten != 1 || !k.told {
+		if k := &g.service.kinds.list[at]; k.n != 1 || law.forgotten != 1 || !k.named {
 			t.Errorf("after the first of its work: %+v; the law has forgotten %d classes", k, law.forgotten)
 		}
 		if i < 9 {
@@ -246,7 +246,7 @@ func TestManyNamesAreNotManyKinds(t *testing.T) {
 			w := g.Started()
 			g.End(now, w, limit.Success)
 			g.Arrive(now, arrivalOf(g, now, "lookup"), nil)
-			if w := g.Started(); !g.service.kinds.list[w.Kind].told || g.service.kinds.list[w.Kind].n < 10 {
+			if w := g.Started(); !g.service.kinds.list[w.Kind].named || g.service.kinds.list[w.Kind].n < 10 {
 				t.Fatalf("after %d names nothing is known of a busy kind", i)
 			}
 		}

@@ -35,7 +35,7 @@ func (g *Gate) free(lv int) float64 {
 	free := slots
 	for i := range lv {
 		rate := g.demand.fast[i]
-		if g.patient(0) { // a burst is expected to end
+		if g.drains(0) { // a burst is expected to end
 			rate = min(rate, g.demand.long[i])
 		}
 		free -= rate * g.service.hold(i) / 1e9
@@ -50,13 +50,13 @@ func (g *Gate) free(lv int) float64 {
 // pieces of work, the queue counts as standing. Callers without a deadline may leave sooner, so work
 // without a deadline waits half as long, and at most a second.
 const (
-	burstServices  = 8
-	burstLong      = 3                      // multiple of the 95 % quantile: if most work is short, slow work makes the queue
-	burstLeast     = 100 * time.Millisecond // such a wait hurts no caller, and rates are not known sooner
-	burstAnyway    = time.Second            // longest burst without a deadline
-	burstPatience  = 5
-	patienceSpent  = 1.25 // most of Gate.spent: above 1, so that a lull by chance does not count as the end
-	patienceReturn = 2    // Gate.spent falls this many times as fast as it rises
+	burstServices    = 8
+	burstLong        = 3                      // multiple of the 95 % quantile: if most work is short, slow work makes the queue
+	burstLeast       = 100 * time.Millisecond // such a wait hurts no caller, and rates are not known sooner
+	burstAnyway      = time.Second            // longest burst without a deadline
+	burstTolerance   = 5
+	overdemandMost   = 1.25 // most of Gate.overdemand: above 1, so that a lull by chance does not count as the end
+	overdemandReturn = 2    // Gate.overdemand falls this many times as fast as it rises
 )
 
 // burst is how long work may wait while the queue is expected to drain, in nanoseconds. The result
@@ -69,18 +69,18 @@ func (g *Gate) burst(left time.Duration) float64 {
 	return max(burst, float64(burstLeast))
 }
 
-// patience is how long demand may exceed the capacity before the queue counts as standing, in
+// tolerance is how long demand may exceed the capacity before the queue counts as standing, in
 // nanoseconds.
-func (g *Gate) patience(left time.Duration) float64 { return burstPatience * g.burst(left) }
+func (g *Gate) tolerance(left time.Duration) float64 { return burstTolerance * g.burst(left) }
 
-// patient reports whether the queue is still expected to drain.
-func (g *Gate) patient(left time.Duration) bool {
-	return g.spent*g.patience(0) < g.patience(left)
+// drains reports whether the queue is still expected to drain.
+func (g *Gate) drains(left time.Duration) bool {
+	return g.overdemand*g.tolerance(0) < g.tolerance(left)
 }
 
-// longest is the longest wait that patience and MaxWait allow, in nanoseconds.
+// longest is the longest wait that tolerance and MaxWait allow, in nanoseconds.
 func (g *Gate) longest(left time.Duration) float64 {
-	return min(g.patience(left), float64(g.cfg.MaxWait))
+	return min(g.tolerance(left), float64(g.cfg.MaxWait))
 }
 
 // demandOf counts an arrival in the demand.
@@ -89,7 +89,7 @@ func (g *Gate) demandOf(now time.Duration, lv, cost int) {
 	g.demand.arrive(lv, cost)
 }
 
-// roll updates the measurements and spent once per window.
+// roll updates the measurements and overdemand once per window.
 func (g *Gate) roll(now time.Duration) {
 	passed := g.demand.roll(now, g.service.part.mean)
 	if passed == 0 {
@@ -101,15 +101,15 @@ func (g *Gate) roll(now time.Duration) {
 	}
 	g.life.fold()
 	g.life.mixed, g.bears = g.service.kinds.survey(g.demand.at)
-	g.book(passed)
+	g.accountRefused(passed)
 	if !g.service.known() {
 		return
 	}
-	spent := float64(passed) / g.patience(0)
+	share := float64(passed) / g.tolerance(0)
 	if g.asked(&g.demand.many, levels-1) > 1 {
-		g.spent = min(g.spent+spent, patienceSpent)
+		g.overdemand = min(g.overdemand+share, overdemandMost)
 	} else {
-		g.spent = max(g.spent-patienceReturn*spent, 0)
+		g.overdemand = max(g.overdemand-overdemandReturn*share, 0)
 	}
 }
 
@@ -132,17 +132,17 @@ func (g *Gate) bound(lv int, left time.Duration) float64 {
 		services := 0.9 + 3/slots // with few slots, each slot needs a few waiters to stay busy between arrivals
 		short := max(services*g.service.typical(), 0.8*g.service.upper())
 		short *= max(1, 0.06/(over*over))
-		if g.patient(left) || !g.demand.settled() {
+		if g.drains(left) || !g.demand.settled() {
 			short = max(short, g.burst(left))
 		}
 		// Within a level, no kind may go unserved because it has less time than the other kinds.
 		bound = min(bound, short, max(fairPart*g.bears[lv], services*g.service.typical()))
 	}
-	if g.spent > 0 { // demand exceeded the capacity recently
+	if g.overdemand > 0 { // demand exceeded the capacity recently
 		bound = min(bound, max(fairBurst*g.bears[lv], g.service.typical()))
 	}
 	if lv > 0 && left < Never && g.life.helps() {
-		bound = max(bound, float64(left)-g.life.enough)
+		bound = max(bound, float64(left)-g.life.longestUseful)
 	}
 	return min(bound, float64(g.cfg.MaxWait))
 }
@@ -155,10 +155,10 @@ func (g *Gate) need(now time.Duration, kind uint8, deadline time.Duration) float
 	switch {
 	case !k.recent(now):
 		return 0
-	case g.patient(0):
+	case g.drains(0):
 		return k.low
 	case deadline != Never && g.life.helps():
-		return g.life.least
+		return g.life.shortestUseful
 	}
 	return k.high
 }

@@ -23,12 +23,12 @@ func newCrowd() *crowd {
 }
 
 func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
-	took := cmp.Or(c.takes, 50*time.Millisecond)
+	elapsed := cmp.Or(c.takes, 50*time.Millisecond)
 	for end, step := c.now+d, time.Second/time.Duration(perSecond); c.now < end; c.now += step {
-		for len(c.running) > 0 && c.running[0].Start+took <= c.now {
+		for len(c.running) > 0 && c.running[0].Start+elapsed <= c.now {
 			done := c.running[0]
 			c.running = c.running[1:]
-			at := done.Start + took
+			at := done.Start + elapsed
 			c.g.End(at, done, limit.Success)
 			for {
 				w, ok := c.g.Next(at)
@@ -46,7 +46,7 @@ func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
 		if c.time < Never {
 			deadline = c.now + c.time
 		}
-		if d := c.g.Arrive(c.now, Arrival{Cost: 1, Deadline: deadline}, &Waiter{}); d.Verdict == Admit {
+		if d := c.g.Arrive(c.now, Arrival{Cost: 1, Deadline: deadline}, &Waiter{}); d.Action == Admit {
 			c.running = append(c.running, Grant{Seq: c.g.Seq(), Start: c.now, Cost: 1})
 		}
 	}
@@ -70,7 +70,7 @@ func twoAtOnce(t *testing.T, cost int) {
 		now := time.Duration(tick) * 100 * time.Millisecond
 		switch tick % ticks {
 		case 0, 2:
-			if d := g.Arrive(now, Arrival{Cost: cost, Deadline: now + 10*time.Second}, &Waiter{}); d.Verdict == Reject {
+			if d := g.Arrive(now, Arrival{Cost: cost, Deadline: now + 10*time.Second}, &Waiter{}); d.Action == Reject {
 				t.Errorf("after %v: %v", now, d.Reason)
 			}
 		case 20, 40:

@@ -44,7 +44,7 @@ type core[T any] struct {
 	narrow  uint8  // a bit for each level with less room than the size
 	calling bool   // a worker is called
 	calm    bool   // settle need only call workers and late submitters
-	mark    int    // a late submitter is called once at most mark jobs are queued; -1: call none
+	wakeAt  int    // a late submitter is called once at most wakeAt jobs are queued; -1: call none
 	queue   [Levels]ring[T]
 
 	full    uint32      // a bit for each level that was found full and still is
@@ -65,17 +65,17 @@ type core[T any] struct {
 
 // steady reports whether the rules hold without settle. They nearly always do.
 func (c *core[T]) steady() bool {
-	return c.calm && c.queued > c.mark && (c.queued == 0 || c.calling || c.active >= c.limit)
+	return c.calm && c.queued > c.wakeAt && (c.queued == 0 || c.calling || c.active >= c.limit)
 }
 
 // signals are the signals to send after the lock is released.
 type signals[T any] struct {
-	worker *Worker    // the called worker
-	told   *Waiter[T] // submitters, linked by next
-	exits  []*Worker
+	worker   *Worker    // the called worker
+	notified *Waiter[T] // submitters, linked by next
+	exits    []*Worker
 }
 
-func (c *core[T]) tell(w *Waiter[T]) { w.next, c.signals.told = c.signals.told, w }
+func (c *core[T]) tell(w *Waiter[T]) { w.next, c.signals.notified = c.signals.notified, w }
 
 // settle makes the rules hold again after a change.
 func (c *core[T]) settle() {
@@ -94,8 +94,8 @@ func (c *core[T]) settle() {
 	if c.full != 0 {
 		c.full &= c.fullLevels()
 	}
-	if c.mark = -1; c.late.n > 0 && !c.telling {
-		c.mark = c.low
+	if c.wakeAt = -1; c.late.n > 0 && !c.telling {
+		c.wakeAt = c.low
 	}
 	c.calm = c.nWaiting == 0 && c.full == 0 && !c.closed
 }
@@ -107,7 +107,7 @@ func (c *core[T]) admit() {
 			w := l.pop()
 			c.nWaiting--
 			c.push(w)
-			if w.patient && c.queued > c.low {
+			if w.mayBeLate && c.queued > c.low {
 				c.late.push(w, late)
 			} else {
 				c.tell(w)
@@ -141,7 +141,7 @@ func (c *core[T]) fullLevels() (full uint32) {
 }
 
 // offer queues a job if there is room. It returns the number of an accepted job.
-func (c *core[T]) offer(v *T, lv int) (Verdict, uint64) {
+func (c *core[T]) offer(v *T, lv int) (State, uint64) {
 	if c.closed {
 		return Closed, 0
 	}
@@ -158,7 +158,7 @@ func (c *core[T]) offer(v *T, lv int) (Verdict, uint64) {
 func (c *core[T]) push(w *Waiter[T]) {
 	c.used |= 1 << w.level
 	c.queued++
-	w.verdict, w.ticket = Accepted, Ticket{w.level, c.queue[w.level].push(&w.value)}
+	w.state, w.ticket = Accepted, Ticket{w.level, c.queue[w.level].push(&w.value)}
 }
 
 // next returns the level whose turn it is. At least one job must be queued.
@@ -183,19 +183,19 @@ func (c *core[T]) next() int {
 }
 
 // wait is like offer, but the submitter waits if there is no room.
-func (c *core[T]) wait(w *Waiter[T], v T, lv int) Verdict {
+func (c *core[T]) wait(w *Waiter[T], v T, lv int) State {
 	w.value, w.level = v, lv
 	switch {
 	case c.closed:
-		w.verdict = Closed
+		w.state = Closed
 	case c.room(lv):
 		c.push(w)
 	default:
-		w.verdict = Waiting
+		w.state = Waiting
 		c.waiting[lv].push(w, waiting)
 		c.nWaiting++
 	}
-	return w.verdict
+	return w.state
 }
 
 // leave removes a submitter that waits or is late, and returns its list.
@@ -205,7 +205,7 @@ func (c *core[T]) leave(w *Waiter[T], expired bool) (was place) {
 	case waiting:
 		c.waiting[w.level].remove(w)
 		c.nWaiting--
-		if w.verdict = Left; expired {
+		if w.state = Left; expired {
 			c.counts.Expired++
 		} else {
 			c.counts.Left++
@@ -305,7 +305,7 @@ func (c *core[T]) close() {
 	for lv := range c.waiting {
 		for c.waiting[lv].n > 0 {
 			w := c.waiting[lv].pop()
-			w.verdict = Closed
+			w.state = Closed
 			c.counts.Refused++
 			c.tell(w)
 		}

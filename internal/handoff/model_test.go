@@ -50,10 +50,10 @@ func (w *world) later(s signals[int]) {
 	if s.worker != nil {
 		all = append(all, signals[int]{worker: s.worker})
 	}
-	for x := s.told; x != nil; {
+	for x := s.notified; x != nil; {
 		next := x.next
 		x.next = nil
-		all = append(all, signals[int]{told: x})
+		all = append(all, signals[int]{notified: x})
 		x = next
 	}
 	for _, x := range s.exits {
@@ -86,7 +86,7 @@ type submitter struct {
 func (s *submitter) at() []byte {
 	at := []byte{s.pc[0], s.pc[len(s.pc)-1], byte(len(s.jobs))}
 	if s.w != nil {
-		at = append(at, byte(s.w.verdict), byte(s.w.place), bit(s.w.called), byte(len(s.w.ready)))
+		at = append(at, byte(s.w.state), byte(s.w.place), bit(s.w.called), byte(len(s.w.ready)))
 	}
 	return at
 }
@@ -108,12 +108,12 @@ func (s *submitter) step(w *world) {
 			s.next()
 		}
 	case "offers":
-		verdict, t := w.q.Offer(&j, s.level)
+		state, t := w.q.Offer(&j, s.level)
 		s.ticket = t
 		switch {
-		case verdict == Accepted:
+		case state == Accepted:
 			s.accepted(w)
-		case verdict == Full && s.waits:
+		case state == Full && s.waits:
 			s.pc = "asks"
 		default:
 			w.jobs[j].refused++
@@ -138,7 +138,7 @@ func (s *submitter) step(w *world) {
 		if s.w.called {
 			w.q.relay(s.w)
 		}
-		s.end(w, s.w.verdict)
+		s.end(w, s.w.state)
 	case "removes":
 		if w.q.Remove(s.ticket) {
 			w.jobs[j].left++
@@ -157,7 +157,7 @@ func (s *submitter) step(w *world) {
 	}
 }
 
-func (s *submitter) end(w *world, v Verdict) {
+func (s *submitter) end(w *world, v State) {
 	switch v {
 	case Accepted:
 		s.ticket = s.w.Ticket()
@@ -202,7 +202,7 @@ func (c *canceller) enabled() bool { return !c.done && c.of.pc == "waits" }
 func (c *canceller) step(w *world) {
 	c.done = true
 	if w.q.leave(c.of.w, false) {
-		c.of.end(w, c.of.w.verdict)
+		c.of.end(w, c.of.w.state)
 	} else {
 		c.of.pc = "left" // its signal is on its way
 	}
@@ -299,8 +299,8 @@ func (w *world) key() string {
 			switch {
 			case s.worker != nil:
 				b = append(b, 1, number[s.worker]) // 0: not started yet
-			case s.told != nil:
-				b = append(b, 2, byte(s.told.value))
+			case s.notified != nil:
+				b = append(b, 2, byte(s.notified.value))
 			default:
 				b = append(b, 3, number[s.exits[0]])
 			}
@@ -525,16 +525,16 @@ func tries(a, b int) *world {
 }
 
 func TestAllSchedules(t *testing.T) {
-	two := func(size int, patient bool, low, jobs int, others ...func(a, b *submitter) actor) scene {
+	two := func(size int, mayBeLate bool, low, jobs int, others ...func(a, b *submitter) actor) scene {
 		return func() *world {
-			a := &submitter{jobs: []int{0, 1}, level: 1, waits: true, patient: patient}
-			b := &submitter{jobs: []int{2, 3}[:jobs-2], level: 2, waits: true, patient: patient}
+			a := &submitter{jobs: []int{0, 1}, level: 1, waits: true, patient: mayBeLate}
+			b := &submitter{jobs: []int{2, 3}[:jobs-2], level: 2, waits: true, patient: mayBeLate}
 			all := []actor{a, b}
 			for _, o := range others {
 				all = append(all, o(a, b))
 			}
 			w := newWorld(size, 2, jobs, all...)
-			if patient {
+			if mayBeLate {
 				w.q.SetLow(low)
 			}
 			return w

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Verdict is the outcome of an offer.
-type Verdict uint8
+// State is the outcome of an offer.
+type State uint8
 
 const (
-	Accepted Verdict = iota // queued
-	Waiting                 // the submitter waits for room until it gets its signal
+	Accepted State = iota // queued
+	Waiting               // the submitter waits for room until it gets its signal
 	Full
 	Closed
 	Left // the submitter left; its job is not queued
@@ -58,8 +58,8 @@ type Waiter[T any] struct {
 	value      T
 	level      int
 	ticket     Ticket
-	verdict    Verdict
-	patient    bool // may get its signal late
+	state      State
+	mayBeLate  bool // may get its signal late
 	called     bool // is the late submitter that is called
 	ready      chan struct{}
 	place      place
@@ -123,7 +123,7 @@ func (q *Queue[T]) settle() {
 	s := c.signals
 	c.signals = signals[T]{}
 	q.mu.Unlock()
-	if s.worker != nil || s.told != nil || s.exits != nil {
+	if s.worker != nil || s.notified != nil || s.exits != nil {
 		q.send(s)
 	}
 }
@@ -133,7 +133,7 @@ func (q *Queue[T]) sendAll(s signals[T]) {
 	if s.worker != nil {
 		q.wake(s.worker)
 	}
-	for w := s.told; w != nil; {
+	for w := s.notified; w != nil; {
 		next := w.next
 		w.next = nil
 		w.ready <- struct{}{} // from here on the submitter owns w
@@ -157,40 +157,40 @@ func (q *Queue[T]) wake(w *Worker) {
 // load. False may only mean that no offer has found the level full yet.
 func (q *Queue[T]) Full(lv int) bool { return q.full.Load()&(1<<lv) != 0 }
 
-// Offer hands a job over. The verdict is Accepted, Full or Closed.
-func (q *Queue[T]) Offer(v *T, lv int) (Verdict, Ticket) {
+// Offer hands a job over. The state is Accepted, Full or Closed.
+func (q *Queue[T]) Offer(v *T, lv int) (State, Ticket) {
 	q.mu.Lock()
-	verdict, seq := q.core.offer(v, lv)
+	state, seq := q.core.offer(v, lv)
 	q.done()
-	return verdict, Ticket{lv, seq}
+	return state, Ticket{lv, seq}
 }
 
 // Wait is like Offer, but the submitter waits if there is no room. Wait does not block. If the
-// verdict is Waiting, the submitter listens to Told. After the signal, or to give up, it calls
-// EndWait. A patient submitter may get its signal late.
-func (q *Queue[T]) Wait(w *Waiter[T], v T, lv int, patient bool) Verdict {
+// state is Waiting, the submitter listens to Told. After the signal, or to give up, it calls
+// EndWait. If mayBeLate is set, the submitter may get its signal late.
+func (q *Queue[T]) Wait(w *Waiter[T], v T, lv int, mayBeLate bool) State {
 	q.mu.Lock()
-	w.patient = patient
-	verdict := q.core.wait(w, v, lv)
+	w.mayBeLate = mayBeLate
+	state := q.core.wait(w, v, lv)
 	q.settle()
-	if verdict != Waiting {
+	if state != Waiting {
 		w.clear()
 	}
-	return verdict
+	return state
 }
 
 // EndWait ends a wait and returns Accepted, Closed, or Left. Left means that the submitter got no
-// signal and its job was not accepted. told means that the submitter got the signal. expired means
+// signal and its job was not accepted. notified means that the submitter got the signal. expired means
 // that it leaves because it has waited for as long as it may.
-func (q *Queue[T]) EndWait(w *Waiter[T], told, expired bool) Verdict {
-	if !told && !q.leave(w, expired) {
+func (q *Queue[T]) EndWait(w *Waiter[T], notified, expired bool) State {
+	if !notified && !q.leave(w, expired) {
 		<-w.ready // the signal is on its way
 	}
 	if w.called {
 		q.relay(w)
 	}
 	w.clear()
-	return w.verdict
+	return w.state
 }
 
 // leave removes a submitter without a signal. It returns false if the signal is on its way.
@@ -292,7 +292,7 @@ func (q *Queue[T]) SetRooms(rooms [Levels]int) {
 	q.settle()
 }
 
-// SetLow sets the low mark: patient submitters get their signals once the queue holds no more than
+// SetLow sets the low mark: submitters that may be late get their signals once the queue holds no more than
 // n jobs. If n is at least the size of the queue, the signals are sent at once.
 func (q *Queue[T]) SetLow(n int) {
 	q.mu.Lock()

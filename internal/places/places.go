@@ -235,20 +235,20 @@ func (t *Table) wait(k Key) int {
 	if i := index(t.rest, k); i >= 0 {
 		return i
 	}
-	least := int(t.next)
+	lowest := int(t.next)
 	for i := range mostRest {
 		i = (int(t.next) + i) % mostRest
 		seen := t.rest[i].seen()
-		if seen < t.rest[least].seen() {
-			least = i
+		if seen < t.rest[lowest].seen() {
+			lowest = i
 		}
 		if seen <= 1 {
 			break
 		}
 	}
-	t.rest[least] = use{key: k}
-	t.next = uint8(least+1) % mostRest
-	return least
+	t.rest[lowest] = use{key: k}
+	t.next = uint8(lowest+1) % mostRest
+	return lowest
 }
 
 // seen is the number of recent pieces of work of the kind.
@@ -275,7 +275,7 @@ func (t *Table) Renew(busy uint32) (changed uint32) {
 		}
 	}
 	for range t.rest {
-		at, from := t.least(busy), 0
+		at, from := t.rarest(busy), 0
 		for i := range t.rest {
 			if t.rest[i].share > t.rest[from].share {
 				from = i
@@ -290,8 +290,8 @@ func (t *Table) Renew(busy uint32) (changed uint32) {
 	return changed
 }
 
-// least returns the place of the least frequent named kind that is not busy, or -1.
-func (t *Table) least(busy uint32) int {
+// rarest returns the place of the least frequent named kind that is not busy, or -1.
+func (t *Table) rarest(busy uint32) int {
 	at := -1
 	for i := range t.places {
 		if u := &t.places[i]; u.key.Told() && busy>>i&1 == 0 && (at < 0 || u.share < t.places[at].share) {

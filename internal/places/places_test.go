@@ -142,10 +142,10 @@ func (w *twin) renew(busy uint32) (changed uint32) {
 	}
 	w.arrived = 0
 	for range mostRest {
-		var least, best Key
+		var lowest, best Key
 		for k, at := range w.place {
-			if k.Told() && busy&(1<<at) == 0 && (least == 0 || w.shares[k].share < w.shares[least].share || w.shares[k].share == w.shares[least].share && at < w.place[least]) {
-				least = k
+			if k.Told() && busy&(1<<at) == 0 && (lowest == 0 || w.shares[k].share < w.shares[lowest].share || w.shares[k].share == w.shares[lowest].share && at < w.place[lowest]) {
+				lowest = k
 			}
 		}
 		where := 0
@@ -154,12 +154,12 @@ func (w *twin) renew(busy uint32) (changed uint32) {
 				best, where = k, i
 			}
 		}
-		if least == 0 || best == 0 || w.shares[best].share < Rare || w.shares[best].share < clearly*w.shares[least].share {
+		if lowest == 0 || best == 0 || w.shares[best].share < Rare || w.shares[best].share < clearly*w.shares[lowest].share {
 			break
 		}
-		changed |= 1 << w.place[least]
-		w.place[best], w.waiting[where] = w.place[least], least
-		delete(w.place, least)
+		changed |= 1 << w.place[lowest]
+		w.place[best], w.waiting[where] = w.place[lowest], lowest
+		delete(w.place, lowest)
 	}
 	return changed
 }
@@ -279,7 +279,7 @@ func TestAllocsOfAMillionNames(t *testing.T) {
 // used kind.
 func TestWhatBecomesFrequentTakesThePlaceOfTheLeastUsed(t *testing.T) {
 	table, busy := crowd(limit.Classes - Levels)
-	least := table.Name("GET /busy/7").Key(1, 8)
+	lowest := table.Name("GET /busy/7").Key(1, 8)
 	for i := range 100 { // the other kinds go on
 		busy(7)
 		if changed := table.Renew(0); changed != 0 {
@@ -303,8 +303,8 @@ func TestWhatBecomesFrequentTakesThePlaceOfTheLeastUsed(t *testing.T) {
 		}
 		if changed := table.Renew(0); changed != 0 {
 			place = int(table.Find(late, 1))
-			if changed != 1<<place || table.Find(least, 1) != untold {
-				t.Fatalf("%b changed, its place is %d, that of the least used %d", changed, place, table.Find(least, 1))
+			if changed != 1<<place || table.Find(lowest, 1) != untold {
+				t.Fatalf("%b changed, its place is %d, that of the least used %d", changed, place, table.Find(lowest, 1))
 			}
 		}
 	}

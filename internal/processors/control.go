@@ -72,7 +72,7 @@ const (
 	// shorter, or far more arrivals pass the door, because a refusal takes little processor time. If the
 	// wait is clearly longer at the end, the queue was still growing, and the trial begins anew.
 	// Otherwise shedding pauses, at most until the wait has doubled.
-	made       = 2. / 3
+	caused     = 2. / 3
 	trialShare = 1. / 4
 	doubt      = 500 * time.Millisecond // how long the wait remains before a trial
 	trial      = 500 * time.Millisecond
@@ -219,7 +219,7 @@ func (c *Control) decide(now time.Duration, dt, before float64) {
 }
 
 // madeBy reports whether arrivals at this rate make the queue at the door, by Little's law.
-func (c *Control) madeBy(rate float64) bool { return rate*c.latest >= made*c.length }
+func (c *Control) madeBy(rate float64) bool { return rate*c.latest >= caused*c.length }
 
 // shed changes the share by the excess of the wait over the aim and by the growth of the wait.
 func (c *Control) shed(excess, dt, before float64) {
@@ -271,8 +271,8 @@ func (c *Control) Would() float64 {
 
 // Shares returns the admitted share of each level. The least important level is shed first. At
 // least the part least of all arrivals is admitted.
-func (c *Control) Shares(least float64) (of [Levels]float64) {
-	share, total, before := max(c.Share(), least), 0., 1.
+func (c *Control) Shares(minShare float64) (of [Levels]float64) {
+	share, total, before := max(c.Share(), minShare), 0., 1.
 	left := share
 	for _, n := range c.mix {
 		total += n

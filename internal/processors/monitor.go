@@ -79,8 +79,8 @@ var written = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Of returns the monitor of this process for a limiter that was made at the given time, or nil if
 // that time is virtual. A nil Monitor sheds nothing.
-func Of(made time.Time) *Monitor {
-	if made.Before(written) {
+func Of(created time.Time) *Monitor {
+	if created.Before(written) {
 		return nil
 	}
 	return process()
@@ -142,11 +142,11 @@ func (m *Monitor) Sheds(front bool) bool {
 }
 
 // Admits decides by chance about an arrival. The admitted share of all arrivals is at least least.
-func (m *Monitor) Admits(level int, least float64) bool {
-	if least > 0 {
+func (m *Monitor) Admits(level int, minShare float64) bool {
+	if minShare > 0 {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return rand.Float64() < m.control.Shares(least)[level]
+		return rand.Float64() < m.control.Shares(minShare)[level]
 	}
 	return uint64(rand.Uint32()) < m.admits[level].Load()
 }

@@ -42,9 +42,9 @@ func AtLeast(t testing.TB, name string, got, bound float64, unit, why string) {
 }
 
 // Within fails the test if something took longer than its bound, and reports both.
-func Within(t testing.TB, name string, took, bound time.Duration, why string) {
+func Within(t testing.TB, name string, elapsed, bound time.Duration, why string) {
 	t.Helper()
-	report(t, Figure{name, rounded(took).String(), "≤ " + bound.String(), why, took <= bound})
+	report(t, Figure{name, rounded(elapsed).String(), "≤ " + bound.String(), why, elapsed <= bound})
 }
 
 func report(t testing.TB, f Figure) {

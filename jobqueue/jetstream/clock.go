@@ -31,9 +31,9 @@ func (c *serverClock) now() time.Time {
 	return c.server.Add(time.Since(c.local))
 }
 
-// look reads the server's clock again if the last reading is older than after: the clock may have
+// refresh reads the server's clock again if the last reading is older than after: the clock may have
 // been set.
-func (c *serverClock) look(ctx context.Context, stream js.Stream, after time.Duration) {
+func (c *serverClock) refresh(ctx context.Context, stream js.Stream, after time.Duration) {
 	c.mu.Lock()
 	fresh := time.Since(c.local) < after
 	c.mu.Unlock()

@@ -139,8 +139,8 @@ func namesOf(queue string) names {
 }
 
 func (n names) ready(p spillway.Priority) string { return n.prefix + "ready." + p.String() }
-func (n names) deadOf(mark string) string        { return n.prefix + "dead." + mark }
-func (n names) returnsOf(mark string) string     { return n.prefix + "returns." + mark }
+func (n names) deadOf(id string) string          { return n.prefix + "dead." + id }
+func (n names) returnsOf(id string) string       { return n.prefix + "returns." + id }
 func (n names) slot(id string) string            { return n.prefix + "slot." + id }
 
 // priorities in the order in which jobs are handed out.

@@ -17,7 +17,7 @@ import (
 )
 
 // bury makes a task a dead letter and then removes the task from the queue. The dead letter's
-// subject has the mark of the job's message. After a crash between the two steps, a worker that
+// subject has the id of the job's message. After a crash between the two steps, a worker that
 // gets the job again finds that it is buried. The engine refuses a second burial.
 //
 // While the engine does not accept the dead letter, bury retries for as long as this process holds
@@ -49,8 +49,8 @@ func (q *queue) inter(ctx context.Context, t *task, reason string) error {
 	if err != nil {
 		return err
 	}
-	msg := &nats.Msg{Subject: q.names.deadOf(t.mark), Data: t.msg.Data, Header: nats.Header{
-		headerDead: {string(text)}, headerMsgID: {t.mark}, js.ExpectedLastSubjSeqHeader: {"0"},
+	msg := &nats.Msg{Subject: q.names.deadOf(t.id), Data: t.msg.Data, Header: nats.Header{
+		headerDead: {string(text)}, headerMsgID: {t.id}, js.ExpectedLastSubjSeqHeader: {"0"},
 	}}
 	if t.invalid == nil {
 		msg.Header[headerJob] = t.msg.Header[headerJob]
@@ -70,9 +70,9 @@ func (q *queue) inter(ctx context.Context, t *task, reason string) error {
 
 // isDead reports whether the job's message is buried. If the engine does not answer, isDead returns
 // false: at worst the job runs again.
-func (q *queue) isDead(ctx context.Context, mark string) bool {
+func (q *queue) isDead(ctx context.Context, id string) bool {
 	err := q.asked(ctx, func(ctx context.Context) error {
-		_, err := q.dead.GetLastMsgForSubject(ctx, q.names.deadOf(mark))
+		_, err := q.dead.GetLastMsgForSubject(ctx, q.names.deadOf(id))
 		return err
 	})
 	return err == nil
@@ -87,7 +87,7 @@ func (q *queue) Dead(ctx context.Context, limit int) ([]jobqueue.DeadJob, error)
 			break
 		}
 		if err != nil {
-			return nil, q.told(ctx, err)
+			return nil, q.errorFor(ctx, err)
 		}
 		letters = append(letters, deadJob(msg))
 		next = msg.Sequence
@@ -127,12 +127,12 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 		return fmt.Errorf("%w: %d", jobqueue.ErrNotFound, id)
 	}
 	if err != nil {
-		return q.told(ctx, err)
+		return q.errorFor(ctx, err)
 	}
 	job := deadJob(msg).Job
 	job.Delay = 0
-	made := job.Key == ""
-	if made {
+	created := job.Key == ""
+	if created {
 		job.Key = newKey()
 	}
 	again, err := encode(job)
@@ -141,7 +141,7 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 	}
 	// A crash before the deletion leaves the dead letter. If it is replayed again within the
 	// deduplication window, the server finds the duplicate.
-	if died, _, ok := markOf(q.markIn(msg.Subject)); ok && !made { // the dead job's key becomes the new job's key
+	if died, _, ok := markOf(q.markIn(msg.Subject)); ok && !created { // the dead job's key becomes the new job's key
 		again.Header.Set(headerMsgID, idAgain(again.Header.Get(headerMsgID), died))
 	} else {
 		again.Header.Set(headerMsgID, fmt.Sprintf("replay %d-%d", id, msg.Time.UnixNano()))
@@ -153,16 +153,16 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 		return err
 	}
 	if err := q.forget(ctx, q.young(msg.Subject)); err != nil {
-		return q.told(ctx, err)
+		return q.errorFor(ctx, err)
 	}
 	err = q.asked(ctx, func(ctx context.Context) error { return q.dead.DeleteMsg(ctx, id) })
 	if errors.Is(err, js.ErrMsgNotFound) {
 		return nil
 	}
-	return q.told(ctx, err)
+	return q.errorFor(ctx, err)
 }
 
-// markIn returns the job's mark from the subject of its dead letter.
+// markIn returns the job's id from the subject of its dead letter.
 func (q *queue) markIn(subject string) string { return strings.TrimPrefix(subject, q.names.deadOf("")) }
 
 // young returns the dead letters' jobs, by subject, whose keys the server may still know.
@@ -194,7 +194,7 @@ func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error
 		return err
 	})
 	if err != nil {
-		return 0, q.told(ctx, err)
+		return 0, q.errorFor(ctx, err)
 	}
 	if info.State.Msgs == 0 {
 		return 0, nil
@@ -204,7 +204,7 @@ func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error
 		removed = []span{{info.State.FirstSeq, info.State.LastSeq, q.clock.now()}}
 	}
 	if err := q.forget(ctx, removed); err != nil {
-		return 0, q.told(ctx, err)
+		return 0, q.errorFor(ctx, err)
 	}
 	var answer struct {
 		Purged int          `json:"purged"`
@@ -221,7 +221,7 @@ func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("jetstream: purging: %w", q.told(ctx, err))
+		return 0, fmt.Errorf("jetstream: purging: %w", q.errorFor(ctx, err))
 	}
 	return answer.Purged, nil
 }

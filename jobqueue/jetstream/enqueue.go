@@ -19,8 +19,8 @@ func (q *queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt
 	if err := ctx.Err(); err != nil {
 		return jobqueue.Receipt{}, err
 	}
-	made := job.Key == ""
-	if made {
+	created := job.Key == ""
+	if created {
 		job.Key = newKey()
 	}
 	if job.Priority == spillway.Normal {
@@ -43,7 +43,7 @@ func (q *queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt
 		return jobqueue.Receipt{}, err
 	}
 	// A generated key can only be a duplicate of the first try to store the same job.
-	duplicate := e.duplicate && !made
+	duplicate := e.duplicate && !created
 	if duplicate {
 		q.counters.duplicates.Add(1)
 	} else {

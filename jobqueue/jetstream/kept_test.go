@@ -13,7 +13,7 @@ import (
 func TestAMessageThatCouldNotBeReportedIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := true
-		k := keeper{connected: func() bool { return up }, patience: 3 * time.Second}
+		k := keeper{connected: func() bool { return up }, silence: 3 * time.Second}
 		old, fresh := &nats.Msg{}, &nats.Msg{}
 		k.add(old)
 		for range 10 {

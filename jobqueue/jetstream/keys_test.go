@@ -40,7 +40,7 @@ func TestTheMarkOfAJobIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, at, ok := markOf(mark(meta)); !ok || n != meta.Sequence.Stream || !at.Equal(meta.Timestamp) {
+	if n, at, ok := markOf(idOf(meta)); !ok || n != meta.Sequence.Stream || !at.Equal(meta.Timestamp) {
 		t.Errorf("%d, %v, %t", n, at, ok)
 	}
 	for _, text := range []string{"", "1", "-", "x-1", "1-x", "keys"} {

@@ -92,7 +92,7 @@ func (q *queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
 		Running: int(c.running.Load()),
 	}
 	err := q.asked(ctx, func(ctx context.Context) error { return q.depths(ctx, &s) })
-	return s, q.told(ctx, err)
+	return s, q.errorFor(ctx, err)
 }
 
 // depths asks the engine for the numbers of jobs.

@@ -27,9 +27,9 @@ func TestALostConnectionIsNoReasonToWait(t *testing.T) {
 	enqueue(t, q, jobqueue.Job{Key: "long"})
 	d := <-running
 	p.set(0, true)
-	stored, told, asked := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	stored, logged, asked := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	go func() { _, err := q.Enqueue(within(t), jobqueue.Job{Key: "under way"}); stored <- err }()
-	go func() { told <- d.Progress(within(t)) }()
+	go func() { logged <- d.Progress(within(t)) }()
 	go func() { _, err := q.Stats(within(t)); asked <- err }()
 	await.True(t, "all three are under way", func() bool {
 		return p.asked(`under way`, `_INBOX\S+ 4\r\n\+WPI`, `CONSUMER\.INFO`)
@@ -39,7 +39,7 @@ func TestALostConnectionIsNoReasonToWait(t *testing.T) {
 	if err := <-stored; err != nil {
 		t.Errorf("Enqueue tries again: %v", err)
 	}
-	if err := <-told; err != nil && !errors.Is(err, jobqueue.ErrUnavailable) {
+	if err := <-logged; err != nil && !errors.Is(err, jobqueue.ErrUnavailable) {
 		t.Errorf("Progress: %v", err)
 	}
 	if err := <-asked; err != nil && !errors.Is(err, jobqueue.ErrUnavailable) {

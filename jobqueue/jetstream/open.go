@@ -82,7 +82,7 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	cfg.fill()
 	q := &queue{cfg: cfg, names: namesOf(cfg.Name), workers: map[*worker]struct{}{}, draining: make(chan struct{})}
 	q.closing, q.close = context.WithCancelCause(context.Background())
-	q.parts.turn = make(chan struct{}, 1)
+	q.parts.checking = make(chan struct{}, 1)
 	q.commits = committer{send: q.send, rest: q.rest}
 	connecting, cancel := context.WithTimeout(ctx, cfg.Wait)
 	defer cancel()
@@ -92,15 +92,15 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	q.link.renew(errLink)
 	events := q.nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
 	q.hangUp = sync.OnceFunc(func() { q.nc.Close(); q.nc.RemoveStatusListener(events) })
-	go q.link.watch(events)    // ends with hangUp
-	q.parts.turn <- struct{}{} // a reconnect during Open has nothing to check
+	go q.link.watch(events)        // ends with hangUp
+	q.parts.checking <- struct{}{} // a reconnect during Open has nothing to check
 	err := q.prepare(answerByAnswer{ctx})
 	for tries := 1; tries < prepareTries && lacksFiles(err, codeStreamFiles) && pause(connecting, retryPause); tries++ {
 		q.parts.streams, q.parts.consumers = nil, nil
 		err = q.prepare(answerByAnswer{ctx})
 	}
 	q.parts.whole = err == nil
-	<-q.parts.turn
+	<-q.parts.checking
 	if err != nil {
 		q.hangUp()
 		return nil, fmt.Errorf("jetstream: preparing queue %s: %w", cfg.Name, q.unavailable(ctx, err))
@@ -220,9 +220,9 @@ func (q *queue) slotsConfig() js.StreamConfig {
 }
 
 func (q *queue) prepareJobs(ctx context.Context, cfg js.StreamConfig) (err error) {
-	var made bool
+	var created bool
 	for {
-		q.jobs, made, err = q.ensure(ctx, cfg, func(c *js.StreamConfig) {
+		q.jobs, created, err = q.ensure(ctx, cfg, func(c *js.StreamConfig) {
 			c.AllowAtomicPublish = true
 			c.MaxMsgs = orElse(int64(q.cfg.MaxQueued), c.MaxMsgs)
 			c.MaxBytes = orElse(q.cfg.MaxBytes, c.MaxBytes)
@@ -241,7 +241,7 @@ func (q *queue) prepareJobs(ctx context.Context, cfg js.StreamConfig) (err error
 		return err
 	case !q.jobs.CachedInfo().Config.AllowAtomicPublish: // an older server ignores unknown fields
 		err := fmt.Errorf("%w: the server is NATS %s: 2.12.1 or newer is needed", errUnfit, q.nc.ConnectedServerVersion())
-		if made { // no queue can exist on an old server
+		if created { // no queue can exist on an old server
 			err = errors.Join(err, q.js.DeleteStream(ctx, cfg.Name))
 		}
 		return err
@@ -268,13 +268,13 @@ func noRoom(err error) bool {
 
 // ensure creates a stream, or changes the existing stream. cfg sets the fields that the queue's
 // promises depend on. change sets the fields that belong to Config.
-func (q *queue) ensure(ctx context.Context, cfg js.StreamConfig, change func(*js.StreamConfig)) (stream js.Stream, made bool, err error) {
+func (q *queue) ensure(ctx context.Context, cfg js.StreamConfig, change func(*js.StreamConfig)) (stream js.Stream, created bool, err error) {
 	stream, err = q.js.Stream(ctx, cfg.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
-		stream, made, err = q.create(ctx, cfg)
+		stream, created, err = q.create(ctx, cfg)
 	}
-	if err != nil || made {
-		return stream, made, err
+	if err != nil || created {
+		return stream, created, err
 	}
 	wanted, changes, err := adapt(stream.CachedInfo().Config, cfg)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // may delete a part with a tool of the engine while the queue is open: jobs would be acknowledged
 // and never run.
 type parts struct {
-	turn      chan struct{} // held by the goroutine that checks the parts; full while it does
+	checking  chan struct{} // held by the goroutine that checks the parts; full while it does
 	soon      atomic.Bool   // a check is scheduled
 	streams   []js.StreamConfig
 	consumers []consumerOf
@@ -28,7 +28,7 @@ type parts struct {
 	calm      bool      // the last check found nothing missing, or could not check
 	looked    time.Time // when the last check ended
 	trouble   string    // error of the last check
-	told      string    // the trouble that was logged
+	logged    string    // the trouble that was logged
 }
 
 type consumerOf struct {
@@ -87,39 +87,39 @@ func (q *queue) asked(parent context.Context, ask func(context.Context) error) e
 func (q *queue) mend(parent context.Context, sure bool) (whole bool) {
 	p := &q.parts
 	select {
-	case p.turn <- struct{}{}:
+	case p.checking <- struct{}{}:
 	case <-parent.Done():
 		return false
 	case <-q.closing.Done():
 		return false
 	}
-	defer func() { <-p.turn }()
+	defer func() { <-p.checking }()
 	if !p.whole || p.calm && !sure && time.Since(p.looked) < lookAgain {
 		return false
 	}
 	ctx, leave := q.link.during(parent)
 	defer leave()
 	defer context.AfterFunc(q.closing, leave)()
-	names, made, err := q.remake(answerByAnswer{ctx})
+	names, created, err := q.remake(answerByAnswer{ctx})
 	p.calm, p.looked = len(names) == 0, time.Now()
 	if len(names) > 0 {
 		q.cfg.Logger.Warn("the job engine has lost parts of the queue: they are made again, without what was in them",
 			"queue", q.cfg.Name, "parts", strings.Join(names, ", "))
 		q.link.renew(errAnew)
 	}
-	if len(made) > 0 && err == nil {
-		err = q.confirm(parent, made)
+	if len(created) > 0 && err == nil {
+		err = q.confirm(parent, created)
 	}
 	text := ""
 	if err != nil && parent.Err() == nil && q.closing.Err() == nil && !errors.Is(context.Cause(ctx), errLink) {
 		// A server that is removing a stream cannot create the stream again at the same moment.
-		if text = err.Error(); text == p.trouble && text != p.told {
+		if text = err.Error(); text == p.trouble && text != p.logged {
 			q.cfg.Logger.Error("parts of the queue may be missing at the job engine, and cannot be made again", "queue", q.cfg.Name, "error", err)
-			p.told = text
+			p.logged = text
 		}
 	}
 	if p.trouble = text; text == "" {
-		p.told = ""
+		p.logged = ""
 	}
 	return err == nil
 }
@@ -141,12 +141,12 @@ func (q *queue) mendSoon() {
 const removed = 100 * time.Millisecond
 
 // confirm ensures that newly created consumers have files: see makeConsumer.
-func (q *queue) confirm(parent context.Context, made []consumerOf) error {
+func (q *queue) confirm(parent context.Context, created []consumerOf) error {
 	ctx, leave := q.link.during(parent)
 	defer leave()
 	defer context.AfterFunc(q.closing, leave)()
 	pause(ctx, removed)
-	for _, c := range made {
+	for _, c := range created {
 		if _, err := q.makeConsumer(answerByAnswer{ctx}, c.stream, c.cfg); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (q *queue) confirm(parent context.Context, made []consumerOf) error {
 }
 
 // remake recreates missing parts. It returns their names, and the consumers among them.
-func (q *queue) remake(ctx context.Context) (names []string, made []consumerOf, err error) {
+func (q *queue) remake(ctx context.Context) (names []string, created []consumerOf, err error) {
 	anew := map[string]bool{}
 	for _, cfg := range q.parts.streams {
 		stream, err := q.js.Stream(ctx, cfg.Name)
@@ -164,7 +164,7 @@ func (q *queue) remake(ctx context.Context) (names []string, made []consumerOf, 
 			stream, lost, err = q.create(ctx, cfg)
 		}
 		if err != nil {
-			return names, made, err
+			return names, created, err
 		}
 		if lost {
 			names, anew[cfg.Name] = append(names, "stream "+cfg.Name), true
@@ -172,7 +172,7 @@ func (q *queue) remake(ctx context.Context) (names []string, made []consumerOf, 
 		if cfg.Name == q.names.slots {
 			filled, err := q.fillSlots(ctx, stream)
 			if err != nil {
-				return names, made, err
+				return names, created, err
 			}
 			if filled && !lost {
 				names = append(names, "what was in stream "+cfg.Name)
@@ -183,25 +183,25 @@ func (q *queue) remake(ctx context.Context) (names []string, made []consumerOf, 
 		_, err := q.js.Consumer(ctx, c.stream, c.cfg.Name)
 		if !errors.Is(err, js.ErrConsumerNotFound) {
 			if err != nil {
-				return names, made, err
+				return names, created, err
 			}
 			continue
 		}
 		if _, err := q.makeConsumer(ctx, c.stream, c.cfg); err != nil {
-			return names, made, err
+			return names, created, err
 		}
-		made = append(made, c)
+		created = append(created, c)
 		if !anew[c.stream] {
 			names = append(names, "consumer "+c.cfg.Name+" of "+c.stream)
 		}
 	}
-	return names, made, nil
+	return names, created, nil
 }
 
 // create creates a stream, unless another process is faster. A recreated stream starts above all
 // sequence numbers of the old stream: a handler's answer for an old job must not end a job of the
 // new stream. The first number is the Unix time in microseconds, one microsecond per message.
-func (q *queue) create(ctx context.Context, cfg js.StreamConfig) (stream js.Stream, made bool, err error) {
+func (q *queue) create(ctx context.Context, cfg js.StreamConfig) (stream js.Stream, created bool, err error) {
 	if cfg.Retention == js.WorkQueuePolicy {
 		cfg.FirstSeq = uint64(time.Now().UnixMicro())
 	}
@@ -274,9 +274,9 @@ func withSlots(cfg js.StreamConfig, n int) js.StreamConfig {
 	return cfg
 }
 
-// told returns the error that a caller gets for an engine's error. It is the error of the caller's
+// errorFor returns the error that a caller gets for an engine's error. It is the error of the caller's
 // context if that context has ended, and otherwise the engine's error, marked as unavailable.
-func (q *queue) told(caller context.Context, err error) error {
+func (q *queue) errorFor(caller context.Context, err error) error {
 	if err != nil && caller.Err() != nil {
 		return caller.Err()
 	}

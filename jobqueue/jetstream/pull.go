@@ -108,13 +108,13 @@ func (p *pull) end(take func(*nats.Msg)) {
 		_ = replies.Unsubscribe()
 		return
 	}
-	for patient := time.Now().Add(p.q.cfg.Wait); ; {
+	for until := time.Now().Add(p.q.cfg.Wait); ; {
 		msg, err := replies.NextMsg(time.Second)
 		switch {
 		case err == nil && msg.Header.Get("Status") == "":
 			take(msg)
 		case err == nil:
-		case errors.Is(err, nats.ErrTimeout) && replies.IsValid() && p.q.nc.IsConnected() && time.Now().Before(patient):
+		case errors.Is(err, nats.ErrTimeout) && replies.IsValid() && p.q.nc.IsConnected() && time.Now().Before(until):
 			// the server is slow to answer the Drain
 		default:
 			_ = replies.Unsubscribe()

@@ -34,10 +34,10 @@ type history struct {
 }
 
 // past returns the history of a job.
-func (q *queue) past(ctx context.Context, mark string) (h history, err error) {
+func (q *queue) past(ctx context.Context, id string) (h history, err error) {
 	var msg *js.RawStreamMsg
 	err = q.asked(ctx, func(ctx context.Context) (err error) {
-		msg, err = q.returns.GetLastMsgForSubject(ctx, q.names.returnsOf(mark))
+		msg, err = q.returns.GetLastMsgForSubject(ctx, q.names.returnsOf(id))
 		return err
 	})
 	if errors.Is(err, js.ErrMsgNotFound) {
@@ -53,8 +53,8 @@ func (q *queue) past(ctx context.Context, mark string) (h history, err error) {
 }
 
 // forgetPast makes the engine forget the history of an ended job. It does not wait for an answer.
-func (q *queue) forgetPast(mark string) {
-	what, err := json.Marshal(map[string]string{"filter": q.names.returnsOf(mark)})
+func (q *queue) forgetPast(id string) {
+	what, err := json.Marshal(map[string]string{"filter": q.names.returnsOf(id)})
 	if err == nil {
 		_ = q.nc.PublishRequest("$JS.API.STREAM.PURGE."+q.names.returns, q.nc.NewInbox(), what)
 	}
@@ -111,13 +111,13 @@ func (q *queue) note(meta *nats.MsgMetadata, change func(*history)) {
 	var h history
 	if meta.NumDelivered > 1 {
 		var err error
-		if h, err = q.past(ctx, mark(meta)); err != nil {
+		if h, err = q.past(ctx, idOf(meta)); err != nil {
 			return
 		}
 	}
 	change(&h)
 	err := q.asked(ctx, func(ctx context.Context) error {
-		_, err := q.js.Publish(ctx, q.names.returnsOf(mark(meta)), []byte(h.text()), js.WithExpectLastSequencePerSubject(h.version))
+		_, err := q.js.Publish(ctx, q.names.returnsOf(idOf(meta)), []byte(h.text()), js.WithExpectLastSequencePerSubject(h.version))
 		return err
 	})
 	if err != nil {

@@ -21,7 +21,7 @@ type task struct {
 	msg        *nats.Msg
 	job        jobqueue.Job
 	invalid    error  // why the message is not a job
-	mark       string // see mark
+	id         string // see idOf
 	deliveries int    // deliveries of the message, including this one
 	attempt    int
 	counted    bool // attempt has been corrected
@@ -35,9 +35,9 @@ type task struct {
 	late       bool // the run ended after the engine had given the job to another worker
 }
 
-// mark is a permanent name of a job's message. The sequence number alone is not unique: a stream
+// idOf is a permanent name of a job's message. The sequence number alone is not unique: a stream
 // that was deleted and recreated counts from one.
-func mark(meta *nats.MsgMetadata) string {
+func idOf(meta *nats.MsgMetadata) string {
 	return fmt.Sprintf("%d-%d", meta.Sequence.Stream, meta.Timestamp.UnixNano())
 }
 
@@ -49,7 +49,7 @@ func (q *queue) receive(msg *nats.Msg) *task {
 		q.cfg.Logger.Error("a message without metadata is left to the engine", "error", err)
 		return nil
 	}
-	t := &task{msg: msg, mark: mark(meta), deliveries: int(meta.NumDelivered), enqueued: meta.Timestamp}
+	t := &task{msg: msg, id: idOf(meta), deliveries: int(meta.NumDelivered), enqueued: meta.Timestamp}
 	t.attempt = t.deliveries
 	if t.job, t.invalid = decode(msg.Header, msg.Data); t.invalid != nil || t.job.Delay == 0 {
 		return t
@@ -59,7 +59,7 @@ func (q *queue) receive(msg *nats.Msg) *task {
 	t.attempt--
 	ctx, cancel := q.asking(q.closing)
 	defer cancel()
-	q.clock.look(ctx, q.jobs, lookEach)
+	q.clock.refresh(ctx, q.jobs, lookEach)
 	due := meta.Timestamp.Add(t.job.Delay).Sub(q.clock.now())
 	if due > t.job.Delay { // the server's clock was set after the last query: the server's timers are right
 		due = 0
@@ -85,7 +85,7 @@ func (q *queue) counted(ctx context.Context, t *task) {
 		return
 	}
 	t.counted = true
-	h, err := q.past(ctx, t.mark)
+	h, err := q.past(ctx, t.id)
 	if err != nil {
 		t.attempt = min(t.attempt, engine.Attempts(q.cfg.Policy))
 	}
@@ -121,7 +121,7 @@ func (w *worker) run(t *task) {
 	_ = t.msg.InProgress()
 	ctx, lose := context.WithCancelCause(w.ctx)
 	defer lose(nil)
-	expiry := time.AfterFunc(q.patience(), func() { lose(jobqueue.ErrLost) })
+	expiry := time.AfterFunc(q.runLimit(), func() { lose(jobqueue.ErrLost) })
 	defer expiry.Stop()
 	d := jobqueue.NewDelivery(t.job, t.attempt, t.enqueued, func(caller context.Context) error {
 		return q.progress(caller, ctx, t, expiry)
@@ -141,9 +141,9 @@ func (w *worker) refused(t *task, err error) {
 	t.after, t.limited = min(t.after, limiterAgain), true
 }
 
-// patience is how long a handler may run without progress before its job counts as lost. It is
+// runLimit is how long a handler may run without progress before its job counts as lost. It is
 // slightly below the engine's AckWait, so that two handlers never hold a job at once.
-func (q *queue) patience() time.Duration { return q.ackWait - q.ackWait/20 }
+func (q *queue) runLimit() time.Duration { return q.ackWait - q.ackWait/20 }
 
 func (q *queue) progress(caller, job context.Context, t *task, expiry *time.Timer) error {
 	if err := caller.Err(); err != nil {
@@ -164,7 +164,7 @@ func (q *queue) progress(caller, job context.Context, t *task, expiry *time.Time
 	if !expiry.Stop() {
 		return jobqueue.ErrLost
 	}
-	expiry.Reset(q.patience() - time.Since(asked))
+	expiry.Reset(q.runLimit() - time.Since(asked))
 	return nil
 }
 
@@ -176,7 +176,7 @@ func (w *worker) settled(t *task) bool {
 	case t.invalid != nil:
 		w.bury(t, t.invalid.Error())
 		return true
-	case t.deliveries > 1 && q.isDead(w.ctx, t.mark):
+	case t.deliveries > 1 && q.isDead(w.ctx, t.id):
 		w.finishTask(t)
 		return true
 	case t.attempt > engine.Attempts(q.cfg.Policy):
@@ -274,7 +274,7 @@ func (w *worker) finishTask(t *task) bool {
 		done()
 		if err == nil {
 			if t.recorded {
-				w.q.forgetPast(t.mark)
+				w.q.forgetPast(t.id)
 			}
 			return true
 		}

@@ -109,7 +109,7 @@ func (h *slotHolder) end() {
 // them as lost.
 type keeper struct {
 	connected func() bool
-	patience  time.Duration // time without a report after which a message is lost
+	silence   time.Duration // time without a report after which a message is lost
 
 	mu   sync.Mutex
 	msgs map[*nats.Msg]time.Time // time of the latest report
@@ -131,7 +131,7 @@ func (k *keeper) add(m *nats.Msg) {
 func (k *keeper) lost(m *nats.Msg) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return time.Since(k.msgs[m]) > k.patience
+	return time.Since(k.msgs[m]) > k.silence
 }
 
 func (k *keeper) drop(m *nats.Msg) {
@@ -166,7 +166,7 @@ func (k *keeper) report() {
 		return
 	}
 	for m, reported := range k.msgs {
-		if time.Since(reported) > k.patience {
+		if time.Since(reported) > k.silence {
 			continue // another worker may have the message: do not extend its time
 		}
 		_ = m.InProgress()

@@ -18,12 +18,12 @@ func TestAStalledProcessLosesItsShare(t *testing.T) {
 	server := serve(t, t.TempDir())
 	cfg := Config{Server: server, MaxInFlight: 2, AckWait: 2 * time.Second} // jobs must be acknowledged within AckWait
 	stalled, other := open(t, cfg), open(t, cfg)
-	var told, running, most atomic.Int32
+	var logged, running, most atomic.Int32
 	release := make(chan struct{})
 	work(t, stalled, func(ctx context.Context, _ *jobqueue.Delivery) error {
 		<-ctx.Done()
 		if errors.Is(context.Cause(ctx), jobqueue.ErrLost) {
-			told.Add(1)
+			logged.Add(1)
 		}
 		<-release // stalls
 		return ctx.Err()
@@ -49,7 +49,7 @@ func TestAStalledProcessLosesItsShare(t *testing.T) {
 	if n := most.Load(); n > 2 {
 		t.Errorf("%d ran in one process", n)
 	}
-	await.True(t, "both handlers are told", func() bool { return told.Load() == 2 })
+	await.True(t, "both handlers are told", func() bool { return logged.Load() == 2 })
 	if n := stalled.counters.running.Load(); n != 2 {
 		t.Errorf("%d handlers stall", n)
 	}

@@ -28,9 +28,9 @@ type suspects struct {
 // busy worker may hold an unchecked job for as long as it is busy.
 const longestLook = 2 * sentryWait
 
-// look announces that the caller takes jobs, until the caller calls sure. If there is a suspect,
-// look returns a channel that closes when the suspect is over, and the caller must take no job.
-func (s *suspects) look() (busy <-chan struct{}) {
+// announce announces that the caller takes jobs, until the caller calls sure. If there is a suspect,
+// announce returns a channel that closes when the suspect is over, and the caller must take no job.
+func (s *suspects) announce() (busy <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.one == nil {
@@ -39,7 +39,7 @@ func (s *suspects) look() (busy <-chan struct{}) {
 	return s.one
 }
 
-// lookOn is look for a job that has already been taken.
+// lookOn is announce for a job that has already been taken.
 func (s *suspects) lookOn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

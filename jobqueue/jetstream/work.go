@@ -100,7 +100,7 @@ func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 	defer context.AfterFunc(q.closing, func() { abandon(jobqueue.ErrLost) })()
 	w.ctx = run
 	w.slots = &slotHolder{q: q, stop: stop, kept: &w.kept, pull: q.pull(q.names.slots, slotConsumer), arrived: make(chan *slot, 1)}
-	w.kept.connected, w.kept.patience = q.nc.IsConnected, q.patience()
+	w.kept.connected, w.kept.silence = q.nc.IsConnected, q.runLimit()
 	keeping := w.kept.start(q.ackWait / 3)
 	w.dispatch(stop)
 	w.finish()
@@ -111,7 +111,7 @@ func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 // dispatch starts jobs until stop ends.
 func (w *worker) dispatch(stop context.Context) {
 	for stop.Err() == nil {
-		busy := w.q.suspects.look()
+		busy := w.q.suspects.announce()
 		if busy != nil {
 			w.returnHeld()
 			w.slots.keep(0)
@@ -129,7 +129,7 @@ func (w *worker) dispatch(stop context.Context) {
 // start starts ready jobs if slots are free, and returns the number started. If no job is ready,
 // start sends sentries.
 func (w *worker) start(stop context.Context) int {
-	if w.running >= w.q.inFlight || w.enough() && len(w.again) == 0 {
+	if w.running >= w.q.inFlight || w.saturated() && len(w.again) == 0 {
 		w.slots.keep(0)
 		return 0
 	}
@@ -147,9 +147,9 @@ func (w *worker) start(stop context.Context) int {
 	return n
 }
 
-// enough reports whether taking more jobs is useless, because the held jobs wait for a resource.
+// saturated reports whether taking more jobs is useless, because the held jobs wait for a resource.
 // The limiter of this process would refuse further jobs as well.
-func (w *worker) enough() bool {
+func (w *worker) saturated() bool {
 	return len(w.deferred) >= deferredEach*w.q.inFlight || len(w.limited)+w.running >= w.q.inFlight
 }
 
@@ -168,7 +168,7 @@ func (w *worker) startSome(stop context.Context) int {
 		w.launch(t)
 		n++
 	}
-	if w.enough() {
+	if w.saturated() {
 		return n
 	}
 	if w.started >= floorEvery && w.slots.free() > 0 {

@@ -192,9 +192,9 @@ func (h *Holder) Bound(now time.Duration) Bound {
 // shrink to it first. Only then do smaller amounts grow to it.
 func (h *Holder) kept(since time.Duration) (left Amounts) {
 	down := min(float64(since)/float64(h.terms.Fade), 1)
-	up := min(max(float64(since-h.terms.Fade-h.terms.TTL)/float64(h.terms.Fade), 0), 1)
+	grown := min(max(float64(since-h.terms.Fade-h.terms.TTL)/float64(h.terms.Fade), 0), 1)
 	for kind, has := range h.has {
-		part := up
+		part := grown
 		share := h.totals[kind] / max(h.replicas, 1)
 		if has > share {
 			part, share = down, max(share, 1) // a lease never shrinks to zero

@@ -67,9 +67,9 @@ func (s State) turns(kind int) []int {
 // remainders. Each weight gets at least one, if the total permits.
 func divide(total int, weights []int) []int {
 	parts, sum := make([]int, len(weights)), 0
-	least := 0
+	lowest := 0
 	if total >= len(weights) {
-		least, total = 1, total-len(weights)
+		lowest, total = 1, total-len(weights)
 	}
 	order := make([]int, len(weights))
 	for i, w := range weights {
@@ -86,7 +86,7 @@ func divide(total int, weights []int) []int {
 		if rank < left {
 			parts[i]++
 		}
-		parts[i] += least
+		parts[i] += lowest
 	}
 	return parts
 }

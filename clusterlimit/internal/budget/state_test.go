@@ -15,11 +15,11 @@ import (
 
 // divided is divide in exact fractions, which hands out the remainder unit by unit.
 func divided(total int, weights []int) []int {
-	parts, sum, least := make([]int, len(weights)), new(big.Rat), 0
+	parts, sum, lowest := make([]int, len(weights)), new(big.Rat), 0
 	if total >= len(weights) {
-		least = 1
+		lowest = 1
 	}
-	rest := total - least*len(weights)
+	rest := total - lowest*len(weights)
 	for _, w := range weights {
 		sum.Add(sum, big.NewRat(int64(w), 1))
 	}
@@ -43,7 +43,7 @@ func divided(total int, weights []int) []int {
 		owed[best] = true
 	}
 	for i := range parts {
-		parts[i] += least
+		parts[i] += lowest
 	}
 	return parts
 }

@@ -72,9 +72,9 @@ func (s State) Encode() []byte {
 	}
 	leases := make([]json.RawMessage, 0, len(s.Leases))
 	for _, l := range s.Leases {
-		leases = append(leases, l.others.beside(encode(l)))
+		leases = append(leases, l.others.appendTo(encode(l)))
 	}
-	return s.others.beside(encode(struct {
+	return s.others.appendTo(encode(struct {
 		Epoch  uint64            `json:"epoch"`
 		Totals Amounts           `json:"totals"`
 		Leases []json.RawMessage `json:"leases"`
@@ -89,8 +89,8 @@ func encode(v any) []byte {
 	return text
 }
 
-// beside adds the members to a nonempty object.
-func (m members) beside(object []byte) []byte {
+// appendTo adds the members to a nonempty object.
+func (m members) appendTo(object []byte) []byte {
 	if len(m) == 0 {
 		return object
 	}

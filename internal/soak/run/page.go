@@ -11,9 +11,9 @@ import (
 // document is the page of a whole run.
 func document(results []result, at time.Time, machine string) []byte {
 	var b bytes.Buffer
-	var took time.Duration
+	var elapsed time.Duration
 	for _, r := range results {
-		took += r.Took
+		elapsed += r.Took
 	}
 	fmt.Fprintf(&b, `# The soak
 
@@ -22,7 +22,7 @@ What is about real time, and therefore not part of the gate (CONTRIBUTING.md, Te
 
 | name | took | figure | was | bound | why this bound |
 |---|---|---|---|---|---|
-`, at.UTC().Format("2 January 2006 15:04 UTC"), machine, took.Round(time.Second))
+`, at.UTC().Format("2 January 2006 15:04 UTC"), machine, elapsed.Round(time.Second))
 	for _, r := range results {
 		name, seconds := r.Name, fmt.Sprintf("%.0f s", r.Took.Seconds())
 		if len(r.Figures) == 0 {

@@ -219,7 +219,7 @@ func (w *world) empty(q jobqueue.Queue) {
 func (w *world) buried(q jobqueue.Queue, n int) []jobqueue.DeadJob {
 	w.Helper()
 	var dead []jobqueue.DeadJob
-	w.until(fmt.Sprintf("%d dead letters", n), func() (enough bool) {
+	w.until(fmt.Sprintf("%d dead letters", n), func() (found bool) {
 		var err error
 		if dead, err = q.Dead(w.Context(), n+1); err != nil {
 			w.Fatalf("Dead: %v", err)

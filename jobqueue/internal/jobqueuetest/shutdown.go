@@ -14,12 +14,12 @@ import (
 
 func workEnds(w *world) {
 	q := w.queue()
-	running, told := make(chan bool, 1), make(chan bool)
+	running, released := make(chan bool, 1), make(chan bool)
 	var returned atomic.Bool
 	stop := w.work(q, func(ctx context.Context, _ *jobqueue.Delivery) error {
 		running <- true
 		<-ctx.Done()
-		<-told
+		<-released
 		returned.Store(true)
 		return nil
 	})
@@ -27,7 +27,7 @@ func workEnds(w *world) {
 	wait(w, "the job runs", running)
 	ended := make(chan error, 1)
 	go func() { ended <- stop() }()
-	close(told)
+	close(released)
 	if err := wait(w, "Work returns", ended); !errors.Is(err, context.Canceled) || !returned.Load() {
 		w.Errorf("Work returned %v, its handler had returned: %v", err, returned.Load())
 	}
@@ -253,7 +253,7 @@ func closing(w *world) {
 	if err := q.Close(); err != nil {
 		w.Errorf("Close: %v", err)
 	}
-	if err := wait(w, "the handler is told", cause); !errors.Is(err, jobqueue.ErrLost) {
+	if err := wait(w, "the handler is released", cause); !errors.Is(err, jobqueue.ErrLost) {
 		w.Errorf("the context's cause: %v", err)
 	}
 	if err := wait(w, "Work returns", worked); err != nil {

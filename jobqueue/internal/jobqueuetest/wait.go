@@ -2,8 +2,8 @@ package jobqueuetest
 
 import "time"
 
-// patience bounds every wait of a check. Only a failing check waits that long.
-const patience = time.Minute
+// longestWait bounds every wait of a check. Only a failing check waits that long.
+const longestWait = time.Minute
 
 // longestPause is the longest pause between two looks at a condition.
 const longestPause = 20 * time.Millisecond
@@ -11,7 +11,7 @@ const longestPause = 20 * time.Millisecond
 // until waits until cond is true.
 func (w *world) until(what string, cond func() bool) {
 	w.Helper()
-	end := time.Now().Add(patience)
+	end := time.Now().Add(longestWait)
 	for pause := time.Millisecond; !cond(); pause = min(2*pause, longestPause) {
 		if time.Now().After(end) {
 			w.Fatalf("waited in vain: %s", what)
@@ -23,7 +23,7 @@ func (w *world) until(what string, cond func() bool) {
 // wait receives a value from c, or fails the test.
 func wait[T any](w *world, what string, c <-chan T) (v T) {
 	w.Helper()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(longestWait)
 	defer limit.Stop()
 	select {
 	case v = <-c:
