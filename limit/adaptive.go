@@ -15,17 +15,17 @@ type adaptive struct {
 	phase phase
 	why   string // reason of the last change of the limit
 
-	base    mean      // baseline: latency without a queue
-	known   bool      // a baseline exists
-	proven  bool      // the baseline contains no queue: a raise was free, or a cut did not help
-	floored bool      // a higher limit was enforced in the last cohort
-	held    mean      // latency at the current limit, while holding
-	heldAt  float64   // slots in use behind held
-	pace    pace      // since the limit was set
-	rough   roughness // spread of one piece of work by the pace
-	busy    int       // consecutive readings with every slot in use
-	rises   int       // consecutive readings far above the baseline
-	trimmed float64   // sum of small cuts since the last trial, as a logarithm
+	base      mean      // baseline: latency without a queue
+	known     bool      // a baseline exists
+	proven    bool      // the baseline contains no queue: a raise was free, or a cut did not help
+	overruled bool      // a higher limit was enforced in the last cohort
+	held      mean      // latency at the current limit, while holding
+	heldAt    float64   // slots in use behind held
+	pace      pace      // since the limit was set
+	rough     roughness // spread of one piece of work by the pace
+	busy      int       // consecutive readings with every slot in use
+	rises     int       // consecutive readings far above the baseline
+	trimmed   float64   // sum of small cuts since the last trial, as a logarithm
 
 	trial  trial
 	raises raises
@@ -194,7 +194,7 @@ func (a *adaptive) begin(now time.Duration) {
 	}
 	usual, slow := 0.0, math.Inf(1)
 	if a.known {
-		usual, slow = a.base.level, a.base.level+max(clearlySlow, 2*a.est.spread)
+		usual, slow = a.base.value, a.base.value+max(clearlySlow, 2*a.est.spread)
 	}
 	a.est.begin(now, want, usual, slow, uint64(skip))
 }

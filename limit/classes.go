@@ -102,7 +102,7 @@ func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, re
 	if k.known && (c.recent.n < classSamples || !calm && k.n >= classEnough) {
 		return false, false
 	}
-	k.differ(log - c.recent.level)
+	k.differ(log - c.recent.value)
 	if k.n < classSamples {
 		return false, false
 	}

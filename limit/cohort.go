@@ -44,15 +44,15 @@ type reading struct {
 	count     float64       // admissions in elapsed, other requests included
 	work      float64       // work admitted in elapsed, in units of the reference class
 	admitted  float64       // effective sample size of work
-	level     float64       // mean logarithm of the time in the backend, of the fastest four in five
+	logTime   float64       // mean logarithm of the time in the backend, of the fastest four in five
 	spread    float64       // standard deviation of these logarithms
-	n         float64       // number of times behind level
+	n         float64       // number of times behind logTime
 	inFlight  float64       // mean slots in use
 	enforced  float64       // mean enforced limit
 	saturated bool          // all slots were in use at most admissions
 	lost      float64       // share of the work lost to overload
 	refused   float64       // share of the work refused by a backend
-	open      bool          // the slower times are censored: level is a lower bound
+	open      bool          // the slower times are censored: logTime is a lower bound
 	blind     bool          // every time is censored
 	done      float64       // work done per second, in units of the reference class
 	perSecond float64       // admissions per second
@@ -272,8 +272,8 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 	}
 	mass = max(mass, 1e-9)
 	r.at, r.elapsed = now, now-c.start
-	r.level = sum / mass
-	r.spread = math.Sqrt(max(squares/mass-r.level*r.level, 1e-6))
+	r.logTime = sum / mass
+	r.spread = math.Sqrt(max(squares/mass-r.logTime*r.logTime, 1e-6))
 	r.inFlight = max(c.inFlight/float64(c.members), 1)
 	r.enforced = c.enforced / float64(c.members)
 	r.saturated = 2*c.full > c.members

@@ -88,8 +88,8 @@ func TestACohortReadsWhatItsTwinReads(t *testing.T) {
 		if !c.read(time.Hour, &classes{}, false, &got) {
 			t.Fatalf("%d exact and %d cut short: not read, though all have ended", len(exact), len(atLeast))
 		}
-		if want := twin(exact, atLeast); math.Abs(got.level-want) > 1e-9 {
-			t.Fatalf("%d exact and %d cut short: level %v, its twin says %v", len(exact), len(atLeast), got.level, want)
+		if want := twin(exact, atLeast); math.Abs(got.logTime-want) > 1e-9 {
+			t.Fatalf("%d exact and %d cut short: level %v, its twin says %v", len(exact), len(atLeast), got.logTime, want)
 		}
 		if got.blind != (len(exact) == 0) {
 			t.Fatalf("%d exact times, blind is %v", len(exact), got.blind)
@@ -120,7 +120,7 @@ func TestCallersThatLeaveDoNotChangeTheLevel(t *testing.T) {
 		var x, y reading
 		a.read(time.Hour, &classes{}, false, &x)
 		b.read(time.Hour, &classes{}, false, &y)
-		all, left = all+x.level/rounds, left+y.level/rounds
+		all, left = all+x.logTime/rounds, left+y.logTime/rounds
 	}
 	if math.Abs(all-left) > 0.01 {
 		t.Errorf("level %.3f, and %.3f if half of the callers leave", all, left)

@@ -29,7 +29,7 @@ const (
 // trims a trial checks the baseline, which may be wrong. At a limit of 1 nothing can be cut, so
 // the lasting latency becomes the baseline.
 func (a *adaptive) trim(r reading) {
-	excess := a.held.level - a.base.level
+	excess := a.held.value - a.base.value
 	from := min(a.limit, math.Round(r.inFlight))
 	to := min(from*math.Exp(-excess/1.25), from-1)
 	a.trimmed += math.Log(from / max(to, 1))
@@ -49,7 +49,7 @@ func (a *adaptive) suspect(r reading) {
 		// The cohort was admitted while the limit rose, so only its last members met the queue.
 		a.held, inFlight = mean{}, max(inFlight, a.limit)
 	}
-	a.cutBy(r, r.level-a.base.level, inFlight, mean{r.level, r.n})
+	a.cutBy(r, r.logTime-a.base.value, inFlight, mean{r.logTime, r.n})
 }
 
 func (a *adaptive) cutBy(r reading, excess, inFlight float64, before mean) {
@@ -70,7 +70,7 @@ func (a *adaptive) costs(r reading, excess float64) float64 {
 	if slotTime <= 0 || excess <= 0 {
 		return excess
 	}
-	wait := math.Exp(r.level) - math.Exp(r.level-excess)
+	wait := math.Exp(r.logTime) - math.Exp(r.logTime-excess)
 	part := wait / slotTime
 	if part >= 1 {
 		return excess
@@ -110,7 +110,7 @@ func (a *adaptive) tryLess(r reading, to, inFlight float64, before mean, suspici
 func (a *adaptive) judgeCut(r reading) {
 	t := &a.trial
 	t.enter(r, a.short(r))
-	if a.floored {
+	if a.overruled {
 		t.to = min(a.limit, t.from)
 	}
 	err := a.est.between(t.after.n, t.before.n)
@@ -131,7 +131,7 @@ func (a *adaptive) judgeCut(r reading) {
 func (a *adaptive) keepCut(r reading, err float64) {
 	t := &a.trial
 	less, fell := t.changed()
-	a.held, a.heldAt = t.after, t.ran.level
+	a.held, a.heldAt = t.after, t.ran.value
 	a.phase = holding
 	a.cuts.every, a.raises.vain = cutSoon, 0
 	if t.suspicion {
@@ -140,7 +140,7 @@ func (a *adaptive) keepCut(r reading, err float64) {
 	if a.raises.target = t.inFlight * math.Exp(-fell/degrades); t.suspicion {
 		a.loseCapacity(r)
 	}
-	rest := t.after.level - a.base.level
+	rest := t.after.value - a.base.value
 	// In a backend that degrades, latency falls more slowly: the difference was a wait, equally long
 	// for all work.
 	if t.longer == 0 && fell-degrades*less > 2*err {
@@ -148,10 +148,10 @@ func (a *adaptive) keepCut(r reading, err float64) {
 	}
 	switch {
 	case t.suspicion && !a.short(r) && rest > max(0.06, 2*a.est.error(t.after.n)): // some excess is left
-		a.tryLess(r, a.limit*math.Exp(-a.cutOf(rest)), t.ran.level, t.after, true)
+		a.tryLess(r, a.limit*math.Exp(-a.cutOf(rest)), t.ran.value, t.after, true)
 	case !t.suspicion: // an unnoticed queue: try a lower limit
 		if a.proven = false; fell > 0.7*less { // nearly all was queueing
-			a.tryLess(r, halve*a.limit, t.ran.level, t.after, false)
+			a.tryLess(r, halve*a.limit, t.ran.value, t.after, false)
 			return
 		}
 		// The latency is biased low, because a low reading kept the cut: measure a new baseline.
@@ -191,15 +191,15 @@ func (a *adaptive) undoCut(r reading, margin float64) {
 	if !a.proven {
 		a.proven, a.base = true, t.after
 	}
-	price := !a.aim.jobs && margin < 0 && t.before.level-t.after.level > minExcess
+	price := !a.aim.jobs && margin < 0 && t.before.value-t.after.value > minExcess
 	switch err := a.est.error(t.after.n); {
-	case looked && t.after.level-max(t.before.level, a.base.level) > max(slower, 3*err):
+	case looked && t.after.value-max(t.before.value, a.base.value) > max(slower, 3*err):
 		// Latency rose under a lower limit, as in a backend that waits until a batch is full.
 		// The latency is no baseline, and another cut is not urgent. If the backend itself became
 		// slower, the next reading shows it.
 		why = "less at once takes longer"
 		a.cuts.every = min(3*a.cuts.every, cutLatest)
-	case math.Abs(t.after.level-a.base.level) > max(slower, 3*err) && !price:
+	case math.Abs(t.after.value-a.base.value) > max(slower, 3*err) && !price:
 		why = "the backend itself is slower"
 		a.base = t.after
 		a.cuts.every, a.raises.vain = cutSoon, 0
@@ -214,7 +214,7 @@ func (a *adaptive) undoCut(r reading, margin float64) {
 		}
 		// Hours without arrivals are no cost of the trial. The cost is bounded by the duration
 		// from Little's law, times ten for heavy tails.
-		elapsed := 10 * math.Exp(t.after.level) * (t.after.n/t.ran.level + float64(t.cohorts))
+		elapsed := 10 * math.Exp(t.after.value) * (t.after.n/t.ran.value + float64(t.cohorts))
 		trialTime := min(r.elapsed*time.Duration(t.cohorts), time.Duration(min(elapsed, float64(time.Hour))))
 		a.cuts.every = max(min(3*a.cuts.every, cutLatest), cutShareOf*trialTime)
 	}

@@ -27,7 +27,7 @@ type estimator struct {
 	usual     float64       // usual time of work in nanoseconds; 0: not known
 	spread    float64       // standard deviation of the logarithm of a time
 	readings  float64       // number of readings behind spread
-	wasted    float64       // recent share of wasted slot time, which level includes
+	wasted    float64       // recent share of wasted slot time, which logTime includes
 	rate      float64       // admissions per second
 	each      mean          // mean weight of a piece of work, in units of the reference class
 	latest    reading
@@ -159,7 +159,7 @@ func (e *estimator) overdue(now, since time.Duration) bool {
 }
 
 // enter updates the usual time and the spread from a reading. It also adds wasted slot time to
-// the level, since useful work effectively took longer. Wasted is work refused by a backend; if
+// logTime, since useful work effectively took longer. Wasted is work refused by a backend; if
 // the aim is jobs, all lost work.
 func (e *estimator) enter(r *reading) {
 	if !r.blind {
@@ -167,7 +167,7 @@ func (e *estimator) enter(r *reading) {
 		// One time has no spread, and two or three times estimate the spread poorly. If most
 		// work fails, readings have few times, and chance would pass for certainty.
 		e.spread += max(0.2, 1/e.readings) * min((r.n-1)/spreadTimes, 1) * (r.spread - e.spread)
-		e.usual = math.Exp(r.level)
+		e.usual = math.Exp(r.logTime)
 	}
 	if r.count > 0 {
 		e.each.add(r.work/(r.count*e.classes.weight(e.classes.reference)), 1, eachReadings)
@@ -181,7 +181,7 @@ func (e *estimator) enter(r *reading) {
 		wasted = r.lost
 	}
 	wasted = min(wasted, mostWasted)
-	r.level -= math.Log(1 - wasted)
+	r.logTime -= math.Log(1 - wasted)
 	e.wasted = max(wasted, e.wasted+0.2*(wasted-e.wasted))
 }
 
@@ -201,7 +201,7 @@ func (e *estimator) begin(now time.Duration, want, usual, slow float64, skip uin
 	e.cohort.begin(e.admitted+1+skip, int(math.Ceil(want/5))*5, usual, slow, now)
 }
 
-// error is the standard error of a level measured with n times. Leaving out the slowest fifth
+// error is the standard error of a mean measured with n times. Leaving out the slowest fifth
 // raises the error by a quarter. The wasted share has a random error too: for N members the
 // logarithm of the remaining share has the binomial variance wasted/(1-wasted)/N, and n is four
 // fifths of N(1-wasted). So 2 wasted of 20 are weak evidence.
@@ -216,13 +216,13 @@ func (e *estimator) deviation() float64 {
 
 // several reports whether work in the mean takes several times as long as the reference class.
 // Then the wait of measured work overstates the cost of a queue.
-func (e *estimator) several() bool { return e.each.level > severalTimes }
+func (e *estimator) several() bool { return e.each.value > severalTimes }
 
-// between is the standard error of the difference of two levels with a and b times.
+// between is the standard error of the difference of two means with a and b times.
 func (e *estimator) between(a, b float64) float64 { return math.Hypot(e.error(a), e.error(b)) }
 
 // generation is the usual size of a cohort: at least the limit, the admissions of 0.1 s and enough
-// times to know a level to a tenth. Above the limit it is at most the admissions of 0.7 s. Smaller
+// times to know a mean to a tenth. Above the limit it is at most the admissions of 0.7 s. Smaller
 // cohorts of quick work would decide a hundred times a second, sometimes by chance.
 func (e *estimator) generation(limit float64) float64 {
 	want := max(16, limit, math.Pow(2*e.deviation()/0.1, 2))
@@ -233,14 +233,14 @@ func (e *estimator) generation(limit float64) float64 {
 }
 
 // mean is a running mean of readings that forgets old readings.
-type mean struct{ level, n float64 }
+type mean struct{ value, n float64 }
 
-// add enters a level of n samples. The mean then stands for at most max(most, n) samples.
-func (m *mean) add(level, n, most float64) {
+// add enters the value of n samples. The mean then stands for at most max(most, n) samples.
+func (m *mean) add(value, n, most float64) {
 	if n <= 0 {
 		return
 	}
 	total := m.n + n
-	m.level += n / min(total, max(most, n)) * (level - m.level)
+	m.value += n / min(total, max(most, n)) * (value - m.value)
 	m.n = min(total, max(most, n))
 }

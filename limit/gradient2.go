@@ -62,7 +62,7 @@ func (g *gradient2) Admit(time.Duration, Load) {}
 // Observe records the sample and changes the limit at the end of a window.
 func (g *gradient2) Observe(s Sample, load Load) {
 	g.win.add(s, busy(load, g.value))
-	if s.End-g.win.began < gradientWindow || !g.win.telling() {
+	if s.End-g.win.began < gradientWindow || !g.win.sufficient() {
 		return
 	}
 	w := g.win

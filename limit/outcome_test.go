@@ -127,7 +127,7 @@ func TestSheddingGoesBackUnlessLatencyClearlyFell(t *testing.T) {
 		a := newAdaptive(forLatency)
 		a.limit, a.proven, a.known, a.base = 40, true, true, mean{0, 100}
 		a.est.spread = spread
-		a.shed(reading{at: time.Minute, level: 1, n: 16, inFlight: 40, enforced: 40, lost: 0.5, done: 100, admitted: 40})
+		a.shed(reading{at: time.Minute, logTime: 1, n: 16, inFlight: 40, enforced: 40, lost: 0.5, done: 100, admitted: 40})
 		if a.phase != shedding || a.limit >= 40 {
 			t.Fatalf("does not shed: %s", a.State())
 		}
@@ -139,15 +139,15 @@ func TestSheddingGoesBackUnlessLatencyClearlyFell(t *testing.T) {
 		r      reading
 		limit  func(n float64) bool
 	}{
-		{"less is lost, and latency fell clearly", 0.1, reading{level: 0.5, lost: 0.1}, func(n float64) bool { return n < 40 }},
-		{"less is lost, and latency fell as it may by chance", 0.8, reading{level: 0.5, lost: 0.1}, func(n float64) bool { return n == 40 }},
-		{"less is lost, latency fell clearly, and as much is done", 0.1, reading{level: 0.5, lost: 0.1, saturated: true, done: 90}, func(n float64) bool { return n < 40 }},
-		{"less is lost, latency fell clearly, and less is done", 0.1, reading{level: 0.5, lost: 0.1, saturated: true, done: 40}, func(n float64) bool { return n == 40 }},
-		{"less is lost, latency fell clearly, and less comes", 0.1, reading{level: 0.5, lost: 0.1, done: 40}, func(n float64) bool { return n < 40 }},
-		{"less is lost, of latency nothing is known", 0.8, reading{level: 1, lost: 0.1, blind: true, open: true}, func(n float64) bool { return n < 40 }},
-		{"as much is lost, and latency fell clearly", 0.1, reading{level: 0.5, lost: 0.5}, func(n float64) bool { return n < 15 }},
-		{"as much is lost, and latency did not fall", 0.1, reading{level: 1, lost: 0.5}, func(n float64) bool { return n == 40 }},
-		{"as much is lost, and latency is at least what it was", 0.1, reading{level: 1, lost: 0.5, open: true}, func(n float64) bool { return n < 15 }},
+		{"less is lost, and latency fell clearly", 0.1, reading{logTime: 0.5, lost: 0.1}, func(n float64) bool { return n < 40 }},
+		{"less is lost, and latency fell as it may by chance", 0.8, reading{logTime: 0.5, lost: 0.1}, func(n float64) bool { return n == 40 }},
+		{"less is lost, latency fell clearly, and as much is done", 0.1, reading{logTime: 0.5, lost: 0.1, saturated: true, done: 90}, func(n float64) bool { return n < 40 }},
+		{"less is lost, latency fell clearly, and less is done", 0.1, reading{logTime: 0.5, lost: 0.1, saturated: true, done: 40}, func(n float64) bool { return n == 40 }},
+		{"less is lost, latency fell clearly, and less comes", 0.1, reading{logTime: 0.5, lost: 0.1, done: 40}, func(n float64) bool { return n < 40 }},
+		{"less is lost, of latency nothing is known", 0.8, reading{logTime: 1, lost: 0.1, blind: true, open: true}, func(n float64) bool { return n < 40 }},
+		{"as much is lost, and latency fell clearly", 0.1, reading{logTime: 0.5, lost: 0.5}, func(n float64) bool { return n < 15 }},
+		{"as much is lost, and latency did not fall", 0.1, reading{logTime: 1, lost: 0.5}, func(n float64) bool { return n == 40 }},
+		{"as much is lost, and latency is at least what it was", 0.1, reading{logTime: 1, lost: 0.5, open: true}, func(n float64) bool { return n < 15 }},
 	} {
 		a := shedding(c.spread)
 		c.r.at, c.r.n, c.r.inFlight, c.r.enforced = time.Minute+time.Second, 16, a.limit, a.limit

@@ -139,7 +139,7 @@ func (p *passive) Observe(s Sample, load Load) {
 		w.ends++
 		w.signs++
 	default:
-		w.failed[k] += min(latencyOf(s), p.unloaded[k].level)
+		w.failed[k] += min(latencyOf(s), p.unloaded[k].value)
 	}
 	if w.span >= passiveSpan && w.ends >= passiveN {
 		p.estimate(s.End)
@@ -278,7 +278,7 @@ func (p *passive) saturated(most float64, overloaded bool) {
 func (p *passive) finished() float64 {
 	work, n := 0.0, 1.0
 	for k, m := range p.unloaded {
-		work += p.win.ok[k]*m.level + p.win.failed[k]
+		work += p.win.ok[k]*m.value + p.win.failed[k]
 		n += p.win.ok[k]
 	}
 	return work / float64(p.win.span) * (1 - 1/math.Sqrt(n))
@@ -295,10 +295,10 @@ func (p *passive) Within(s Sample, n int) time.Duration {
 	}
 	d := s.End - s.Start
 	ended := s.Outcome == Failed || s.Outcome == Canceled
-	if m.n == 0 || !p.compared() || float64(p.inFlight+1) <= most || ended && float64(d) < m.level*stretch {
+	if m.n == 0 || !p.compared() || float64(p.inFlight+1) <= most || ended && float64(d) < m.value*stretch {
 		return d // the work did not queue, or there is no evidence
 	}
-	return time.Duration(m.level * stretch)
+	return time.Duration(m.value * stretch)
 }
 
 func (p *passive) publish(at time.Duration) {

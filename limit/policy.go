@@ -50,11 +50,11 @@ const (
 func (a *adaptive) decide(r reading) {
 	a.adoptHigher(r)
 	losing := a.losing(r)
-	if r.blind && !losing && !(a.known && r.level > a.base.level+jump) {
+	if r.blind && !losing && !(a.known && r.logTime > a.base.value+jump) {
 		return // every time was cut short too early to be informative
 	}
 	if r.first = !a.known && !r.blind; r.first { // no other measurement exists
-		a.known, a.base = true, mean{r.level, r.n}
+		a.known, a.base = true, mean{r.logTime, r.n}
 	}
 	if r.saturated {
 		a.busy++
@@ -80,7 +80,7 @@ func (a *adaptive) decide(r reading) {
 
 // sign compares the latency of a reading with the baseline.
 func (a *adaptive) sign(r reading) sign {
-	e, excess := &a.est, r.level-a.base.level
+	e, excess := &a.est, r.logTime-a.base.value
 	err := e.between(r.n, a.base.n) * (1 + few/(5*r.n)) // few times give a poor estimate of the spread
 	switch {
 	case !r.saturated: // with free slots a lower limit would only refuse work
@@ -93,7 +93,7 @@ func (a *adaptive) sign(r reading) sign {
 		return usual
 	case excess > jump+3*err:
 		return farAbove
-	case a.held.level-a.base.level > max(minExcess, 2.4*e.between(a.held.n, a.base.n)):
+	case a.held.value-a.base.value > max(minExcess, 2.4*e.between(a.held.n, a.base.n)):
 		return above
 	}
 	return usual
@@ -103,7 +103,7 @@ func (a *adaptive) sign(r reading) sign {
 // tested. An enforced limit below the law's own needs no adoption: the law tries nothing that the
 // enforced limit forbids.
 func (a *adaptive) adoptHigher(r reading) {
-	if a.floored = r.enforced >= a.limit+0.5; a.floored {
+	if a.overruled = r.enforced >= a.limit+0.5; a.overruled {
 		a.set(r.at, a.phase, r.enforced, "raised by another limit")
 	}
 }
@@ -120,13 +120,13 @@ func (a *adaptive) nearlyFull(r reading) bool {
 // led to a new baseline.
 func (a *adaptive) addHeld(r reading) bool {
 	if a.held.n == 0 || math.Abs(math.Log(r.inFlight/a.heldAt)) > 0.15 {
-		a.held, a.heldAt = mean{r.level, r.n}, r.inFlight
+		a.held, a.heldAt = mean{r.logTime, r.n}, r.inFlight
 	} else {
 		before := a.held.n
-		a.held.add(r.level, r.n, 16*r.n)
+		a.held.add(r.logTime, r.n, 16*r.n)
 		a.heldAt += r.n / (before + r.n) * (r.inFlight - a.heldAt)
 	}
-	if a.base.level-a.held.level <= max(faster, 3*a.est.between(a.held.n, a.base.n)) {
+	if a.base.value-a.held.value <= max(faster, 3*a.est.between(a.held.n, a.base.n)) {
 		return true
 	}
 	a.becameFaster(r.at, a.held)
@@ -147,15 +147,15 @@ func (a *adaptive) probe(r reading) {
 	switch {
 	case !a.nearlyFull(r): // with free slots only other clients can cause a queue in the backend
 		a.raises.streak = 0
-		if r.level < a.base.level+jump {
+		if r.logTime < a.base.value+jump {
 			a.proven = true
-			a.flat(mean{r.level, r.n})
+			a.flat(mean{r.logTime, r.n})
 		}
 	case !r.saturated || a.capped(r):
 		a.raises.streak = 0
 	case !a.proven && a.limit > 1:
 		// The baseline is not proven: test at once whether it contains a queue.
-		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.level, r.n}, false)
+		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.logTime, r.n}, false)
 	default:
 		a.chooseTrial(r, a.held, a.heldAt)
 	}
@@ -170,8 +170,8 @@ func (a *adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 		a.tryLess(r, a.limit*math.Exp(-max(minCut, a.step(1.5, maxStep))), inFlight, level, false)
 	case r.at >= a.raises.next:
 		// If the held latency agrees with the baseline, the baseline refines it.
-		if a.base.n > 0 && math.Abs(level.level-a.base.level) < 2*a.est.between(level.n, a.base.n) {
-			level.add(a.base.level, min(a.base.n, level.n), 2*level.n)
+		if a.base.n > 0 && math.Abs(level.value-a.base.value) < 2*a.est.between(level.n, a.base.n) {
+			level.add(a.base.value, min(a.base.n, level.n), 2*level.n)
 		}
 		a.tryMore(r, a.raiseTo(r, level.n), inFlight, level)
 	}
@@ -190,7 +190,7 @@ func (a *adaptive) short(r reading) bool {
 
 // flat adds a latency measured without a queue to the baseline.
 func (a *adaptive) flat(m mean) {
-	a.base.add(m.level, m.n, max(maxCohort, math.Pow(1.25*a.est.spread/0.04, 2)))
+	a.base.add(m.value, m.n, max(maxCohort, math.Pow(1.25*a.est.spread/0.04, 2)))
 }
 
 // step is the smallest change of the limit, as a share, that one cohort can detect

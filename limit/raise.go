@@ -30,11 +30,11 @@ func (a *adaptive) double(r reading) {
 	case r.saturated && a.limit == firstLimit && !a.proven:
 		// Arrivals outran completions, so a queue in the backend is likely. A first reading while the
 		// slots filled is no baseline: that latency may contain the queue already.
-		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.level, r.n}, false)
+		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.logTime, r.n}, false)
 		return
 	case !r.first:
-		if r.level-a.base.level < jump/2 {
-			a.flat(mean{r.level, r.n})
+		if r.logTime-a.base.value < jump/2 {
+			a.flat(mean{r.logTime, r.n})
 		}
 		a.proven = a.proven || a.limit > firstLimit || !r.saturated
 	}
@@ -101,7 +101,7 @@ func (a *adaptive) judgeRaise(r reading) {
 		a.raises.streak = 0
 		ran := math.Round(mostBeyond * r.inFlight)
 		if t.bold { // the slots may not have filled yet
-			ran = math.Ceil(t.ran.level)
+			ran = math.Ceil(t.ran.value)
 		}
 		a.set(r.at, holding, max(t.from, min(t.to, ran)), "the load is gone")
 	case independent:
@@ -120,22 +120,22 @@ func (a *adaptive) keepRaise(r reading, err float64, clearly bool) {
 		u.stride, a.cuts.next = maxStep, r.at
 		a.bolds.next, a.bolds.every = r.at+boldSoon, boldSoon
 	}
-	if ran := math.Round(mostBeyond * t.ran.level); ran < a.limit { // a higher limit was not tested
+	if ran := math.Round(mostBeyond * t.ran.value); ran < a.limit { // a higher limit was not tested
 		a.set(r.at, holding, max(t.from, ran), "no more ran")
 	}
 	if u.stride *= 2; a.former > 0 && a.limit >= a.former {
 		a.former, u.stride = 0, 0 // all lost capacity is back: raise carefully from here
 	}
 	a.trimmed = 0
-	a.held, a.heldAt = t.after, t.ran.level
+	a.held, a.heldAt = t.after, t.ran.value
 	switch {
-	case a.aim.jobs || clearly && t.after.level > a.base.level+minExcess && t.followed():
+	case a.aim.jobs || clearly && t.after.value > a.base.value+minExcess && t.followed():
 		// Higher latency is the price of the raise: a trim would undo the raise.
 		a.base, a.proven = t.after, true
-	case t.before.level-t.after.level > max(faster, 2*err): // a faster backend hides the effect of the raise
+	case t.before.value-t.after.value > max(faster, 2*err): // a faster backend hides the effect of the raise
 		u.streak = 0
 		a.becameFaster(r.at, t.after)
-	case t.after.level < a.base.level:
+	case t.after.value < a.base.value:
 		a.flat(t.after)
 	}
 	a.phase = holding
@@ -157,7 +157,7 @@ func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	u.streak = 0
 	if t.bold {
 		_, rose := t.changed()
-		knee := t.ran.level * math.Exp(-max(rose+err, 0))
+		knee := t.ran.value * math.Exp(-max(rose+err, 0))
 		a.set(r.at, holding, min(max(t.from, knee), t.to), "far more at once is not answered faster")
 		a.laterBold(r)
 		return
@@ -175,12 +175,12 @@ func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	}
 	// By Little's law the rise of latency was waiting.
 	more, rose := t.changed()
-	knee := t.ran.level * math.Exp(-max(rose+err, 0))
+	knee := t.ran.value * math.Exp(-max(rose+err, 0))
 	a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
 	if a.limit == t.from && !a.recalls(r.at) {
 		a.pace = t.paced // the limit is as before the raise
 	}
-	u.target = t.ran.level * math.Exp(-max(rose, 0)/degrades)
+	u.target = t.ran.value * math.Exp(-max(rose, 0)/degrades)
 	u.next = r.at + a.raisePause(r, more, rose)
 	u.vain++
 	if u.stride > a.finest(t.before.n) && t.to > t.from+1 {

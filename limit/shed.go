@@ -44,7 +44,7 @@ func (a *adaptive) shed(r reading) {
 	a.held, a.raises.streak = mean{}, 0
 	a.trial = trial{from: a.limit, restore: a.limit, to: a.limit, lost: r.lost, done: r.done, admitted: r.admitted}
 	if !r.blind {
-		a.trial.before = mean{r.level, r.n}
+		a.trial.before = mean{r.logTime, r.n}
 	}
 	a.less(r)
 }
@@ -57,7 +57,7 @@ func (a *adaptive) less(r reading) {
 	switch {
 	case a.aim.jobs:
 	case a.proven:
-		share = min(share, math.Exp(-min(r.level-a.base.level, maxShed)))
+		share = min(share, math.Exp(-min(r.logTime-a.base.value, maxShed)))
 	default:
 		share = min(share, max(1-r.lost, math.Exp(-maxShed)))
 	}
@@ -67,7 +67,7 @@ func (a *adaptive) less(r reading) {
 // shedMore lowers the limit further while much of the work is lost. At a limit of 1, under a higher
 // enforced limit, or as soon as latency is known not to follow, it calls stopShedding.
 func (a *adaptive) shedMore(r reading) {
-	if a.limit > 1 && !a.floored && (r.open || a.fell(r)) {
+	if a.limit > 1 && !a.overruled && (r.open || a.fell(r)) {
 		a.less(r)
 		return
 	}
@@ -102,7 +102,7 @@ func (a *adaptive) fell(r reading) bool {
 	if before.n == 0 || r.blind {
 		return true
 	}
-	return before.level-r.level >= max(jump, shedSure*a.est.between(before.n, r.n))
+	return before.value-r.logTime >= max(jump, shedSure*a.est.between(before.n, r.n))
 }
 
 // doesLess reports whether throughput is clearly lower than before shedding began, although all

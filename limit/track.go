@@ -131,7 +131,7 @@ func (w *window) classes(f func(k int, mean, n float64)) {
 	}
 }
 
-// telling reports whether the window has enough samples of a class or enough signs of overload.
-func (w *window) telling() bool {
+// sufficient reports whether the window has enough samples of a class or enough signs of overload.
+func (w *window) sufficient() bool {
 	return w.signs >= few || slices.Max(w.n[:]) >= few
 }

@@ -100,14 +100,14 @@ func (a *aim) testOf(t *trial) test {
 func (t *trial) enter(r reading, short bool) {
 	t.cohorts++
 	t.short = t.short && short
-	t.after.add(r.level, r.n, math.Inf(1))
+	t.after.add(r.logTime, r.n, math.Inf(1))
 	t.ran.add(r.inFlight, r.n, math.Inf(1))
 }
 
 // changed returns the changes of concurrency and latency, as logarithms. Changes in the
 // direction of the limit are positive.
 func (t *trial) changed() (concurrency, latency float64) {
-	concurrency, latency = math.Log(t.ran.level/t.inFlight), t.after.level-t.before.level
+	concurrency, latency = math.Log(t.ran.value/t.inFlight), t.after.value-t.before.value
 	if t.to < t.from {
 		concurrency, latency = -concurrency, -latency
 	}

@@ -91,7 +91,7 @@ func (v *vegas) Observe(s Sample, load Load) {
 		}
 	}
 	v.win.add(s, busy(load, v.value))
-	if v.win.total < max(30, v.Limit()) || !v.win.telling() {
+	if v.win.total < max(30, v.Limit()) || !v.win.sufficient() {
 		v.giveUp()
 		return
 	}

@@ -17,11 +17,11 @@ import (
 // released, and raise panics in a caller of the limiter. The limit stays the law's last one.
 // The lock guards all fields except unraised.
 type careful struct {
-	law      limit.Law
-	forgets  limit.Forgetter // the law as a Forgetter, or nil
-	said     int
-	panics   int
-	unraised atomic.Pointer[spillway.PanicError] // not raised yet
+	law       limit.Law
+	forgets   limit.Forgetter // the law as a Forgetter, or nil
+	lastLimit int
+	panics    int
+	unraised  atomic.Pointer[spillway.PanicError] // not raised yet
 }
 
 // carefully returns the law to use: the law itself if its type is from package limit, else a
@@ -48,10 +48,10 @@ func (c *careful) catch() {
 }
 
 func (c *careful) Limit() (n int) {
-	n = c.said
+	n = c.lastLimit
 	defer c.catch()
-	c.said = c.law.Limit()
-	return c.said
+	c.lastLimit = c.law.Limit()
+	return c.lastLimit
 }
 
 func (c *careful) Admit(at time.Duration, load limit.Load) {

@@ -91,7 +91,7 @@ func TestRepeatedRefusalsCountForTheKindThatWasTold(t *testing.T) {
 					n += l.memos.keys.countNamed[i].Load()
 				}
 			}
-			if !key.Told() {
+			if !key.Named() {
 				n = l.memos.keys.count[key].Load()
 			}
 			return n

@@ -20,17 +20,17 @@ type overruling struct {
 	began   bool
 	ramp    float64 // the share of rampFor that has passed
 
-	inherited float64 // limit of the dry run's law; zero: none, or faded
-	floor     int     // lower bound that is left of inherited
-	fades     time.Duration
+	inherited   float64 // limit of the dry run's law; zero: none, or faded
+	handoverLow int     // lower bound that is left of inherited
+	fades       time.Duration
 }
 
 // handover is how long the estimate of a dry run is a lower bound, for the first half in
 // full. The adaptive law finds its own limit in about a second.
 const handover = 2 * time.Second
 
-// leastPart is the part of the limit with which a slow start begins: one slot.
-const leastPart = 1e-9
+// leastShare is the part of the limit with which a slow start begins: one slot.
+const leastShare = 1e-9
 
 // lawFor returns the default law of a mode. A dry run enforces nothing, so trials would
 // show nothing: a dry run has the passive estimator.
@@ -43,9 +43,9 @@ func lawFor(m Mode) limit.Law {
 
 // bounds returns what overrules the law now.
 func (o *overruling) bounds(p *press) gate.Bounds {
-	b := gate.Bounds{Low: max(o.low, o.floor), High: o.high, Leased: o.leased, Cap: p.Cap, Pressed: p.reason}
+	b := gate.Bounds{Low: max(o.low, o.handoverLow), High: o.high, Leased: o.leased, Cap: p.Cap, Pressed: p.reason}
 	if o.rampFor > 0 {
-		b.Part = max(o.ramp, leastPart)
+		b.Share = max(o.ramp, leastShare)
 	}
 	return b
 }
@@ -58,7 +58,7 @@ func (l *Limiter) bound() { l.gate.SetBounds(l.over.bounds(&l.press)) }
 func (l *Limiter) overruledBy() string {
 	switch l.gate.Rule() {
 	case gate.LowRules:
-		if l.over.floor > l.over.low {
+		if l.over.handoverLow > l.over.low {
 			return "estimate of the dry run, which fades"
 		}
 		return "lower bound"
@@ -66,7 +66,7 @@ func (l *Limiter) overruledBy() string {
 		return "upper bound"
 	case gate.LeaseRules:
 		return "lease: " + l.over.lessor
-	case gate.PartRules:
+	case gate.SlowStartRules:
 		return "slow start"
 	case gate.CapRules:
 		return "pressed down by " + l.press.By
@@ -81,9 +81,9 @@ func (l *Limiter) replaceLaw(now time.Duration, from, to Mode) {
 	}
 	o, estimate := &l.over, l.law.Limit()
 	l.law = lawFor(to)
-	o.inherited, o.floor = 0, 0
+	o.inherited, o.handoverLow = 0, 0
 	if from == DryRun {
-		o.inherited, o.floor, o.fades = float64(estimate), estimate, now+handover
+		o.inherited, o.handoverLow, o.fades = float64(estimate), estimate, now+handover
 	}
 	l.gate.SetLaw(l.law)
 	l.bound()
@@ -107,8 +107,8 @@ func (l *Limiter) tick(now time.Duration) bool {
 func (o *overruling) advance(now time.Duration) {
 	if o.inherited > 0 {
 		left := 2 * (o.fades - now).Seconds() / handover.Seconds() // 1 or more in the first half
-		if o.floor = int(o.inherited * min(left, 1)); o.floor <= 0 {
-			o.inherited, o.floor = 0, 0
+		if o.handoverLow = int(o.inherited * min(left, 1)); o.handoverLow <= 0 {
+			o.inherited, o.handoverLow = 0, 0
 		}
 	}
 	if o.rampFor > 0 {

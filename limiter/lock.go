@@ -50,7 +50,7 @@ func (l *Limiter) locked(now time.Duration) time.Duration {
 
 // unlock ends an operation and reports its changes to the observer. The observer may
 // panic: a caller that must clean up after a panic uses release.
-func (l *Limiter) unlock() { l.tell(l.release()) }
+func (l *Limiter) unlock() { l.reportChanges(l.release()) }
 
 // release ends an operation and returns the changes to report to the observer.
 func (l *Limiter) release() (changes []limit.Decision) {

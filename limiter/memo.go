@@ -37,10 +37,10 @@ type askedFor struct {
 }
 
 func (k *askedFor) add(key places.Key) {
-	if key.Told() && k.addNamed(key) {
+	if key.Named() && k.addNamed(key) {
 		return
 	}
-	i := key.Untold()
+	i := key.Unnamed()
 	k.count[i].Add(1)
 	if bit := uint64(1) << i; k.used.Load()&bit == 0 {
 		k.used.Or(bit)

@@ -55,7 +55,7 @@ func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Dur
 			p.Release()
 		}
 	}()
-	l.tell(changes)
+	l.reportChanges(changes)
 	l.raise()
 	if l.leakAfter > 0 && !p.s.grant.Long {
 		l.recordSite(p)
@@ -84,7 +84,7 @@ func (l *Limiter) admittedAnyway(p Permit, priority spillway.Priority, d gate.De
 			p.Release()
 		}
 	}()
-	l.tellWould(would)
+	l.reportWould(would)
 	returned = true
 	return l.admitted(p, priority, 0, changes)
 }
@@ -92,7 +92,7 @@ func (l *Limiter) admittedAnyway(p Permit, priority spillway.Priority, d gate.De
 // wouldReject collects refusals that are not enforced: of earlier work that would have
 // waited and then been refused, and of the arrival. The caller holds the lock.
 func (l *Limiter) wouldReject(p spillway.Priority, d gate.Decision) (all []wouldReject) {
-	for _, late := range l.gate.Late() {
+	for _, late := range l.gate.LateRefusals() {
 		all = append(all, wouldReject{late.Priority, l.refusal.From(refusal.Of(late.Reason), l.gate.WouldRetryAfter(late.Priority))})
 	}
 	if d.Reason != 0 {
@@ -101,10 +101,10 @@ func (l *Limiter) wouldReject(p spillway.Priority, d gate.Decision) (all []would
 	return all
 }
 
-// tellWould reports all refusals in would to the observer, also if the observer panics.
-func (l *Limiter) tellWould(would []wouldReject) {
+// reportWould reports all refusals in would to the observer, also if the observer panics.
+func (l *Limiter) reportWould(would []wouldReject) {
 	if len(would) > 0 {
-		defer l.tellWould(would[1:])
+		defer l.reportWould(would[1:])
 		l.observer.WouldReject(would[0].priority, would[0].Rejection)
 	}
 }
@@ -117,16 +117,16 @@ func (l *Limiter) rejected(priority spillway.Priority, r *spillway.Rejection) (P
 	return Permit{}, r
 }
 
-// tellEnd reports the end of work, and the changes that the end caused.
-func (l *Limiter) tellEnd(e End, changes []limit.Decision) {
-	defer l.tell(changes)
+// reportEnd reports the end of work, and the changes that the end caused.
+func (l *Limiter) reportEnd(e End, changes []limit.Decision) {
+	defer l.reportChanges(changes)
 	l.observer.Ended(e)
 }
 
-// tell reports all changes to the observer, also if the observer panics.
-func (l *Limiter) tell(changes []limit.Decision) {
+// reportChanges reports all changes to the observer, also if the observer panics.
+func (l *Limiter) reportChanges(changes []limit.Decision) {
 	if len(changes) > 0 {
-		defer l.tell(changes[1:])
+		defer l.reportChanges(changes[1:])
 		l.observer.LimitChanged(changes[0])
 	}
 }

@@ -77,11 +77,11 @@ func (p Permit) end(o limit.Outcome) {
 	}
 	l, now := p.l, p.l.now()
 	if l.observer.Ended == nil {
-		l.tell(l.enter(now, p.s, o))
+		l.reportChanges(l.enter(now, p.s, o))
 	} else {
 		end := endOf(p.s, now, o)
 		changes := l.enter(now, p.s, o)
-		l.tellEnd(end, changes)
+		l.reportEnd(end, changes)
 	}
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)

@@ -106,7 +106,7 @@ func (l *Limiter) Stats() Stats {
 	}
 	if oldest := l.running.oldest; oldest != nil {
 		s.OldestInFlight = now - oldest.grant.Start
-		s.Stalled = l.gate.Still(now, oldest.grant.Start) > 0
+		s.Stalled = l.gate.StalledFor(now, oldest.grant.Start) > 0
 	}
 	for p := spillway.Low; p <= spillway.Critical; p++ {
 		c, queued := l.gate.CountsOf(p), l.gate.QueuedBy(p)

@@ -93,7 +93,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 			l.abandon(w)
 		}
 	}()
-	l.tell(changes)
+	l.reportChanges(changes)
 	notified, expired := false, false
 	for waiting := true; waiting; {
 		var alarm <-chan time.Time

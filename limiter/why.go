@@ -39,7 +39,7 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 		s = fmt.Sprintf("%s: %d instead of %d; the law: %s", by, l.gate.Limit(), l.law.Limit(), s)
 	}
 	fixed := laws.Constant(l.law)
-	if n, failed := l.gate.Unsaid(); n > 0 && !fixed {
+	if n, failed := l.gate.WithoutSample(); n > 0 && !fixed {
 		if failed {
 			s = fmt.Sprintf("no sample in the last %d ends, because work fails; %s", n, s)
 		} else {
@@ -63,7 +63,7 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 		s = fmt.Sprintf("%.0f %% of what ended of late was lost: late, given up or refused below; %s", 100*stands, s)
 	}
 	if oldest := l.running.oldest; oldest != nil {
-		if d := l.gate.Still(now, oldest.grant.Start); d > 0 {
+		if d := l.gate.StalledFor(now, oldest.grant.Start); d > 0 {
 			stands = 1
 			s = fmt.Sprintf("nothing has ended for %v with %d in flight; %s", d.Round(time.Second), l.gate.InFlight(), s)
 		}

@@ -60,7 +60,7 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 				return zero, ctx.Err()
 			// From here on the record belongs to the worker, and is not used again.
 			case r.state.CompareAndSwap(callQueued, callLeft):
-				p.tell(r.note.at, Result{Context: ctx, Err: ctx.Err()})
+				p.report(r.note.at, Result{Context: ctx, Err: ctx.Err()})
 				return zero, ctx.Err()
 			case r.state.CompareAndSwap(callRuns, callLeft):
 				return zero, ctx.Err()
@@ -172,5 +172,5 @@ func recordsOf[T any](p *Pool) *records[T] {
 // removed ends a job that its caller removed from the queue.
 func (p *Pool) removed(ctx context.Context, accepted time.Duration) {
 	defer p.queue.Finish(1)
-	p.tell(accepted, Result{Context: ctx, Err: ctx.Err()})
+	p.report(accepted, Result{Context: ctx, Err: ctx.Err()})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // adaptEarly adapts to a burst from few samples, before measure has a rate: it measures fewer jobs if
-// they come too fast, and calls tellLate with a rate derived from the mean run time.
+// they come too fast, and calls notifyLate with a rate derived from the mean run time.
 func (c *control) adaptEarly(now time.Duration) {
 	elapsed := now - c.roundStart
 	c.roundStart = now
@@ -21,13 +21,13 @@ func (c *control) adaptEarly(now time.Duration) {
 	}
 	c.every.Store(every)
 	if c.rate == 0 {
-		c.tellLate(1e9 * float64(c.limit) / c.mean)
+		c.notifyLate(1e9 * float64(c.limit) / c.mean)
 	}
 }
 
-// tellLate makes the queue tell submitters late that their jobs were accepted, if half of the queue
-// drains within shortDrain at rate jobs a second.
-func (c *control) tellLate(rate float64) {
+// notifyLate makes the queue notify submitters late that their jobs were accepted, if half of the
+// queue drains within shortDrain at rate jobs a second.
+func (c *control) notifyLate(rate float64) {
 	half := int(c.rooms[levels-1].Load()) / 2
 	if half < longQueue || float64(half)/rate > shortDrain.Seconds() {
 		half = math.MaxInt
@@ -77,7 +77,7 @@ func (c *control) measure(now time.Duration) {
 	}
 	cost := 1e9 / capacity
 	c.judge(now, capacity)
-	c.tellLate(c.rate)
+	c.notifyLate(c.rate)
 	wait := float64(queued+sum(pic.Waiting)+1) * cost
 	if math.Abs(wait-c.advice) > c.advice/4 {
 		c.advice = wait

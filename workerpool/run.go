@@ -59,7 +59,7 @@ func (w *worker) cancelled(c *call, err error) {
 		c.err = err
 		w.deliverTo(c)
 	}
-	w.pool.tell(accepted, Result{Context: w.entry.ctx, Err: err})
+	w.pool.report(accepted, Result{Context: w.entry.ctx, Err: err})
 }
 
 // timed ends a timed job.
@@ -87,7 +87,7 @@ func (w *worker) timed(err error) {
 		}
 		p.ctl.sampled(sample{w.class, n.weight, n.at, w.started, ended, seen, w.seq, limit.OutcomeOf(err)})
 	}
-	p.tell(n.at, Result{Context: w.entry.ctx, Err: err, Started: true, Waited: w.started - n.at, Ran: ended - w.started})
+	p.report(n.at, Result{Context: w.entry.ctx, Err: err, Started: true, Waited: w.started - n.at, Ran: ended - w.started})
 }
 
 // endBroken ends a job that panicked with v, or that called Goexit if v is nil. serve calls it in a
@@ -121,12 +121,12 @@ func (w *worker) endBroken(v any) {
 			p.ctl.sampled(sample{w.class, weight, at, w.started, ended, ended, w.seq, limit.Unknown})
 		}
 	}
-	p.tell(at, res)
+	p.report(at, res)
 }
 
-// tell reports the end of a job to OnDone. accepted is the submission time of the job, known for
+// report reports the end of a job to OnDone. accepted is the submission time of the job, known for
 // every job only if OnDone is set.
-func (p *Pool) tell(accepted time.Duration, res Result) {
+func (p *Pool) report(accepted time.Duration, res Result) {
 	if p.cfg.OnDone == nil {
 		return
 	}
@@ -157,6 +157,6 @@ func (p *Pool) tellAll(all []ended) {
 		}
 	}
 	for _, e := range all {
-		p.tell(e.accepted, Result{Context: e.entry.ctx, Err: e.err})
+		p.report(e.accepted, Result{Context: e.entry.ctx, Err: e.err})
 	}
 }

@@ -115,7 +115,7 @@ func (p *Pool) wait(e entry, lv int) (t ticket, err error) {
 	ctx, notified, expired := e.ctx, true, false
 	state := p.queue.Wait(w, e, lv, e.call() == nil)
 	if state == handoff.Waiting {
-		notified, expired = await(ctx, w.Told(), p.cfg.MaxWait)
+		notified, expired = await(ctx, w.Ready(), p.cfg.MaxWait)
 		expired = expired && ctx.Err() == nil
 		state = p.queue.EndWait(w, notified, expired)
 	} else if state == handoff.Closed {

@@ -73,7 +73,7 @@ func (w *worker) next() (ok bool) {
 	return ok
 }
 
-// deliverTo notes the caller to tell about the last job. It returns false if the caller has left.
+// deliverTo notes the caller to notify of the last job. It returns false if the caller has left.
 func (w *worker) deliverTo(c *call) bool {
 	if !c.end() {
 		return false

@@ -50,14 +50,14 @@ func TestADryRunRefusesWhatWouldHaveWaitedForNothing(t *testing.T) {
 	force(g, 0, true, Never)
 	for _, c := range []struct {
 		at   time.Duration
-		want []Late
+		want []LateRefusal
 	}{
 		{50 * time.Millisecond, nil},
-		{150 * time.Millisecond, []Late{{spillway.Normal, spillway.DeadlineTooClose}}},
-		{1100 * time.Millisecond, []Late{{spillway.Normal, spillway.WaitTooLong}}},
+		{150 * time.Millisecond, []LateRefusal{{spillway.Normal, spillway.DeadlineTooClose}}},
+		{1100 * time.Millisecond, []LateRefusal{{spillway.Normal, spillway.WaitTooLong}}},
 	} {
 		g.Force(c.at, Arrival{Cost: 1, Deadline: Never, Priority: spillway.High}, false, 0)
-		if late := g.Late(); !slices.Equal(late, c.want) {
+		if late := g.LateRefusals(); !slices.Equal(late, c.want) {
 			t.Errorf("at %v: %v, want %v", c.at, late, c.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestADryRunRefusesWhatWouldHaveWaitedForNothing(t *testing.T) {
 		now += time.Second
 	}
 	after := g.Counts()
-	if n, late := after.WouldReject()-before.WouldReject(), len(g.Late()); n < 2*mostLate-1 || late != mostLate {
+	if n, late := after.WouldReject()-before.WouldReject(), len(g.LateRefusals()); n < 2*mostLate-1 || late != mostLate {
 		t.Errorf("%d were counted and %d kept, at most %d may be", n, late, mostLate)
 	}
 }

@@ -95,7 +95,7 @@ type scales [places.Scales]uint16
 
 // newKind returns a kind without evidence.
 func newKind(key places.Key) kind {
-	k := kind{level: int8(key.Level()), named: key.Told()}
+	k := kind{level: int8(key.Level()), named: key.Named()}
 	if !k.named {
 		k.has = places.Time(key.Scale())
 	}
@@ -133,7 +133,7 @@ const (
 	kindsDiffer   = 3           // ratio of mean service times from which kinds count as different
 	fairPart      = 0.4         // in overload: allowed part of the wait that a kind can bear
 	fairBurst     = 0.8         // fairPart after an overload, until Gate.overdemand is zero
-	untold        = time.Second // assumed time of callers without a deadline, until some have left
+	assumedTime   = time.Second // assumed time of callers without a deadline, until some have left
 	probeEvery    = 16          // one in this many arrivals with too long a predicted wait may wait
 )
 
@@ -200,7 +200,7 @@ func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
 		// Kinds without recent evidence count too. Each kind counts with at least half of its time
 		// to the deadline. Otherwise a kind that cannot meet its deadlines, or a stale high quantile,
 		// would keep the other kinds from waiting.
-		has := cmp.Or(of.has, min(float64(untold), of.stay.most()))
+		has := cmp.Or(of.has, min(float64(assumedTime), of.stay.most()))
 		bears[of.level] = min(bears[of.level], max(has-of.high, has/2))
 	}
 	return high > kindsDiffer*low, bears

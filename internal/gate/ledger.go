@@ -94,28 +94,28 @@ func (g *Gate) Revoke(now time.Duration, w Grant) {
 		g.long--
 		return
 	}
-	g.untold(now, lv, w)
+	g.releaseUnknown(now, lv, w)
 }
 
 // Lengthen turns running work into long work: it returns its slots and runs on. The law sees an end
 // with the outcome [limit.Unknown].
 func (g *Gate) Lengthen(now time.Duration, w Grant) {
 	g.long++
-	g.untold(now, priority.Level(w.Priority), w)
+	g.releaseUnknown(now, priority.Level(w.Priority), w)
 }
 
 // Shrink returns some of the slots of running work, which runs on with the rest. The owner lowers
 // the cost of the grant.
 func (g *Gate) Shrink(w Grant, slots int) {
 	g.inFlight -= slots
-	g.ledger[level(w.Priority)].inFlight -= slots
+	g.ledger[priority.Level(w.Priority)].inFlight -= slots
 	if g.inFlight < g.Limit() {
 		g.drained = 0
 	}
 }
 
-// untold returns the slots of work with an unknown outcome.
-func (g *Gate) untold(now time.Duration, lv int, w Grant) {
+// releaseUnknown returns the slots of work with an unknown outcome.
+func (g *Gate) releaseUnknown(now time.Duration, lv int, w Grant) {
 	g.giveBack(lv, w.Kind, w.Cost)
 	g.limits.ended(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: w.Kind}, g.load())
 }

@@ -193,7 +193,7 @@ func TestCallersThatLeaveDoNotMakeWorkShorter(t *testing.T) {
 		end(among, time.Millisecond, limit.Failed)
 		end(among, time.Millisecond, limit.Canceled)
 	}
-	if n, failed := among.Unsaid(); n != 200 || !failed {
+	if n, failed := among.WithoutSample(); n != 200 || !failed {
 		t.Errorf("200 of 200 that did not leave have failed: %d, %v", n, failed)
 	}
 }

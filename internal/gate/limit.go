@@ -26,7 +26,7 @@ type Bounds struct {
 	// Leased is the lease on a shared budget, in slots; zero: no lease. No work is admitted over
 	// the lease for MaxRefused. While LeaseRules holds, the reason of refusals is Budget.
 	Leased  int
-	Part    float64         // part of the limit, applied after Leased while a service starts; zero: all of it
+	Share   float64         // part of the limit, applied after Leased while a service starts; zero: all of it
 	Cap     int             // upper bound, applied after Part; zero: none
 	Pressed spillway.Reason // reason of refusals while CapRules holds
 }
@@ -39,7 +39,7 @@ const (
 	LowRules
 	HighRules
 	LeaseRules
-	PartRules
+	SlowStartRules
 	CapRules
 )
 
@@ -55,8 +55,8 @@ func (b *Bounds) Within(n int) (int, Rule) {
 	if b.Leased > 0 && n > b.Leased {
 		n, rule = b.Leased, LeaseRules
 	}
-	if part := max(1, int(b.Part*float64(n))); b.Part > 0 && part < n {
-		n, rule = part, PartRules
+	if part := max(1, int(b.Share*float64(n))); b.Share > 0 && part < n {
+		n, rule = part, SlowStartRules
 	}
 	if b.Cap > 0 && n > b.Cap {
 		n, rule = b.Cap, CapRules

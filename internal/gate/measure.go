@@ -120,7 +120,7 @@ type service struct {
 	// full.
 	usual, high average
 	lost        average // share of the ends that were lost: see Gate.Lost
-	unsaid      int     // consecutive ends that were no sample
+	noSample    int     // consecutive ends that were no sample
 	failed      int     // failures among the ends in unsaid
 }
 
@@ -180,17 +180,17 @@ func (s *service) end(now time.Duration, kind uint8, elapsed, part float64, fair
 	switch o {
 	case limit.Success:
 		s.lost.add(0, weight)
-		s.unsaid, s.failed = 0, 0
+		s.noSample, s.failed = 0, 0
 	case limit.Deadline, limit.Overload:
 		s.lost.add(1, weight)
-		s.unsaid, s.failed = 0, 0
+		s.noSample, s.failed = 0, 0
 	case limit.Canceled: // no sample and no failure
 		s.lost.add(1, weight)
 	case limit.Failed:
 		s.lost.add(0, weight)
-		s.unsaid, s.failed = s.unsaid+1, s.failed+1
+		s.noSample, s.failed = s.noSample+1, s.failed+1
 	case limit.Unknown:
-		s.unsaid++
+		s.noSample++
 	}
 }
 

@@ -125,9 +125,9 @@ func (g *Gate) Drop() *Waiter {
 	return w
 }
 
-// Still is for how long nothing has ended although work has run since oldest; zero while such a
+// StalledFor is for how long nothing has ended although work has run since oldest; zero while such a
 // time is not unusual.
-func (g *Gate) Still(now, oldest time.Duration) time.Duration {
+func (g *Gate) StalledFor(now, oldest time.Duration) time.Duration {
 	d := now - max(g.service.last, oldest)
 	if d < time.Second || float64(d) < 3*g.service.kinds.longest() {
 		return 0
@@ -146,14 +146,14 @@ func (g *Gate) Lost(now time.Duration) float64 {
 	return s.lost.mean
 }
 
-// Unsaid returns how many consecutive ends, up to the latest, were no sample for the law, and
+// WithoutSample returns how many consecutive ends, up to the latest, were no sample for the law, and
 // whether most of them failed. n is zero while such ends are few.
-func (g *Gate) Unsaid() (n int, failed bool) {
+func (g *Gate) WithoutSample() (n int, failed bool) {
 	s := &g.service
-	if s.unsaid < serviceSpan {
+	if s.noSample < serviceSpan {
 		return 0, false
 	}
-	return s.unsaid, 2*s.failed > s.unsaid
+	return s.noSample, 2*s.failed > s.noSample
 }
 
 // Histograms returns copies of the histograms of queue waits of all admitted work and of its

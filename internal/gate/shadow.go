@@ -19,10 +19,10 @@ type shadow struct {
 	gate   *Gate
 	ends   ends
 	shape  shape
-	free   *Waiter // unused waiters, linked by next
-	early  []Grant // run in the shadow; their service times are not known yet
-	late   []Late  // not yet returned by Gate.Late
-	forced uint64  // number of the latest start through Force
+	free   *Waiter       // unused waiters, linked by next
+	early  []Grant       // run in the shadow; their service times are not known yet
+	late   []LateRefusal // not yet returned by Gate.LateRefusals
+	forced uint64        // number of the latest start through Force
 }
 
 // estimator is a law that also estimates what enforcing its limit would do: limit.NewPassive.
@@ -40,8 +40,8 @@ type estimator interface {
 
 func newEstimator() estimator { return limit.NewPassive().(estimator) }
 
-// Late is work that a dry run would have queued and then refused.
-type Late struct {
+// LateRefusal is work that a dry run would have queued and then refused.
+type LateRefusal struct {
 	Priority spillway.Priority
 	Reason   spillway.Reason
 }
@@ -51,7 +51,7 @@ type Late struct {
 // use.
 const pieces = 1 << 12
 
-// mostLate bounds the list for an owner that does not call Gate.Late.
+// mostLate bounds the list for an owner that does not call Gate.LateRefusals.
 const mostLate = 1024
 
 // shadowBegins starts a shadow with the current evidence and the running work.
@@ -209,14 +209,14 @@ func (g *Gate) shadowDrops(w *Waiter, reason spillway.Reason) {
 	}
 	g.ledger[w.level].would[reason]++
 	if len(s.late) < mostLate {
-		s.late = append(s.late, Late{priority.Of(w.level), reason})
+		s.late = append(s.late, LateRefusal{priority.Of(w.level), reason})
 	}
 	w.next, s.free = s.free, w
 }
 
-// Late returns the work that a dry run would have queued and then refused, since the last call of
-// Late. The slice is valid until the next call of Force.
-func (g *Gate) Late() []Late {
+// LateRefusals returns the work that a dry run would have queued and then refused, since its last
+// call. The slice is valid until the next call of Force.
+func (g *Gate) LateRefusals() []LateRefusal {
 	if g.shadow == nil || len(g.shadow.late) == 0 {
 		return nil
 	}

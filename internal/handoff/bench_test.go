@@ -45,7 +45,7 @@ func BenchmarkHandoff(b *testing.B) {
 						j := job{f: f}
 						if v, _ := q.Offer(&j, 1); v == Full {
 							if q.Wait(w, j, 1, true) == Waiting {
-								<-w.Told()
+								<-w.Ready()
 								q.EndWait(w, true, false)
 							}
 						}

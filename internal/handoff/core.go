@@ -54,13 +54,13 @@ type core[T any] struct {
 	workers int         // parked, called or busy
 	closed  bool
 
-	waiting  [Levels]list[T] // submitters that wait for room
-	nWaiting int
-	late     list[T]
-	low      int  // late submitters are called once the queue holds at most this many jobs
-	telling  bool // a late submitter is called
-	signals  signals[T]
-	counts   Counts // counts that do not follow from queue and turns
+	waiting   [Levels]list[T] // submitters that wait for room
+	nWaiting  int
+	late      list[T]
+	low       int  // late submitters are called once the queue holds at most this many jobs
+	notifying bool // a late submitter is called
+	signals   signals[T]
+	counts    Counts // counts that do not follow from queue and turns
 }
 
 // steady reports whether the rules hold without settle. They nearly always do.
@@ -75,7 +75,7 @@ type signals[T any] struct {
 	exits    []*Worker
 }
 
-func (c *core[T]) tell(w *Waiter[T]) { w.next, c.signals.notified = c.signals.notified, w }
+func (c *core[T]) notify(w *Waiter[T]) { w.next, c.signals.notified = c.signals.notified, w }
 
 // settle makes the rules hold again after a change.
 func (c *core[T]) settle() {
@@ -85,16 +85,16 @@ func (c *core[T]) settle() {
 	if c.queued > 0 && c.active < c.limit && !c.calling {
 		c.signals.worker = c.call()
 	}
-	if c.late.n > 0 && c.queued <= c.low && !c.telling {
-		c.telling = true
+	if c.late.n > 0 && c.queued <= c.low && !c.notifying {
+		c.notifying = true
 		w := c.late.pop()
 		w.called = true
-		c.tell(w)
+		c.notify(w)
 	}
 	if c.full != 0 {
 		c.full &= c.fullLevels()
 	}
-	if c.wakeAt = -1; c.late.n > 0 && !c.telling {
+	if c.wakeAt = -1; c.late.n > 0 && !c.notifying {
 		c.wakeAt = c.low
 	}
 	c.calm = c.nWaiting == 0 && c.full == 0 && !c.closed
@@ -110,7 +110,7 @@ func (c *core[T]) admit() {
 			if w.mayBeLate && c.queued > c.low {
 				c.late.push(w, late)
 			} else {
-				c.tell(w)
+				c.notify(w)
 			}
 		}
 	}
@@ -307,7 +307,7 @@ func (c *core[T]) close() {
 			w := c.waiting[lv].pop()
 			w.state = Closed
 			c.counts.Refused++
-			c.tell(w)
+			c.notify(w)
 		}
 	}
 	c.nWaiting = 0
@@ -318,7 +318,7 @@ func (c *core[T]) close() {
 // flush signals all late submitters.
 func (c *core[T]) flush() {
 	for c.late.n > 0 {
-		c.tell(c.late.pop())
+		c.notify(c.late.pop())
 	}
 }
 

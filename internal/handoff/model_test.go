@@ -267,7 +267,7 @@ func bit(b bool) byte {
 // key is the state of a run: everything that decides which steps may follow.
 func (w *world) key() string {
 	c := &w.q.core
-	b := []byte{byte(c.limit), bit(c.closed), bit(c.calling), bit(c.telling), byte(c.active), byte(c.out), byte(c.full), byte(w.q.full.Load())}
+	b := []byte{byte(c.limit), bit(c.closed), bit(c.calling), bit(c.notifying), byte(c.active), byte(c.out), byte(c.full), byte(w.q.full.Load())}
 	for lv := range Levels {
 		r := &c.queue[lv]
 		for pos := r.head; pos < r.tail; pos++ {
@@ -330,7 +330,7 @@ func (w *world) check() {
 	if c.queued > 0 && c.active < c.limit && !c.calling {
 		w.failf("rule 2: %d jobs are queued, %d of %d workers are busy and none is called", c.queued, c.active, c.limit)
 	}
-	if c.late.n > 0 && c.queued <= c.low && !c.telling {
+	if c.late.n > 0 && c.queued <= c.low && !c.notifying {
 		w.failf("rule 4: a submitter is late, and none is called")
 	}
 	if c.closed && (c.nWaiting > 0 || c.late.n > 0 || len(c.parked) > 0) {
@@ -379,8 +379,8 @@ func (w *world) check() {
 	if calling > 1 || (calling == 1) != c.calling {
 		w.failf("%d workers are on their way; one is: %v", calling, c.calling)
 	}
-	if called > 1 || (called == 1) != c.telling {
-		w.failf("%d late submitters are on their way; one is: %v", called, c.telling)
+	if called > 1 || (called == 1) != c.notifying {
+		w.failf("%d late submitters are on their way; one is: %v", called, c.notifying)
 	}
 	select {
 	case <-w.ended:

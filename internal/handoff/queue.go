@@ -75,8 +75,8 @@ func (w *Waiter[T]) clear() {
 	w.value = none
 }
 
-// Told receives when the outcome of the job is known. EndWait then returns the outcome.
-func (w *Waiter[T]) Told() <-chan struct{} { return w.ready }
+// Ready receives when the outcome of the job is known. EndWait then returns the outcome.
+func (w *Waiter[T]) Ready() <-chan struct{} { return w.ready }
 
 // Ticket names the job once it is accepted.
 func (w *Waiter[T]) Ticket() Ticket { return w.ticket }
@@ -166,7 +166,7 @@ func (q *Queue[T]) Offer(v *T, lv int) (State, Ticket) {
 }
 
 // Wait is like Offer, but the submitter waits if there is no room. Wait does not block. If the
-// state is Waiting, the submitter listens to Told. After the signal, or to give up, it calls
+// state is Waiting, the submitter listens to Ready. After the signal, or to give up, it calls
 // EndWait. If mayBeLate is set, the submitter may get its signal late.
 func (q *Queue[T]) Wait(w *Waiter[T], v T, lv int, mayBeLate bool) State {
 	q.mu.Lock()
@@ -205,7 +205,7 @@ func (q *Queue[T]) leave(w *Waiter[T], expired bool) bool {
 func (q *Queue[T]) relay(w *Waiter[T]) {
 	q.mu.Lock()
 	w.called = false
-	q.core.telling = false
+	q.core.notifying = false
 	q.settle()
 }
 

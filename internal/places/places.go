@@ -36,8 +36,8 @@ const (
 // Key returns the key of work with the name, level and scale.
 func (n Name) Key(level, scale int) Key { return Key(n)*Derived + Key(level*Scales+scale) }
 
-// Told reports whether the kind has a name.
-func (k Key) Told() bool { return k >= Derived }
+// Named reports whether the kind has a name.
+func (k Key) Named() bool { return k >= Derived }
 
 // Level is the level of the work.
 func (k Key) Level() int { return int(k / Scales % Levels) }
@@ -45,13 +45,13 @@ func (k Key) Level() int { return int(k / Scales % Levels) }
 // Scale is the order of magnitude of the time until the deadline of the work.
 func (k Key) Scale() int { return int(k % Scales) }
 
-// Untold is the key without the name.
-func (k Key) Untold() Key { return k % Derived }
+// Unnamed is the key without the name.
+func (k Key) Unnamed() Key { return k % Derived }
 
 // named is the key without the scale, if it has a name: the key of all work of the name and the
 // level.
 func (k Key) named() Key {
-	if k.Told() {
+	if k.Named() {
 		k -= k % Scales
 	}
 	return k
@@ -157,12 +157,12 @@ func (t *Table) found(k Key) *uint8 { return &t.last[k.bits()%Key(len(t.last))] 
 // search finds the place of a kind that is not in the lookup cache. A named kind without a place is
 // counted in rest too.
 func (t *Table) search(k Key, n float64) uint8 {
-	if !k.Told() {
+	if !k.Named() {
 		at := t.derive(k)
 		*t.found(k) = at
 		return at
 	}
-	k, untold := k.named(), k.Untold()
+	k, untold := k.named(), k.Unnamed()
 	found := t.found(k)
 	i := int(*found) - inRest
 	if i < 0 || i >= len(t.rest) || t.rest[i].key != k {
@@ -200,7 +200,7 @@ func (t *Table) derive(k Key) uint8 {
 	for i := range t.places {
 		if of := t.places[i].key; of == k {
 			return uint8(i)
-		} else if !of.Told() {
+		} else if !of.Named() {
 			count++
 			if of.Level() == k.Level() {
 				last = i
@@ -294,7 +294,7 @@ func (t *Table) Renew(busy uint32) (changed uint32) {
 func (t *Table) rarest(busy uint32) int {
 	at := -1
 	for i := range t.places {
-		if u := &t.places[i]; u.key.Told() && busy>>i&1 == 0 && (at < 0 || u.share < t.places[at].share) {
+		if u := &t.places[i]; u.key.Named() && busy>>i&1 == 0 && (at < 0 || u.share < t.places[at].share) {
 			at = i
 		}
 	}

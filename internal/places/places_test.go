@@ -29,7 +29,7 @@ func TestAKeySaysWhatItWasMadeOf(t *testing.T) {
 		for level := range Levels {
 			for scale := range Scales {
 				k := table.Name(name).Key(level, scale)
-				if k.Level() != level || k.Scale() != scale || k.Told() != (name != "") || k.Untold() != Name(0).Key(level, scale) {
+				if k.Level() != level || k.Scale() != scale || k.Named() != (name != "") || k.Unnamed() != Name(0).Key(level, scale) {
 					t.Fatalf("%q, %d, %d: %x", name, level, scale, uint64(k))
 				}
 			}
@@ -52,7 +52,7 @@ func newTwin() *twin { return &twin{place: map[Key]int{}, shares: map[Key]*use{}
 func (w *twin) derived(level int) (of, all []Key, levels map[int]bool) {
 	levels = map[int]bool{}
 	for k := range w.place {
-		if k.Told() {
+		if k.Named() {
 			continue
 		}
 		all, levels[k.Level()] = append(all, k), true
@@ -76,7 +76,7 @@ func (w *twin) give(k Key) int {
 
 func (w *twin) find(k Key, n float64) int {
 	w.arrived += n
-	if k.Told() {
+	if k.Named() {
 		name := k - k%Scales
 		if _, known := w.shares[name]; !known {
 			if w.room(k.Level()) {
@@ -90,7 +90,7 @@ func (w *twin) find(k Key, n float64) int {
 			return at
 		}
 	}
-	k = k.Untold()
+	k = k.Unnamed()
 	if at, ok := w.place[k]; ok {
 		return at
 	}
@@ -144,7 +144,7 @@ func (w *twin) renew(busy uint32) (changed uint32) {
 	for range mostRest {
 		var lowest, best Key
 		for k, at := range w.place {
-			if k.Told() && busy&(1<<at) == 0 && (lowest == 0 || w.shares[k].share < w.shares[lowest].share || w.shares[k].share == w.shares[lowest].share && at < w.place[lowest]) {
+			if k.Named() && busy&(1<<at) == 0 && (lowest == 0 || w.shares[k].share < w.shares[lowest].share || w.shares[k].share == w.shares[lowest].share && at < w.place[lowest]) {
 				lowest = k
 			}
 		}
@@ -287,7 +287,7 @@ func TestWhatBecomesFrequentTakesThePlaceOfTheLeastUsed(t *testing.T) {
 		}
 	}
 	late := table.Name("GET /late").Key(1, 8)
-	untold, place, r := table.Find(late.Untold(), 1), -1, rand.New(rand.NewPCG(1, 1))
+	untold, place, r := table.Find(late.Unnamed(), 1), -1, rand.New(rand.NewPCG(1, 1))
 	for i := 0; place < 0; i++ {
 		if i > 10_000 {
 			t.Fatal("it never has a place")
@@ -319,7 +319,7 @@ func TestWhereWorkIsNoPlaceIsTaken(t *testing.T) {
 			t.Fatalf("%b", changed)
 		}
 	}
-	if table.Renew(math.MaxUint32); table.Find(late, 1) != table.Find(late.Untold(), 1) {
+	if table.Renew(math.MaxUint32); table.Find(late, 1) != table.Find(late.Unnamed(), 1) {
 		t.Error("it has a place of its own")
 	}
 	if changed := table.Renew(math.MaxUint32 &^ 8); changed != 8 || table.Find(late, 1) != 3 {
@@ -331,7 +331,7 @@ func TestWorkThatSaysNothingAlwaysHasAPlaceOfItsLevel(t *testing.T) {
 	table, _ := crowd(1000)
 	for level := range Levels {
 		at := table.Find(Name(0).Key(level, 3), 1)
-		if k := table.Key(at); k.Told() || k.Level() != level {
+		if k := table.Key(at); k.Named() || k.Level() != level {
 			t.Errorf("level %d is in the place of %x", level, uint64(k))
 		}
 	}
