@@ -34,7 +34,7 @@ func Protect(h http.Handler) http.Handler {
 	if err != nil {
 		slog.Error("the mode is enforce", "error", err)
 	}
-	lim, err := ownLimiter(mode, slog.Default(), 0)
+	lim, err := ownLimiter(mode, slog.Default())
 	if err == nil {
 		var protect func(http.Handler) http.Handler
 		if protect, err = New(Config{Limiter: lim, Logger: slog.Default()}); err == nil {
@@ -59,7 +59,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		header: http.CanonicalHeaderKey(cmp.Or(cfg.DeadlineHeader, HeaderDeadline)),
 		exempt: cfg.Exempt, long: cfg.Long, hold: cfg.Hold, outcome: cfg.Outcome,
 		caller: cfg.Caller, percent: uint64(cmp.Or(cfg.EnforcePercent, 100)), seed: cfg.EnforceSeed,
-		refusal: cfg.Refusal, logger: cfg.Logger, logEvery: cmp.Or(cfg.LogEvery, defaultLogEvery), recording: cfg.Recording,
+		refusal: cfg.Refusal, logger: cfg.Logger, recording: cfg.Recording,
 		shedding: shedding{base: now}, hash: maphash.MakeSeed(), processors: processors.Of(now),
 	}
 	if cfg.DeadlineHeader == noHeader {
@@ -83,7 +83,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
-		if g.lim, err = ownLimiter(mode, cfg.Logger, cfg.LogEvery); err != nil {
+		if g.lim, err = ownLimiter(mode, cfg.Logger); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +93,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		g.keyed.Front()
 	}
 	if cfg.Logger != nil {
-		g.shed = shedlog.New(shedlog.Config{Logger: cfg.Logger, Period: cfg.LogEvery})
+		g.shed = shedlog.New(shedlog.Config{Logger: cfg.Logger})
 		if g.lim != nil {
 			g.shed.Watch(g.lim)
 		}
@@ -114,12 +114,12 @@ func present(h http.Handler) {
 }
 
 // ownLimiter returns an adaptive limiter that also logs requests that a dry run would refuse.
-func ownLimiter(mode limiter.Mode, logger *slog.Logger, every time.Duration) (*limiter.Limiter, error) {
+func ownLimiter(mode limiter.Mode, logger *slog.Logger) (*limiter.Limiter, error) {
 	cfg := limiter.Config{Name: "http", Mode: mode}
 	if logger == nil {
 		return limiter.New(cfg)
 	}
-	dry := shedlog.New(shedlog.Config{Logger: logger.With("dry_run", true), Period: every})
+	dry := shedlog.New(shedlog.Config{Logger: logger.With("dry_run", true)})
 	cfg.Observer = &limiter.Observer{WouldReject: dry.Rejected}
 	lim, err := limiter.New(cfg)
 	dry.Watch(lim)
@@ -149,7 +149,6 @@ type guard struct {
 	refusal    func(http.ResponseWriter, *http.Request, Refusal)
 	logger     *slog.Logger
 	shed       *shedlog.Log // nil: no log
-	logEvery   time.Duration
 	recording  *Recording
 	hash       maphash.Seed
 	processors *processors.Monitor // nil in virtual time

@@ -92,11 +92,9 @@ type Config struct {
 	// application/problem+json.
 	Refusal func(http.ResponseWriter, *http.Request, Refusal)
 
-	// Logger receives refusals from package shedlog, in at most one line per LogEvery, with counts
+	// Logger receives refusals from package shedlog, in at most one line per ten seconds, with counts
 	// and no data of a request. Nil means none.
 	Logger *slog.Logger
-	// LogEvery is the least time between two lines. Zero means ten seconds.
-	LogEvery time.Duration
 	// Recording writes a flight recording at the onset of shedding. Nil means none.
 	Recording *Recording
 }
@@ -150,9 +148,6 @@ func (cfg *Config) check() error {
 		} else if d < 0 {
 			fault("Deadlines: %v has %v, which cannot be negative (zero means none)", p, d)
 		}
-	}
-	if cfg.LogEvery < 0 {
-		fault("LogEvery is %v: it cannot be negative (zero means %v)", cfg.LogEvery, defaultLogEvery)
 	}
 	if h := cfg.DeadlineHeader; h != "" && h != noHeader && !isToken(h) {
 		fault("DeadlineHeader is %.40q: a name has letters, digits, hyphens and underscores; empty means %s, %q none", h, HeaderDeadline, noHeader)

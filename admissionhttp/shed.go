@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	defaultLogEvery = 10 * time.Second
+	logEvery = 10 * time.Second
 	// calm is the time without a refusal after which shedding is over.
 	calm = time.Second
 	// riseEvery is how long refusals last before the advice doubles. Each doubling of that time
@@ -88,9 +88,9 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, priority spillway
 	p.write(w, r, after, g.refusal)
 }
 
-// failed logs an error that is no refusal, at most once per LogEvery.
+// failed logs an error that is no refusal, at most once per logEvery.
 func (g *guard) failed(err error) {
-	if g.logger != nil && due(&g.broken, g.shedding.now(), g.logEvery) {
+	if g.logger != nil && due(&g.broken, g.shedding.now(), logEvery) {
 		g.logger.LogAttrs(context.Background(), slog.LevelError, "no limiter for a request", slog.Any("error", err))
 	}
 }
