@@ -31,8 +31,7 @@ func (p Permit) Release() { p.end(limit.Unknown) }
 
 // Shrink gives back some of the slots that the work holds, as when the largest part of the
 // work is done. The work runs on with the rest: it keeps at least one slot until it ends.
-// Observer.Ended receives the cost at admission. If the work is Long or has ended, Shrink does
-// nothing.
+// If the work is Long or has ended, Shrink does nothing.
 func (p Permit) Shrink(slots int) {
 	if p.s == nil || p.s.gen.Load() != p.gen {
 		return

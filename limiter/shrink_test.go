@@ -14,8 +14,7 @@ import (
 
 func TestShrunkWorkRunsOnWithTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ended []End
-		l := configured(t, Config{Law: limit.NewFixed(4), Observer: &Observer{Ended: func(e End) { ended = append(ended, e) }}})
+		l := configured(t, Config{Law: limit.NewFixed(4)})
 		p, err := l.AcquireWith(t.Context(), Request{Cost: 4, Priority: spillway.High})
 		if err != nil {
 			t.Fatal(err)
@@ -50,9 +49,6 @@ func TestShrunkWorkRunsOnWithTheRest(t *testing.T) {
 		q.Done(nil)
 		other.Done(nil)
 		Permit{}.Shrink(1)
-		if ended[0].Cost != 4 || ended[1].Cost != 3 {
-			t.Errorf("%+v", ended)
-		}
 		atRest(t, l)
 	})
 }

@@ -34,7 +34,7 @@ func newTransport(cfg *HTTPConfig, counted *traffic) *http.Transport {
 	}
 }
 
-// newClient returns a client that follows at most so many redirects.
+// newClient returns a client that follows at most that number of redirects.
 func newClient(transport *http.Transport, most int) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
 		if len(via) > most {

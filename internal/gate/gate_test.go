@@ -209,7 +209,7 @@ func FuzzGate(f *testing.F) {
 				m.look(g, now)
 				d := g.Arrive(now, a, w)
 				mayWait := w != nil && m.room > 0 && m.closed == 0 && a.Traits != OverShare
-				if g.unbounded() && mayWait && d.Verdict == Reject && d.Reason != spillway.QueueFull {
+				if g.unbounded() && mayWait && d.Action == Reject && d.Reason != spillway.QueueFull {
 					t.Fatalf("op %d: nothing bounds the wait: %+v", i, d)
 				}
 				m.arrive(t, a, w, d, g.Seq(), now)

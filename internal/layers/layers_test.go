@@ -17,17 +17,17 @@ import (
 // layers lists the folders of all packages, each once, the lowest layer first. Packages
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
-	{"internal/await", "internal/carry", "internal/gaterule", "internal/processors", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
-	{".", "histogram", "clusterlimit/internal/budget", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "retrybudget", "route/internal/shape"},
-	{"internal/refusal", "limit", "loadgen", "objectpool", "route/internal/encode", "route/internal/openapi", "route/internal/wire"},
-	{"internal/handoff", "internal/places"},
+	{"internal/await", "internal/carry", "internal/gaterule", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
+	{".", "histogram", "clusterlimit/internal/budget", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "jobqueue/internal/ends", "retrybudget", "route/internal/shape"},
+	{"internal/priority", "internal/refusal", "limit", "loadgen", "objectpool", "route/internal/encode", "route/internal/openapi", "route/internal/wire"},
+	{"internal/handoff", "internal/laws", "internal/places", "internal/processors"},
 	{"internal/gate"},
 	{"limiter"},
 	{"fanout", "internal/debugpage", "limiter/semaphore", "shedlog", "sim", "workerpool"},
 	{"admissionhttp", "metrics", "route"},
 	{"admissiongrpc", "admissionhttp/client", "examples/background", "examples/batch", "examples/migrate", "jobqueue", "jobqueue/embedded", "metricsotel", "metricsprom", "routegin", "examples/frameworks/routeyaml"},
-	{"clusterlimit", "jobqueue/jetstream", "jobqueue/jobqueuetest"},
-	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore", "jobqueue/memory"},
+	{"clusterlimit", "jobqueue/internal/engine", "jobqueue/internal/jobqueuetest"},
+	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore", "jobqueue/jetstream", "jobqueue/memory"},
 	{"examples/frameworks/internal/exercise", "jobqueue/cmd/queue", "jobqueue/internal/proof"},
 	{"examples/frameworks/chi", "examples/frameworks/complete", "examples/frameworks/echo", "examples/frameworks/gin", "examples/frameworks/nethttp", "examples/frameworks/proxy"},
 	{"load", "load/numbers", "load/usage"},

@@ -32,8 +32,6 @@ var oneMeaning = strings.Fields(`Limit Law Slot Permit Cost Queue Priority Sampl
 type exception struct{ folder, word, reason string }
 
 var exceptions = []exception{
-	{"route", "*", "its names are cleared on a branch of their own"},
-	{"fanout", "*", "its names are cleared on a branch of their own"},
 	{"internal/handoff", "Queue", "the queue of a worker pool, inside the root module only; jobqueue.Queue is of durable jobs"},
 	{"jobqueue", "Job", "a durable job is data, a job of workerpool is a function: nobody uses both for one job"},
 	{"metrics", "Sample", "OpenTelemetry and Prometheus call a value of a metric a sample"},

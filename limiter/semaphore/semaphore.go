@@ -107,7 +107,7 @@ func (w *Weighted) Acquire(ctx context.Context, n int64) error {
 	if n == 0 {
 		return ctx.Err()
 	}
-	p, err := w.lim.AcquireWith(ctx, request(n))
+	p, err := w.lim.AcquireWith(ctx, request(n, false))
 	if err == nil {
 		w.hold(grant{n, p})
 	}
@@ -123,7 +123,7 @@ func (w *Weighted) TryAcquire(n int64) bool {
 	if n == 0 {
 		return true
 	}
-	p, err := w.lim.TryAcquireWith(context.Background(), request(n))
+	p, err := w.lim.AcquireWith(context.Background(), request(n, true))
 	if err == nil {
 		w.hold(grant{n, p})
 	}
@@ -159,7 +159,9 @@ func (w *Weighted) tooLarge(n int64) bool {
 	return n > w.size && w.lim.Mode() == limiter.Enforce && w.lim.Open()
 }
 
-func request(n int64) limiter.Request { return limiter.Request{Cost: int(min(n, math.MaxInt))} }
+func request(n int64, noWait bool) limiter.Request {
+	return limiter.Request{Cost: int(min(n, math.MaxInt)), NoWait: noWait}
+}
 
 // spare is how many grants an idle semaphore has room for.
 const spare = 1024

@@ -328,16 +328,16 @@ func (m *shapes) settle() {
 	for changed := true; changed; {
 		changed = false
 		for _, s := range m.seen {
-			checked, holds, fragile := s.Checked, s.Escapes, s.Fragile
+			checked, escapes, fragile := s.Checked, s.Escapes, s.Fragile
 			if s.Elem != nil {
-				checked, holds, fragile = checked || s.Elem.Checked, holds || s.Elem.Escapes, fragile || s.Elem.Fragile
+				checked, escapes, fragile = checked || s.Elem.Checked, escapes || s.Elem.Escapes, fragile || s.Elem.Fragile
 			}
 			for _, f := range s.Fields {
 				checked = checked || f.Required || f.Ruled() || f.Shape.Checked
-				holds, fragile = holds || f.Shape.Escapes, fragile || f.Shape.Fragile
+				escapes, fragile = escapes || f.Shape.Escapes, fragile || f.Shape.Fragile
 			}
-			if checked != s.Checked || holds != s.Escapes || fragile != s.Fragile {
-				s.Checked, s.Escapes, s.Fragile, changed = checked, holds, fragile, true
+			if checked != s.Checked || escapes != s.Escapes || fragile != s.Fragile {
+				s.Checked, s.Escapes, s.Fragile, changed = checked, escapes, fragile, true
 			}
 		}
 	}
