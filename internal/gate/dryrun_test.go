@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -70,6 +71,22 @@ func TestADryRunRefusesWhatWouldHaveWaitedForNothing(t *testing.T) {
 	after := g.Counts()
 	if n, late := after.WouldReject()-before.WouldReject(), len(g.LateRefusals()); n < 2*mostLate-1 || late != mostLate {
 		t.Errorf("%d were counted and %d kept, at most %d may be", n, late, mostLate)
+	}
+}
+
+// Regression: nothing bounded the waiters of a dry run without a MaxWait.
+func TestWaitersOfADryRunAreBounded(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(1), QueueSize: math.MaxInt, MaxWait: Never})
+	for i := range mostShadowed + 1000 {
+		if r := force(g, time.Duration(i), true, Never); r != 0 {
+			t.Fatalf("arrival %d waits: %v", i, r)
+		}
+	}
+	if n := g.shadow.gate.queued; n != mostShadowed {
+		t.Errorf("%d wait", n)
+	}
+	if r := force(g, time.Hour, false, Never); r != spillway.QueueFull {
+		t.Errorf("work that must not wait: %v", r)
 	}
 }
 

@@ -54,6 +54,10 @@ const pieces = 1 << 12
 // mostLate bounds the list for an owner that does not call Gate.LateRefusals.
 const mostLate = 1024
 
+// mostShadowed bounds the waiters of a shadow, whose callers are admitted and come again. Work that
+// arrives while so many wait is left out of the shadow.
+const mostShadowed = 1 << 16
+
 // shadowBegins starts a shadow with the current evidence and the running work.
 func (g *Gate) shadowBegins(now time.Duration) {
 	s := &shadow{watch: newEstimator(), gate: New(g.cfg)}
@@ -108,6 +112,9 @@ func (g *Gate) shadowRefuses(now time.Duration, kind uint8, a Arrival, mayWait b
 	s := g.shadow
 	s.gate.follow(g)
 	g.advance(now)
+	if n := s.gate.queued; mayWait && n >= mostShadowed && n < g.cfg.QueueSize {
+		return 0
+	}
 	a.Traits &^= DryRun
 	var w, next *Waiter
 	if mayWait {
