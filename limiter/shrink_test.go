@@ -142,4 +142,34 @@ func TestManyLargeWaitersSeldomLookForRoom(t *testing.T) {
 	})
 }
 
+// Regression: while slots were gathered for large work, a free slot stayed free for a millisecond
+// for each waiter, whatever its cost.
+func TestALongQueueOfSmallWorkIsNotHeldUpByLargeWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const small = 5000
+		l := configured(t, Config{Law: limit.NewFixed(2), MaxWait: NoMaxWait})
+		hangs := acquire(t, l)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all, large sync.WaitGroup
+		for range small {
+			all.Go(func() {
+				p := acquire(t, l)
+				time.Sleep(time.Millisecond)
+				p.Done(nil)
+			})
+		}
+		synctest.Wait()
+		large.Go(func() { _, _ = l.AcquireWith(ctx, Request{Cost: 2, Priority: spillway.Low}) })
+		start := time.Now()
+		all.Wait()
+		if took := time.Since(start); took > small*time.Millisecond+time.Second {
+			t.Errorf("%d ms of work took %v", small, took)
+		}
+		cancel()
+		large.Wait()
+		hangs.Done(nil)
+		atRest(t, l)
+	})
+}
+
 func errorOf(_ Permit, err error) error { return err }

@@ -63,8 +63,8 @@ func (l *Limiter) recheckEvery(cost int) time.Duration {
 		return max(l.over.rampFor/64, time.Millisecond)
 	case len(l.signals) > 0:
 		return pollEvery
-	case cost > 1 && l.maxWait == forever: // the queue may be long: together its waiters check once a millisecond
-		return max(l.gate.GatherFor(), time.Duration(l.gate.Queued())*time.Millisecond)
+	case cost > 1 && l.maxWait == forever: // many such waiters check once a millisecond, together
+		return max(l.gate.GatherFor(), time.Duration(l.gate.Large())*time.Millisecond)
 	case cost > 1:
 		return l.gate.GatherFor()
 	}

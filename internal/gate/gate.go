@@ -112,6 +112,7 @@ type Gate struct {
 	busyAt     time.Duration   // since when any slots have been in use
 	queues     [levels]queue
 	queued     int
+	large      int // waiters that cost more than one slot
 	floor      floor
 	demand     demand
 	overdemand float64 // how long demand has exceeded the capacity, as a share of tolerance
@@ -161,6 +162,9 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		g.queues[lv].push(w)
 		g.service.kinds.list[kind].held++
 		g.queued++
+		if a.Cost > 1 {
+			g.large++
+		}
 	case Reject:
 		g.ledger[lv].rejected[d.Reason]++
 		g.demand.back[lv] += float64(g.slotsFor(&a))
@@ -556,4 +560,7 @@ func (g *Gate) take(w *Waiter) {
 	g.queues[w.level].remove(w)
 	g.service.kinds.list[w.kind].held--
 	g.queued--
+	if w.cost > 1 {
+		g.large--
+	}
 }

@@ -142,6 +142,9 @@ func (g *Gate) Long() int { return g.long }
 // Queued is how many callers wait, or were granted and have not answered yet.
 func (g *Gate) Queued() int { return g.queued + g.granted }
 
+// Large is how many waiters cost more than one slot.
+func (g *Gate) Large() int { return g.large }
+
 // QueuedBy is Queued for one priority.
 func (g *Gate) QueuedBy(p spillway.Priority) int {
 	lv := priority.Level(p)
