@@ -37,6 +37,8 @@
 //   - In a dry run, and while the mode is Off, the size does not bound what runs.
 //   - After Drain or Close of the limiter, Acquire returns a *spillway.Rejection, which
 //     matches spillway.ErrRejected.
+//   - Acquire of more slots than there are waits for the end of its context alone, as with
+//     x/sync: neither Drain nor Close nor a change of the mode ends that wait.
 //   - Work that holds slots must not wait for more slots of the same semaphore, as with x/sync.
 //
 // # When not to use it
@@ -61,7 +63,8 @@ type Weighted struct {
 	size int64
 
 	mu    sync.Mutex
-	total int64   // slots that Release may return
+	total int64   // slots that Release may return, without those of wraps
+	wraps int     // multiples of 2^63 slots that Release may return, too: a dry run bounds nothing
 	held  []grant // not returned yet, the oldest first; those before first are gone
 	first int
 }
@@ -96,7 +99,7 @@ func New(lim *limiter.Limiter) *Weighted { return &Weighted{lim: lim, size: math
 func (w *Weighted) Limiter() *limiter.Limiter { return w.lim }
 
 // Acquire waits until n slots are free and takes them. It returns the error of ctx if ctx ends
-// first, also if n is more than the size of the semaphore. It returns a *spillway.Rejection if
+// first, also if n is more than the size of the semaphore and its limit. It returns a *spillway.Rejection if
 // the limiter refuses the work. After an error nothing is held. The priority and the kind of
 // ctx apply, its cost does not. An n of zero does not wait, and a negative n panics.
 func (w *Weighted) Acquire(ctx context.Context, n int64) error {
@@ -134,12 +137,25 @@ func (w *Weighted) TryAcquire(n int64) bool {
 // negative or more than what is held, Release panics and returns nothing.
 func (w *Weighted) Release(n int64) {
 	w.mu.Lock()
-	if n < 0 || n > w.total {
+	if n < 0 || n > w.total && w.wraps == 0 {
 		w.mu.Unlock()
 		panic("semaphore: released less than nothing, or more than is held")
 	}
-	w.total -= n
+	if w.total -= n; w.total < 0 {
+		w.total &= math.MaxInt64 // adds 2^63
+		w.wraps--
+	}
 	w.mu.Unlock()
+	w.end(n)
+}
+
+// end ends work of n slots, which total does not count any more.
+func (w *Weighted) end(n int64) {
+	defer func() {
+		if n > 0 { // the limiter's law or observer panicked at one of several ends
+			w.end(n)
+		}
+	}()
 	for n > 0 {
 		g, all := w.take(n)
 		if n -= g.slots; all {
@@ -150,13 +166,13 @@ func (w *Weighted) Release(n int64) {
 	}
 }
 
-// tooLarge reports whether the semaphore can never give n slots. A dry run admits all work, and
-// a closed limiter refuses all work.
+// tooLarge reports whether n is more than the size, and than a limit that bounds have raised. A dry
+// run admits all work, and a closed limiter refuses all work.
 func (w *Weighted) tooLarge(n int64) bool {
 	if n < 0 {
 		panic("semaphore: a weight cannot be negative")
 	}
-	return n > w.size && w.lim.Mode() == limiter.Enforce && w.lim.Open()
+	return n > w.size && w.lim.Mode() == limiter.Enforce && w.lim.Open() && (w.size == 0 || n > int64(w.lim.Limit()))
 }
 
 func request(n int64, noWait bool) limiter.Request {
@@ -175,7 +191,10 @@ func (w *Weighted) hold(g grant) {
 		w.first = 0
 	}
 	w.held = append(w.held, g)
-	w.total += g.slots
+	if w.total += g.slots; w.total < 0 {
+		w.total &= math.MaxInt64 // takes 2^63 away
+		w.wraps++
+	}
 }
 
 // near is how many of the oldest grants are searched for one of the right size.

@@ -402,6 +402,76 @@ func TestADryRunRefusesNothing(t *testing.T) {
 	})
 }
 
+// Regression: an exclusive holder takes the largest weight, and in a dry run it does so beside others.
+// The sum overflowed, and Release panicked.
+func TestASumOfTheLargestWeightsComesBack(t *testing.T) {
+	for _, mode := range []limiter.Mode{limiter.DryRun, limiter.Off} {
+		s := NewWeighted(math.MaxInt64)
+		s.Limiter().SetMode(mode)
+		weights := []int64{1, math.MaxInt64, math.MaxInt64, 5, math.MaxInt64}
+		for _, n := range weights {
+			if err := s.Acquire(t.Context(), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, n := range weights {
+			s.Release(n / 2)
+			s.Release(n - n/2)
+		}
+		if st := s.Limiter().Stats(); st.InFlight != 0 || s.total != 0 || s.wraps != 0 || len(s.held) != 0 {
+			t.Errorf("%v: %d and %d times 2^63 are held: %+v", mode, s.total, s.wraps, st)
+		}
+	}
+}
+
+// Regression: when the observer panicked at one of several ends, the slots of the others were lost.
+func TestAPanicAtOneEndLosesNoSlots(t *testing.T) {
+	ends := 0
+	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(8), Observer: &limiter.Observer{Ended: func(limiter.End) {
+		if ends++; ends%2 == 1 {
+			panic("observer")
+		}
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(lim)
+	for range 6 {
+		if err := s.Acquire(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is lost")
+			}
+		}()
+		s.Release(5)
+	}()
+	if st := lim.Stats(); st.InFlight != 1 || s.total != 1 {
+		t.Errorf("%d of 1 slots are held: %+v", s.total, st)
+	}
+}
+
+// Regression: work of more than the first size waited for ever, also within raised bounds.
+func TestBoundsRaiseTheSize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewWeighted(8)
+		if err := s.Limiter().SetBounds(20, 0); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := s.Acquire(ctx, 15); err != nil || s.TryAcquire(6) || !s.TryAcquire(5) || s.TryAcquire(21) {
+			t.Errorf("%v, or not 20 slots", err)
+		}
+		if err := s.Acquire(ctx, 21); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("21 slots of 20: %v", err)
+		}
+	})
+}
+
 // Drain serves who waits, waits for who holds slots, and refuses who comes later.
 func TestDrainServesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
