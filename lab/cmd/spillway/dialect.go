@@ -28,7 +28,8 @@ var instead = explained(
 	"write -d VALUE", "b",
 	"write -d @VALUE for the body in a file", "D body-file",
 	"write -d @FILE for the body in a file", "f p",
-	"write -H 'Content-Type: VALUE'", "T content-type",
+	"write -H 'Content-Type: VALUE', or --timeout VALUE (wrk)", "T",
+	"write -H 'Content-Type: VALUE'", "content-type",
 	"write -H 'User-Agent: VALUE'", "U user-agent",
 	"write -H 'Cookie: VALUE'", "C",
 	"write -H 'Host: VALUE'", "host",
@@ -49,7 +50,7 @@ var instead = explained(
 	"latency counts from the intended start of --rate: leave it out", "latency-correction",
 	"no compression is asked for: leave it out", "disable-compression",
 	"no proxy is used: leave it out, and send to the service itself", "x P proxy proxy-header",
-	"not needed: leave it out", "cpus quiet no-print print no-tui no-summary no-usage-report discard-response-bodies fasthttp http1 http-version lazy name v verbose w fps tag batch summary-trend-stats stats-success-breakdown",
+	"not needed: leave it out", "cpus quiet no-print print no-tui no-summary no-usage-report discard-response-bodies fasthttp http1 http-version lazy more name v verbose w fps tag batch summary-trend-stats stats-success-breakdown",
 	"there is nothing like it here: leave it out", "F laddr local-addr unix-socket resolvers connect-to dns-ttl max-body chunked session-tickets prometheus-addr opentelemetry-addr http-debug",
 )
 
@@ -247,15 +248,26 @@ func (t *typed) words(f *kong.Flag) []string {
 // problem says what to write for a value that means something else to another load generator.
 func (t *typed) problem(f *kong.Flag) string {
 	_, isNumber := strconv.ParseFloat(t.value, 64)
-	span, isSpan := time.ParseDuration(strings.TrimPrefix(t.value, "="))
+	span, isSpan := time.ParseDuration(strings.ToLower(t.value)) // wrk has 30S, too
 	_, isTime := f.Target.Interface().(time.Duration)
+	joined := t.attached && !strings.HasPrefix(t.word, "--") && t.word == t.name+t.value // as in -d5s, and not -d=5s
 	switch {
-	case t.name == "-d" && isSpan == nil && span != 0:
+	case t.name == "-d" && isNumber == nil:
+		return "-d is the body here: write --duration VALUEs for seconds, or --body VALUE to send that text"
+	case t.name == "-d" && isSpan == nil:
 		return "-d is the body here: write --duration VALUE, or --body VALUE to send that text"
+	case t.name == "-d" && strings.HasPrefix(t.word, "-d="):
+		return "write -d VALUE, or --body =VALUE if the text begins with ="
+	case t.name == "-d" && joined && strings.ToUpper(t.value[:1]) != strings.ToLower(t.value[:1]):
+		return "there is no such flag: write -d VALUE to send that text"
+	case t.name == "-m" && joined && strings.ToUpper(t.value[:1]) != t.value[:1]:
+		return "there is no such flag: write -m VALUE for that method"
+	case f.Name == "duration" && isSpan == nil && span == 0:
+		return "no duration is endless here: write --duration 24h, and Ctrl-C ends it and prints the result"
 	case f.Name == "body" && t.valued && t.name != "-d" && !strings.HasPrefix(t.word, "--") && !strings.HasPrefix(t.value, "@"):
 		return "write -d @VALUE for the body in a file, or --body VALUE to send that text"
 	case t.name == "-t" && isNumber == nil && t.value != "0":
-		return "write -t VALUEs for a timeout in seconds (hey); wrk's threads are not needed: leave them out"
+		return "write -t VALUEs for a timeout in seconds (hey), or --duration VALUEs (ab); wrk's threads are not needed: leave them out"
 	case isTime && isNumber == nil && isSpan != nil:
 		return "write --" + f.Name + " VALUEs for seconds"
 	case t.name == "-q" && !t.valued:

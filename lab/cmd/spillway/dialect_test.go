@@ -87,8 +87,18 @@ func TestLinesOfOthersAreUnderstood(t *testing.T) {
 
 func TestWhatOnlyOthersHaveIsAnErrorThatSaysWhatToWrite(t *testing.T) {
 	for line, says := range map[string]string{
-		"load -c 5 -d 5s " + u:                    "-d 5s: -d is the body here: write --duration 5s, or --body 5s to send that text; see spillway load --help",
-		"load -t12 -c400 -d30s " + u:              "-t12: write -t 12s for a timeout in seconds (hey); wrk's threads are not needed: leave them out; -d30s: -d is the body here: write --duration 30s",
+		"load -c 5 -d 5s " + u:       "-d 5s: -d is the body here: write --duration 5s, or --body 5s to send that text; see spillway load --help",
+		"load -t12 -c400 -d30s " + u: "-t12: write -t 12s for a timeout in seconds (hey), or --duration 12s (ab); wrk's threads are not needed: leave them out; -d30s: -d is the body here: write --duration 30s",
+		// Regressions: these sent the text as a body, or as a method, or for 10 s.
+		"load -c 5 -d 30 " + u:                    "-d 30: -d is the body here: write --duration 30s for seconds, or --body 30",
+		"load -c 5 -d30 " + u:                     "-d30: -d is the body here: write --duration 30s for seconds",
+		"load -c 5 -d 2M " + u:                    "-d 2M: -d is the body here",
+		"load -c 5 -d={\"a\":1} " + u:             "-d={\"a\":1}: write -d {\"a\":1}, or --body ={\"a\":1} if",
+		"load -c 5 -d=30s " + u:                   "-d=30s: -d is the body here: write --duration 30s",
+		"load -rate 5 -durtion=5s " + u:           "-durtion=5s: there is no such flag: write -d urtion=5s",
+		"load -c 5 -more " + u:                    "-more: not needed",
+		"load -c 5 -mode=x " + u:                  "-mode=x: there is no such flag",
+		"load -rate 5 -duration=0 " + u:           "-duration=0: no duration is endless here: write --duration 24h",
 		"load -c 5 -t 20 " + u:                    "-t 20: write -t 20s",
 		"load -c 5 --latency " + u:                "--latency: latencies are always printed: leave it out",
 		"load -c 5 --timeout 2 " + u:              "--timeout 2: write --timeout 2s for seconds",
