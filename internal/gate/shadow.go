@@ -55,7 +55,7 @@ const pieces = 1 << 12
 const mostLate = 1024
 
 // mostShadowed bounds the waiters of a shadow, whose callers are admitted and come again. Work that
-// arrives while so many wait is left out of the shadow.
+// arrives while that number waits is left out of the shadow.
 const mostShadowed = 1 << 16
 
 // shadowBegins starts a shadow with the current evidence and the running work.
