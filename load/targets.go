@@ -39,6 +39,9 @@ func ReadTargets(text []byte, read func(name string) ([]byte, error)) (targets [
 			t = nil
 		case line[0] == '#':
 		case isRequest:
+			if strings.ContainsAny(address, " \t") {
+				return nil, fmt.Errorf("line %d: URL %.200q: want nothing behind it, and %%20 for a space in it", number, address)
+			}
 			if _, err := targetURL(address); err != nil {
 				return nil, fmt.Errorf("line %d: %w", number, err)
 			}
@@ -100,7 +103,7 @@ func (l inTurn) Do(ctx context.Context, n uint64) loadgen.Outcome {
 	return t.to.Do(ctx, t.n)
 }
 
-// alike are targets that differ in nothing but the path. They share connections.
+// alike are targets that differ in nothing but the path.
 type alike struct {
 	cfg  loadgen.HTTPConfig
 	urls []string
@@ -137,6 +140,9 @@ func aimAt(p *Plan, base loadgen.HTTPConfig, targets []Target) error {
 			a.cfg.URL = a.urls[0]
 		} else {
 			a.cfg.URLFor = func(n uint64) string { return a.urls[n] }
+		}
+		if len(p.Targets) > 0 {
+			a.cfg.Beside = p.Targets[0] // as many connections as requests in flight, however many targets
 		}
 		target, err := loadgen.NewHTTP(a.cfg)
 		if err != nil {

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spillway-go/spillway/loadgen"
@@ -42,6 +44,7 @@ func TestTargetsAreReadAsVegetaWritesThem(t *testing.T) {
 		"# nothing\n\n":                  "no targets",
 		"http://a/":                      "line 1 is \"http://a/\": want a method and a URL",
 		"get http://a/":                  "line 1 is",
+		"GET http://a/x HTTP/1.1":         "line 1: URL \"http://a/x HTTP/1.1\": want nothing behind it, and %20",
 		"GET /x":                         "line 1: URL \"/x\": want http://host",
 		"GET http://a/\n\nAccept: x":     "line 3 is \"Accept: x\": want a method",
 		"GET http://a/\nAccept":          "line 2 is \"Accept\": want a header",
@@ -112,6 +115,42 @@ func TestTargetsAreAskedInTurn(t *testing.T) {
 	for _, want := range []string{"GET " + a + "/1 all ", "GET " + b + "/%7B%7Bn%7D%7D mineo ", "GET " + a + "/2 all ", "POST " + a + "/3 all text of f", "GET " + a + "/1 all ", "GET " + b + "/%7B%7Bn%7D%7D mineo "} {
 		if got := <-arrived; got != want {
 			t.Errorf("%q arrived, want %q", got, want)
+		}
+	}
+}
+
+// Regression: each of many targets that differ in a header or in the body had connections of its own.
+func TestManyTargetsShareTheConnectionsOfTheClients(t *testing.T) {
+	var opened atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	var text strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&text, "POST %s/%d\nX-Id: %d\n@f%d\n", server.URL, i, i, i%3)
+	}
+	targets, err := ReadTargets([]byte(text.String()), fileOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets[0].Body = make([]byte, 1<<20) // goes through net/http
+	for _, redirects := range []int{0, 1} {
+		opened.Store(0)
+		p := plan(t, Spec{Targets: targets, Clients: 2, Requests: 600, Redirects: redirects, Interval: 1e9, MaxInFlight: 1})
+		r, err := loadgen.Run(t.Context(), p.Run)
+		if err != nil || r.Outcomes[loadgen.OK].Count != 600 {
+			t.Fatalf("%v, %v", err, p.FirstError())
+		}
+		if n := opened.Load(); n > 4 {
+			t.Errorf("2 clients opened %d connections to 200 targets", n)
+		}
+		if sent, received := p.Traffic(); sent < 3<<20 || sent > 4<<20 || received == 0 {
+			t.Errorf("%d bytes were sent and %d received", sent, received)
 		}
 	}
 }

@@ -41,6 +41,11 @@ type HTTPConfig struct {
 	// and the outcome of a redirect is an Error.
 	Redirects int
 
+	// Beside is a target whose connections this target uses, too, whatever else differs between
+	// them. HTTP2, TLS and MaxConns are then those of Beside, and Beside counts the bytes. nil:
+	// connections of its own.
+	Beside *HTTP
+
 	HTTP2    bool          // HTTP/2, over plain http without an upgrade; otherwise HTTP/1.1
 	TLS      *tls.Config   // for https; nil: the system's roots
 	MaxConns int           // most connections to a host; requests wait for one. 0: as many as requests in flight
@@ -76,9 +81,8 @@ type HTTP struct {
 	closes       bool   // a header asks to close the connection
 
 	raw        *connections // nil: net/http only
-	transport  *http.Transport
 	client     *http.Client // nil: no redirect is followed
-	traffic    traffic
+	common     *common
 	bodies     sync.Pool // *bytes.Buffer, for Check with net/http
 	firstError atomic.Pointer[error]
 }
@@ -136,19 +140,23 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 		header.Set("User-Agent", "spillway-loadgen")
 	}
 	h := &HTTP{cfg: cfg, sample: sample, origin: u.Scheme + "://" + u.Host}
-	h.transport = newTransport(&cfg, &h.traffic)
+	if cfg.Beside == nil {
+		h.common = newCommon(&cfg)
+	} else {
+		h.common = cfg.Beside.common
+	}
 	if cfg.Redirects > 0 {
-		h.client = newClient(h.transport, cfg.Redirects)
+		h.client = newClient(h.common.transport, cfg.Redirects)
 	}
 	if err := h.compile(); err != nil {
 		return nil, err
 	}
-	if u.Scheme == "http" && !cfg.HTTP2 && cfg.Redirects == 0 && isPlainHost(u.Host) && isPlainHost(sample.Host) && h.body.longest(cfg.Data) <= maxRawBody {
+	if u.Scheme == "http" && !h.common.http2 && cfg.Redirects == 0 && isPlainHost(u.Host) && isPlainHost(sample.Host) && h.body.longest(cfg.Data) <= maxRawBody {
 		port := u.Port()
 		if port == "" {
 			port = "80"
 		}
-		h.raw = newConnections(net.JoinHostPort(u.Hostname(), port), cfg.MaxConns, &h.traffic)
+		h.raw = h.common.to(net.JoinHostPort(u.Hostname(), port))
 	}
 	return h, nil
 }
@@ -356,10 +364,6 @@ func (h *HTTP) Reach(ctx context.Context) error {
 	return conn.Close()
 }
 
-// Close closes the idle connections. The target remains usable.
-func (h *HTTP) Close() {
-	if h.raw != nil {
-		h.raw.closeIdle()
-	}
-	h.transport.CloseIdleConnections()
-}
+// Close closes the idle connections, also those of targets beside this one. The target remains
+// usable.
+func (h *HTTP) Close() { h.common.closeIdle() }

@@ -55,7 +55,7 @@ func (h *HTTP) viaNetHTTP(ctx context.Context, n uint64, address string, after *
 	if err != nil {
 		return Error, err
 	}
-	send := h.transport.RoundTrip
+	send := h.common.transport.RoundTrip
 	if h.client != nil {
 		send = h.client.Do
 	}

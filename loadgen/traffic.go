@@ -41,7 +41,10 @@ func (c *countedConn) Write(b []byte) (int, error) {
 }
 
 // Traffic returns how many bytes were sent and received so far: requests and answers with their
-// headers, counted after encryption over TLS.
+// headers, counted after encryption over TLS. Bytes of targets beside h are counted by h.
 func (h *HTTP) Traffic() (sent, received uint64) {
-	return h.traffic.sent.Load(), h.traffic.received.Load()
+	if h.cfg.Beside != nil {
+		return 0, 0
+	}
+	return h.common.traffic.sent.Load(), h.common.traffic.received.Load()
 }
