@@ -89,7 +89,7 @@ func (c *capacityCmd) Run(env *environment) error {
 		return badInput(err)
 	}
 	env.status("")
-	result.Target = c.URL
+	result.Target = withoutPassword(c.URL)
 	if c.JSON {
 		if err := writeJSON(env.stdout, result); err != nil {
 			return err

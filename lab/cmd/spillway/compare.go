@@ -52,6 +52,9 @@ func (c *compareCmd) Run(env *environment) error {
 		return badInput(err)
 	}
 	result.A, result.B = c.A, c.B
+	if isURL(c.A) {
+		result.A, result.B = withoutPassword(c.A), withoutPassword(c.B)
+	}
 	if !c.JSON {
 		showComparison(env.stdout, result)
 	} else if err := writeJSON(env.stdout, result); err != nil {

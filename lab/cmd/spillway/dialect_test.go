@@ -327,3 +327,34 @@ func TestTheLinesInTheHelpAndOnThePageAreUnderstood(t *testing.T) {
 		t.Errorf("%d lines of ours and %d of others", ours, theirs)
 	}
 }
+
+// Regression: the header of a result showed the password of the URL.
+func TestResultsShowNoPassword(t *testing.T) {
+	for address, shown := range map[string]string{
+		"http://user:secret@h:80/a?b=c@d":  "http://user:xxxxx@h:80/a?b=c@d",
+		"https://user:s@cret@h":            "https://user:xxxxx@h",
+		"http://user@h/a:b@c":              "http://user@h/a:b@c",
+		"http://h:80/{{.id}}?next=a:b@c#d": "http://h:80/{{.id}}?next=a:b@c#d",
+		"h":                                "h",
+	} {
+		if got := withoutPassword(address); got != shown {
+			t.Errorf("%s is shown as %s, want %s", address, got, shown)
+		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	address := strings.Replace(server.URL, "://", "://user:secret@", 1)
+	for _, line := range [][]string{{"load", "-c", "1", "-n", "1", address}, {"load", "-c", "1", "-n", "1", "--json", address}} {
+		if code, stdout, stderr := command(t, line...); code != 0 || strings.Contains(stdout+stderr, "secret") {
+			t.Errorf("%v: %d\n%s%s", line, code, stdout, stderr)
+		}
+	}
+}
+
+func TestTheBodyAndTheTargetsNeedStandardInputEach(t *testing.T) {
+	var out, errs bytes.Buffer
+	code := runWith(t.Context(), []string{"load", "-c", "1", "-n", "1", "-d", "@-"}, strings.NewReader("POST http://localhost:1/"), &out, &errs)
+	if code != 2 || !strings.Contains(errs.String(), "cannot both come from standard input") {
+		t.Errorf("%d: %s", code, errs.String())
+	}
+}

@@ -174,9 +174,9 @@ func (c *loadCmd) plan(env *environment) (p prepared, err error) {
 	if p.spec, err = c.spec(env.stdin); err != nil {
 		return p, err
 	}
-	p.name = c.URL
+	p.name = withoutPassword(c.URL)
 	if n := len(p.spec.Targets); n > 0 {
-		p.name = p.spec.Targets[0].URL
+		p.name = withoutPassword(p.spec.Targets[0].URL)
 		if n > 1 {
 			p.name = fmt.Sprintf("%d targets, the first of which is %s", n, p.name)
 		}

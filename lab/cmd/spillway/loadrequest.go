@@ -25,6 +25,10 @@ func (c *loadCmd) spec(stdin io.Reader) (s load.Spec, err error) {
 		return s, fmt.Errorf("--rate (-q) and --clients (-c) exclude each other: for %v requests a second, at most %d of them unanswered, write --rate %v --max-in-flight %d; hey's -q is for each worker, so write --rate %v",
 			c.Rate, c.Clients, c.Rate, c.Clients, float64(c.Rate)*float64(c.Clients))
 	}
+	fromList := c.URL == "" || c.URL == "-"
+	if fromList && c.Body == "@-" {
+		return s, errors.New("the body and the targets cannot both come from standard input: write -d @FILE, or a URL")
+	}
 	request, err := c.config(stdin)
 	if err != nil {
 		return s, err
@@ -34,7 +38,7 @@ func (c *loadCmd) spec(stdin io.Reader) (s load.Spec, err error) {
 		Method: request.Method, Header: request.Header, Body: request.Body, Insecure: c.Insecure, HTTP2: c.HTTP2, Redirects: request.Redirects, DataRandom: c.DataRandom,
 		Timeout: c.Timeout, Interval: c.Interval, Seed: c.Seed, MaxInFlight: c.MaxInFlight,
 	}
-	if c.URL == "" || c.URL == "-" {
+	if fromList {
 		s.URL = ""
 		if s.Targets, err = readTargets(stdin); err != nil {
 			return s, err

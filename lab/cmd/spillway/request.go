@@ -78,6 +78,22 @@ func (f *requestFlags) config(stdin io.Reader) (loadgen.HTTPConfig, error) {
 	return h, nil
 }
 
+// withoutPassword is a URL as results show it. It need not be well-formed: placeholders may follow
+// the host.
+func withoutPassword(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	authority := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return !strings.ContainsRune("/?#", r) }))]
+	at := strings.LastIndexByte(authority, '@')
+	if at < 0 {
+		return address
+	}
+	user, _, secret := strings.Cut(authority[:at], ":")
+	if !secret {
+		return address
+	}
+	return scheme + "://" + user + ":xxxxx" + rest[at:]
+}
+
 // reach is the target of requests; a server must be there.
 func reach(ctx context.Context, h loadgen.HTTPConfig) (*loadgen.HTTP, error) {
 	target, err := loadgen.NewHTTP(h)
