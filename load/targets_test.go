@@ -44,7 +44,7 @@ func TestTargetsAreReadAsVegetaWritesThem(t *testing.T) {
 		"# nothing\n\n":                  "no targets",
 		"http://a/":                      "line 1 is \"http://a/\": want a method and a URL",
 		"get http://a/":                  "line 1 is",
-		"GET http://a/x HTTP/1.1":         "line 1: URL \"http://a/x HTTP/1.1\": want nothing behind it, and %20",
+		"GET http://a/x HTTP/1.1":        "line 1: URL \"http://a/x HTTP/1.1\": want nothing behind it, and %20",
 		"GET /x":                         "line 1: URL \"/x\": want http://host",
 		"GET http://a/\n\nAccept: x":     "line 3 is \"Accept: x\": want a method",
 		"GET http://a/\nAccept":          "line 2 is \"Accept\": want a header",

@@ -99,9 +99,10 @@ func New(lim *limiter.Limiter) *Weighted { return &Weighted{lim: lim, size: math
 func (w *Weighted) Limiter() *limiter.Limiter { return w.lim }
 
 // Acquire waits until n slots are free and takes them. It returns the error of ctx if ctx ends
-// first, also if n is more than the size of the semaphore and its limit. It returns a *spillway.Rejection if
-// the limiter refuses the work. After an error nothing is held. The priority and the kind of
-// ctx apply, its cost does not. An n of zero does not wait, and a negative n panics.
+// first, also if n is more than the size of the semaphore and than its limit. It returns a
+// *spillway.Rejection if the limiter refuses the work. After an error nothing is held. The
+// priority and the kind of ctx apply, its cost does not. An n of zero does not wait, and a
+// negative n panics.
 func (w *Weighted) Acquire(ctx context.Context, n int64) error {
 	if w.tooLarge(n) {
 		<-ctx.Done()
