@@ -40,10 +40,10 @@ func (p Permit) Shrink(slots int) {
 	now := l.lock(l.now())
 	defer l.unlock()
 	s := p.s
-	if slots = min(slots, s.grant.Cost-s.returned-1); slots > 0 && s.gen.Load() == p.gen && !s.grant.Long {
+	if slots = min(slots, s.grant.Cost-1); slots > 0 && s.gen.Load() == p.gen && !s.grant.Long {
 		l.tick(now)
 		l.gate.Shrink(s.grant, slots)
-		s.returned += slots
+		s.grant.Cost -= slots // read under the lock only
 		l.grant(now)
 	}
 }
@@ -62,7 +62,7 @@ func (p Permit) Long() {
 	// If the work ends from here on, the lock holder settles the end later.
 	if s := p.s; s.gen.Load() == p.gen && !s.grant.Long {
 		l.tick(now)
-		l.gate.Lengthen(now, s.held())
+		l.gate.Lengthen(now, s.grant)
 		l.running.unlink(s)
 		s.grant.Long, s.site, s.reported = true, nil, false
 		s.long.Store(true)

@@ -13,7 +13,6 @@ import (
 type slot struct {
 	gen            atomic.Uint64
 	grant          gate.Grant
-	returned       int           // slots that Permit.Shrink gave back; grant.Cost includes them
 	long           atomic.Bool   // copy of grant.Long for an end that races Permit.Long
 	waited         time.Duration // in the queue
 	end            time.Duration // when the work ended, if handed to the lock holder
@@ -59,7 +58,7 @@ func (r *slots) end(s *slot) {
 	if !s.grant.Long {
 		r.unlink(s)
 	}
-	s.site, s.reported, s.returned = nil, false, 0
+	s.site, s.reported = nil, false
 	s.previous, s.next = nil, r.free
 	r.free = s
 	r.nFree++
@@ -93,17 +92,10 @@ func (l *Limiter) start(now time.Duration, a *gate.Arrival, waited time.Duration
 	return s
 }
 
-// held returns the grant with the slots that the work still holds. The caller holds the lock.
-func (s *slot) held() gate.Grant {
-	g := s.grant
-	g.Cost -= s.returned
-	return g
-}
-
 // settle ends work and starts waiters. The caller holds the lock.
 func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
 	l.tick(now)
-	l.gate.End(now, s.held(), o)
+	l.gate.End(now, s.grant, o)
 	l.running.end(s)
 	l.grant(now)
 }
