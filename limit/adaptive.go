@@ -15,17 +15,17 @@ type adaptive struct {
 	phase phase
 	why   string // reason of the last change of the limit
 
-	base      mean      // baseline: latency without a queue
-	known     bool      // a baseline exists
-	proven    bool      // the baseline contains no queue: a raise was free, or a cut did not help
-	overruled bool      // a higher limit was enforced in the last cohort
-	held      mean      // latency at the current limit, while holding
-	heldAt    float64   // slots in use behind held
-	pace      pace      // since the limit was set
-	rough     roughness // spread of one piece of work by the pace
-	busy      int       // consecutive readings with every slot in use
-	rises     int       // consecutive readings far above the baseline
-	trimmed   float64   // sum of small cuts since the last trial, as a logarithm
+	base         mean      // baseline: latency without a queue
+	known        bool      // a baseline exists
+	proven       bool      // the baseline contains no queue: a raise was free, or a cut did not help
+	overruled    bool      // a higher limit was enforced in the last cohort
+	held         mean      // latency at the current limit, while holding
+	heldAt       float64   // slots in use behind held
+	pace         pace      // since the limit was set
+	rough        roughness // spread of one piece of work by the pace
+	fullReadings int       // consecutive full readings
+	rises        int       // consecutive readings far above the baseline
+	trimmed      float64   // sum of small cuts since the last trial, as a logarithm
 
 	trial  trial
 	raises raises
@@ -134,7 +134,7 @@ func (a *adaptive) State() string {
 		return fmt.Sprintf("experiment: latency rose; trying %.0f instead of %.0f", t.to, t.from)
 	case a.phase == cutting:
 		return fmt.Sprintf("experiment: looking for a hidden queue with %.0f instead of %.0f", t.to, t.from)
-	case a.busy == 0:
+	case a.fullReadings == 0:
 		return "holding: slots are free"
 	}
 	return "holding: every slot is in use"

@@ -49,7 +49,7 @@ type reading struct {
 	n         float64       // number of times behind logTime
 	inFlight  float64       // mean slots in use
 	enforced  float64       // mean enforced limit
-	saturated bool          // all slots were in use at most admissions
+	full      bool          // all slots were in use at more than half of the admissions
 	lost      float64       // share of the work lost to overload
 	refused   float64       // share of the work refused by a backend
 	open      bool          // the slower times are censored: logTime is a lower bound
@@ -276,7 +276,7 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 	r.spread = math.Sqrt(max(squares/mass-r.logTime*r.logTime, 1e-6))
 	r.inFlight = max(c.inFlight/float64(c.members), 1)
 	r.enforced = c.enforced / float64(c.members)
-	r.saturated = 2*c.full > c.members
+	r.full = 2*c.full > c.members
 	all := float64(max(counted+c.refused, 1))
 	r.lost, r.refused = float64(c.allLosses())/all, float64(c.refused)/all
 	if gathered := c.last - c.start; gathered > 0 && c.members > 4 {

@@ -212,8 +212,8 @@ func TestASingleSlotThatNobodyWaitsForIsNotFull(t *testing.T) {
 			c.admit(time.Duration(i)*time.Second, Load{InFlight: 1, Queued: queued}, 1, true)
 			c.end(0, Success)
 		}
-		if r := c.reading(5*time.Second, 5); r.saturated != want {
-			t.Errorf("%d wait: all slots in use is %v", queued, r.saturated)
+		if r := c.reading(5*time.Second, 5); r.full != want {
+			t.Errorf("%d wait: all slots in use is %v", queued, r.full)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 			e.latest.admitted = e.work * e.work / e.squares
 		}
 		if e.latest.enforced == 1 && e.idle < e.latest.elapsed/4 { // also if the owner reports no waiting callers
-			e.latest.saturated = true
+			e.latest.full = true
 		}
 		e.latest.elapsed = max(e.latest.elapsed-e.idle, 0)
 		if e.latest.elapsed > 0 {

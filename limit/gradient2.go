@@ -78,7 +78,7 @@ func (g *gradient2) Observe(s Sample, load Load) {
 		slope, n = slope+m*ratio, n+m
 		short, long = short+m*mean, long+m*g.long[k]
 	})
-	if n == 0 || !w.full() {
+	if n == 0 || !w.mostlyBusy() {
 		g.phase = "less than half in use"
 		return
 	}

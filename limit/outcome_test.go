@@ -141,8 +141,8 @@ func TestSheddingGoesBackUnlessLatencyClearlyFell(t *testing.T) {
 	}{
 		{"less is lost, and latency fell clearly", 0.1, reading{logTime: 0.5, lost: 0.1}, func(n float64) bool { return n < 40 }},
 		{"less is lost, and latency fell as it may by chance", 0.8, reading{logTime: 0.5, lost: 0.1}, func(n float64) bool { return n == 40 }},
-		{"less is lost, latency fell clearly, and as much is done", 0.1, reading{logTime: 0.5, lost: 0.1, saturated: true, done: 90}, func(n float64) bool { return n < 40 }},
-		{"less is lost, latency fell clearly, and less is done", 0.1, reading{logTime: 0.5, lost: 0.1, saturated: true, done: 40}, func(n float64) bool { return n == 40 }},
+		{"less is lost, latency fell clearly, and as much is done", 0.1, reading{logTime: 0.5, lost: 0.1, full: true, done: 90}, func(n float64) bool { return n < 40 }},
+		{"less is lost, latency fell clearly, and less is done", 0.1, reading{logTime: 0.5, lost: 0.1, full: true, done: 40}, func(n float64) bool { return n == 40 }},
 		{"less is lost, latency fell clearly, and less comes", 0.1, reading{logTime: 0.5, lost: 0.1, done: 40}, func(n float64) bool { return n < 40 }},
 		{"less is lost, of latency nothing is known", 0.8, reading{logTime: 1, lost: 0.1, blind: true, open: true}, func(n float64) bool { return n < 40 }},
 		{"as much is lost, and latency fell clearly", 0.1, reading{logTime: 0.5, lost: 0.5}, func(n float64) bool { return n < 15 }},

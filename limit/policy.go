@@ -43,7 +43,7 @@ const (
 	// degrades is the ratio of latency growth to concurrency growth in a backend that degrades.
 	degrades   = 1.5
 	sureRises  = 2 // consecutive readings far above the baseline, before a cut
-	busyBefore = 3 // more consecutive readings than this with every slot in use, before a scheduled cut or bold raise
+	fullBefore = 3 // more consecutive full readings than this come before a scheduled cut or a bold raise
 )
 
 // decide classifies a reading and runs the policy's action.
@@ -56,11 +56,11 @@ func (a *adaptive) decide(r reading) {
 	if r.first = !a.known && !r.blind; r.first { // no other measurement exists
 		a.known, a.base = true, mean{r.logTime, r.n}
 	}
-	if r.saturated {
-		a.busy++
+	if r.full {
+		a.fullReadings++
 		a.pace.add(r, &a.rough)
 	} else {
-		a.busy, a.pace = 0, pace{}
+		a.fullReadings, a.pace = 0, pace{}
 	}
 	if losing {
 		policy[a.phase][lossy](a, r)
@@ -83,7 +83,7 @@ func (a *adaptive) sign(r reading) sign {
 	e, excess := &a.est, r.logTime-a.base.value
 	err := e.between(r.n, a.base.n) * (1 + few/(5*r.n)) // few times give a poor estimate of the spread
 	switch {
-	case !r.saturated: // with free slots a lower limit would only refuse work
+	case !r.full: // with free slots a lower limit would only refuse work
 		return usual
 	case a.short(r):
 		return usual
@@ -111,9 +111,9 @@ func (a *adaptive) adoptHigher(r reading) {
 // capped reports whether a lower limit was enforced.
 func (a *adaptive) capped(r reading) bool { return r.enforced < a.limit-0.5 }
 
-// nearlyFull reports whether our load may have caused a queue in the backend.
-func (a *adaptive) nearlyFull(r reading) bool {
-	return r.saturated || a.limit > 1 && r.inFlight >= nearlyFull*min(a.limit, r.enforced)
+// mayQueue reports whether our load may have caused a queue in the backend.
+func (a *adaptive) mayQueue(r reading) bool {
+	return r.full || a.limit > 1 && r.inFlight >= nearlyFull*min(a.limit, r.enforced)
 }
 
 // addHeld adds a reading to the latency at the current limit. It returns false if the reading
@@ -145,13 +145,13 @@ func (a *adaptive) becameFaster(now time.Duration, m mean) {
 // probe chooses the next trial while latency is as usual.
 func (a *adaptive) probe(r reading) {
 	switch {
-	case !a.nearlyFull(r): // with free slots only other clients can cause a queue in the backend
+	case !a.mayQueue(r): // with free slots only other clients can cause a queue in the backend
 		a.raises.streak = 0
 		if r.logTime < a.base.value+jump {
 			a.proven = true
 			a.flat(mean{r.logTime, r.n})
 		}
-	case !r.saturated || a.capped(r):
+	case !r.full || a.capped(r):
 		a.raises.streak = 0
 	case !a.proven && a.limit > 1:
 		// The baseline is not proven: test at once whether it contains a queue.
@@ -164,9 +164,9 @@ func (a *adaptive) probe(r reading) {
 // chooseTrial chooses the next trial while every slot is in use and latency is as usual.
 func (a *adaptive) chooseTrial(r reading, level mean, inFlight float64) {
 	switch {
-	case r.at >= a.bolds.next && a.raises.streak == 0 && a.busy > busyBefore:
+	case r.at >= a.bolds.next && a.raises.streak == 0 && a.fullReadings > fullBefore:
 		a.tryFarMore(r, inFlight, level)
-	case r.at >= a.cuts.next && a.limit > 1 && a.raises.streak == 0 && a.busy > busyBefore:
+	case r.at >= a.cuts.next && a.limit > 1 && a.raises.streak == 0 && a.fullReadings > fullBefore:
 		a.tryLess(r, a.limit*math.Exp(-max(minCut, a.step(1.5, maxStep))), inFlight, level, false)
 	case r.at >= a.raises.next:
 		// If the held latency agrees with the baseline, the baseline refines it.

@@ -27,7 +27,7 @@ const (
 // double grows the limit at the start, until latency rises.
 func (a *adaptive) double(r reading) {
 	switch {
-	case r.saturated && a.limit == firstLimit && !a.proven:
+	case r.full && a.limit == firstLimit && !a.proven:
 		// Arrivals outran completions, so a queue in the backend is likely. A first reading while the
 		// slots filled is no baseline: that latency may contain the queue already.
 		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.logTime, r.n}, false)
@@ -36,9 +36,9 @@ func (a *adaptive) double(r reading) {
 		if r.logTime-a.base.value < jump/2 {
 			a.flat(mean{r.logTime, r.n})
 		}
-		a.proven = a.proven || a.limit > firstLimit || !r.saturated
+		a.proven = a.proven || a.limit > firstLimit || !r.full
 	}
-	if r.saturated && !a.capped(r) {
+	if r.full && !a.capped(r) {
 		a.set(r.at, starting, 2*a.limit, "start: latency is flat")
 	}
 }

@@ -109,5 +109,5 @@ func (a *adaptive) fell(r reading) bool {
 // slots are in use. An example is a lock that callers poll: fewer callers find it free less often.
 func (a *adaptive) doesLess(r reading) bool {
 	t := &a.trial
-	return !a.aim.jobs && r.saturated && r.elapsed > 0 && r.done < t.done*(1-lessSure*math.Sqrt(1/t.admitted+1/r.admitted))
+	return !a.aim.jobs && r.full && r.elapsed > 0 && r.done < t.done*(1-lessSure*math.Sqrt(1/t.admitted+1/r.admitted))
 }

@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	mostSlots      = 100_000 // the highest limit any law sets
+	mostSlots      = 100_000 // the highest limit that a law finds; a fixed limit may be higher
 	firstPublished = 20      // the first limit of the published laws
 	mostPublished  = 1000    // the highest limit of the published laws
 )
 
-// track is a limit that moves within bounds and keeps the reason of its last change.
+// track is a limit that moves within bounds and keeps the reason of its last change. The published
+// laws and the passive one have a track; the adaptive law sets its limit itself.
 type track struct {
 	claimed
 	value, most float64
@@ -115,7 +116,8 @@ func (w *window) add(s Sample, busy bool) {
 // forget drops the times of a class.
 func (w *window) forget(class uint8) { w.sum[class], w.n[class] = 0, 0 }
 
-func (w *window) full() bool { return 2*w.busy >= w.total }
+// mostlyBusy reports whether half of the samples or more ended while busy.
+func (w *window) mostlyBusy() bool { return 2*w.busy >= w.total }
 
 // overloaded reports whether at least a tenth of the work ended in overload. Then the latencies of
 // the rest are misleadingly low.

@@ -50,7 +50,7 @@ func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
 	a := law(61)
 	a.tryLess(reading{}, 39, 61, mean{0, 100}, true)
 	for a.phase == cutting && a.trial.from == 61 && a.trial.cohorts < 3 {
-		a.judgeCut(reading{at: time.Second, logTime: -0.75, n: 100, inFlight: 39, enforced: 39, saturated: true})
+		a.judgeCut(reading{at: time.Second, logTime: -0.75, n: 100, inFlight: 39, enforced: 39, full: true})
 	}
 	if a.trial.from == 61 || a.limit > 50 {
 		t.Errorf("after a cut that latency followed: %s, because %s", a.State(), a.why)
@@ -58,7 +58,7 @@ func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
 	a = law(64)
 	a.tryMore(reading{}, 78, 64, mean{0, 170})
 	for a.phase == raising && a.trial.cohorts < 2 {
-		a.judgeRaise(reading{at: time.Second, logTime: 0.36, n: 85, inFlight: 78, enforced: 78, saturated: true})
+		a.judgeRaise(reading{at: time.Second, logTime: 0.36, n: 85, inFlight: 78, enforced: 78, full: true})
 	}
 	if a.phase != holding || a.limit > 70 {
 		t.Errorf("after a raise that latency followed: %s, because %s", a.State(), a.why)

@@ -147,7 +147,7 @@ func (v *vegas) decide(w *window) {
 		}
 		now, base, n = now+m*mean, base+m*v.base[k], n+m
 	})
-	if !w.full() || n == 0 {
+	if !w.mostlyBusy() || n == 0 {
 		v.phase = "less than half in use"
 		return
 	}
