@@ -15,17 +15,17 @@ type adaptive struct {
 	phase phase
 	why   string // reason of the last change of the limit
 
-	base         mean      // baseline: latency without a queue
-	known        bool      // a baseline exists
-	proven       bool      // the baseline contains no queue: a raise was free, or a cut did not help
-	overruled    bool      // a higher limit was enforced in the last cohort
-	held         mean      // latency at the current limit, while holding
-	heldAt       float64   // slots in use behind held
-	pace         pace      // since the limit was set
-	rough        roughness // spread of one piece of work by the pace
-	fullReadings int       // consecutive full readings
-	rises        int       // consecutive readings far above the baseline
-	trimmed      float64   // sum of small cuts since the last trial, as a logarithm
+	base           mean      // baseline: latency without a queue
+	known          bool      // a baseline exists
+	proven         bool      // there is evidence that the baseline contains no queue: free slots, a raise without a rise of latency, or a cut that did not help
+	enforcedHigher bool      // a higher limit was enforced in the last cohort
+	held           mean      // latency at the current limit while holding, to compare with base
+	heldAt         float64   // slots in use behind held
+	pace           pace      // since the limit was set
+	rough          roughness // spread of one piece of work by the pace
+	fullReadings   int       // consecutive full readings
+	rises          int       // consecutive readings far above the baseline
+	trimmed        float64   // sum of small cuts since the last trial, as a logarithm
 
 	trial  trial
 	raises raises
@@ -33,9 +33,9 @@ type adaptive struct {
 	bolds  schedule // bold raises
 	sheds  schedule
 
-	good     float64       // the limit last confirmed by a refused raise or an undone cut
-	former   float64       // good before capacity was lost; the capacity may come back
-	formerAt time.Duration // when capacity was lost
+	confirmed float64       // limit that a refused raise or an undone cut confirmed last; 0: none since capacity was lost
+	former    float64       // confirmed before capacity was lost; 0: none was lost, or all of it is back
+	formerAt  time.Duration // when capacity was lost
 }
 
 // schedule is when a kind of trial may run again.
@@ -49,8 +49,8 @@ type raises struct {
 	next   time.Duration // earliest time
 	streak int           // raises kept in a row
 	vain   int           // raises refused in a row, since a change was kept or the baseline moved
-	stride float64       // next raise as a share of the limit: doubled when kept, halved when clearly refused
-	target float64       // likely knee, from the last change; 0: unknown
+	stride float64       // next raise as a share of the limit: doubled when kept, halved when clearly refused, and half as much again when refused in doubt
+	target float64       // a limit that the last change makes likely, for the next raise; 0: unknown
 }
 
 type phase uint8
@@ -214,5 +214,5 @@ func (a *adaptive) set(now time.Duration, p phase, to float64, why string) {
 	if to < a.limit {
 		a.est.drain(now)
 	}
-	a.limit, a.why, a.pace, a.est.losses = to, why, pace{}, losses{from: a.est.admitted + 1}
+	a.limit, a.why, a.pace, a.est.lostTime = to, why, pace{}, lostTime{from: a.est.admitted + 1}
 }

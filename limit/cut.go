@@ -36,7 +36,7 @@ func (a *adaptive) trim(r reading) {
 	if a.limit > 1 && excess < trimAtOnce && a.trimmed < trimInAll {
 		a.set(r.at, holding, to, "a little above the baseline")
 		a.held = mean{}
-		a.raises.next = r.at + raisePause
+		a.raises.next = r.at + raiseSoon
 		return
 	}
 	a.cutBy(r, excess, a.heldAt, a.held)
@@ -62,10 +62,10 @@ func (a *adaptive) cutBy(r reading, excess, inFlight float64, before mean) {
 	a.tryLess(r, from*math.Exp(-a.cutOf(excess)), inFlight, before, true)
 }
 
-// costs returns the excess of the mean time of all work, given the excess of measured work. Both
+// excessOfAll returns the excess of the mean time of all work, given the excess of measured work. Both
 // are logarithms. All work waits equally long, which is a large share of a short time and a small
 // share of a long time. The mean time in the backend follows from Little's law.
-func (a *adaptive) costs(r reading, excess float64) float64 {
+func (a *adaptive) excessOfAll(r reading, excess float64) float64 {
 	slotTime := r.slotTime()
 	if slotTime <= 0 || excess <= 0 {
 		return excess
@@ -110,7 +110,7 @@ func (a *adaptive) tryLess(r reading, to, inFlight float64, before mean, suspici
 func (a *adaptive) judgeCut(r reading) {
 	t := &a.trial
 	t.enter(r, a.short(r))
-	if a.overruled {
+	if a.enforcedHigher {
 		t.to = min(a.limit, t.from)
 	}
 	err := a.est.between(t.after.n, t.before.n)
@@ -144,7 +144,7 @@ func (a *adaptive) keepCut(r reading, err float64) {
 	// In a backend that degrades, latency falls more slowly: the difference was a wait, equally long
 	// for all work.
 	if t.longer == 0 && fell-degrades*less > 2*err {
-		rest = a.costs(r, rest)
+		rest = a.excessOfAll(r, rest)
 	}
 	switch {
 	case t.suspicion && !a.short(r) && rest > max(0.06, 2*a.est.error(t.after.n)): // some excess is left
@@ -170,8 +170,8 @@ func (a *adaptive) keepCut(r reading, err float64) {
 
 // loseCapacity records the limit that was confirmed before capacity was lost.
 func (a *adaptive) loseCapacity(r reading) {
-	if a.good > 0 {
-		a.former, a.formerAt, a.good = a.good, r.at, 0
+	if a.confirmed > 0 {
+		a.former, a.formerAt, a.confirmed = a.confirmed, r.at, 0
 	}
 }
 
@@ -181,10 +181,10 @@ func (a *adaptive) loseCapacity(r reading) {
 // would take the price for a queue and cut again.
 func (a *adaptive) undoCut(r reading, margin float64) {
 	t := &a.trial
-	start := a.good == 0 && !a.proven && t.restore <= 2*firstLimit
+	start := a.confirmed == 0 && !a.proven && t.restore <= 2*firstLimit
 	// A confirmed limit needs full slots and a known pace.
 	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore && t.paced.known() {
-		a.good = t.restore
+		a.confirmed = t.restore
 	}
 	why := "no hidden queue"
 	looked := a.proven && !t.suspicion

@@ -8,30 +8,30 @@ import (
 // estimator turns admissions and ends into readings, one cohort after another. A cohort begins
 // once the running work fits into the limit under test.
 type estimator struct {
-	aim       *aim
-	cohort    cohort
-	classes   classes
-	admitted  uint64        // number of the latest admission
-	work      float64       // work admitted since the cohort began, as a sum of class weights
-	count     float64       // admissions since the cohort began, of any class
-	squares   float64       // sum of the squared weights behind work
-	done      float64       // work done since the cohort began, as a sum of class weights
-	reweighed bool          // class weights changed: older sums of weights cannot be compared
-	changed   bool          // the reference class was forgotten
-	draining  bool          // waiting until the running work fits into the limit
-	since     time.Duration // start of draining
-	idle      time.Duration // part of the cohort's time in which nothing ran
-	empty     time.Duration // time of the last end
-	quiet     bool          // nothing has run since empty
-	bound     float64       // factor on the time after which a cohort is overdue
-	usual     float64       // usual time of work in nanoseconds; 0: not known
-	spread    float64       // standard deviation of the logarithm of a time
-	readings  float64       // number of readings behind spread
-	wasted    float64       // recent share of wasted slot time, which logTime includes
-	rate      float64       // admissions per second
-	each      mean          // mean weight of a piece of work, in units of the reference class
-	latest    reading
-	losses    losses
+	aim           *aim
+	cohort        cohort
+	classes       classes
+	admitted      uint64        // number of the latest admission
+	work          float64       // work admitted since the cohort began, as a sum of class weights
+	count         float64       // admissions since the cohort began, of any class
+	squares       float64       // sum of the squared weights behind work
+	done          float64       // work done since the cohort began, as a sum of class weights
+	reweighed     bool          // class weights changed: older sums of weights cannot be compared
+	changed       bool          // the reference class was forgotten
+	draining      bool          // waiting until the running work fits into the limit
+	since         time.Duration // start of draining
+	idle          time.Duration // part of the cohort's time in which nothing ran
+	lastEnd       time.Duration // time of the last end
+	quiet         bool          // nothing has run since empty
+	overdueFactor float64       // factor on the time after which a cohort is overdue: it doubles with each overdue cohort that gave no reading
+	usual         float64       // usual time of work in nanoseconds; 0: not known
+	spread        float64       // standard deviation of the logarithm of a time
+	readings      float64       // number of readings behind spread
+	wasted        float64       // recent share of wasted slot time, which logTime includes
+	rate          float64       // admissions per second
+	each          mean          // mean weight of a piece of work, in units of the reference class
+	latest        reading
+	lostTime      lostTime
 }
 
 const (
@@ -51,7 +51,7 @@ const (
 )
 
 func newEstimator(aim *aim) estimator {
-	return estimator{aim: aim, spread: firstSpread, bound: 1, quiet: true}
+	return estimator{aim: aim, spread: firstSpread, overdueFactor: 1, quiet: true}
 }
 
 // enforced is how many slots may be in use under the law's limit.
@@ -69,7 +69,7 @@ func (e *estimator) admit(at time.Duration, load Load, limit int) {
 	e.count++
 	e.work, e.squares = e.work+weight, e.squares+weight*weight
 	if e.quiet {
-		e.idle, e.quiet = e.idle+at-e.empty, false
+		e.idle, e.quiet = e.idle+at-e.lastEnd, false
 	}
 	if !e.draining && e.cohort.takes(e.admitted) {
 		e.cohort.admit(at, load, load.enforced(limit), e.classes.measured(class) || class == 0 && !e.classes.of[0].known)
@@ -88,7 +88,7 @@ const (
 // observe enters the end of a piece of work and stores a reading in latest. rescaled reports that
 // classes of work were found to differ, so earlier measurements cannot be compared.
 func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled bool) {
-	e.empty, e.quiet = s.End, load.InFlight == 0
+	e.lastEnd, e.quiet = s.End, load.InFlight == 0
 	if e.draining {
 		if load.InFlight <= max(limit, load.Enforced) || e.overdue(s.End, e.since) {
 			return restart, false
@@ -108,7 +108,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 	if wanted || s.Outcome != Success {
 		log = logOf(s.End - s.Start)
 	}
-	e.losses.add(s, e.cohort.isLost(log-e.classes.of[class].offset, s.Outcome))
+	e.lostTime.add(s, e.cohort.isLost(log-e.classes.of[class].offset, s.Outcome))
 	if wanted {
 		if s.Outcome == Success {
 			calm := load.Queued == 0 && load.InFlight < load.enforced(limit)
@@ -142,11 +142,11 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		if e.latest.elapsed > 0 {
 			e.latest.done = e.done / e.latest.elapsed.Seconds()
 		}
-		e.latest.lost = max(e.latest.lost, e.losses.share())
+		e.latest.lost = max(e.latest.lost, e.lostTime.share())
 		e.enter(&e.latest)
 		return read, rescaled
 	case late:
-		e.bound = min(2*e.bound, float64(mostOverdue))
+		e.overdueFactor = min(2*e.overdueFactor, float64(mostOverdue))
 		return restart, rescaled
 	case e.cohort.allSilent():
 		return restart, rescaled
@@ -155,7 +155,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 }
 
 func (e *estimator) overdue(now, since time.Duration) bool {
-	return float64(now-since) > min(e.bound*max(overdueTimes*e.usual, float64(leastOverdue)), float64(mostOverdue))
+	return float64(now-since) > min(e.overdueFactor*max(overdueTimes*e.usual, float64(leastOverdue)), float64(mostOverdue))
 }
 
 // enter updates the usual time and the spread from a reading. It also adds wasted slot time to
@@ -175,7 +175,7 @@ func (e *estimator) enter(r *reading) {
 	if r.perSecond > 0 {
 		e.rate = r.perSecond
 	}
-	e.bound = 1
+	e.overdueFactor = 1
 	wasted := r.refused
 	if e.aim.jobs {
 		wasted = r.lost

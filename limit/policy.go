@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// sign is the classification of a reading.
+// sign is what a reading shows, and selects the column of the policy.
 type sign uint8
 
 const (
@@ -17,16 +17,16 @@ const (
 )
 
 // policy maps a phase and the sign of a reading to an action. The actions are
-// in raise.go, cut.go and shed.go; probe is here.
+// in raise.go, cut.go and shed.go; consider is here.
 //
 // A raise requires that every slot is in use. The conditions for raises and scheduled cuts are
-// in probe and chooseTrial.
+// in consider and chooseTrial.
 var policy = [phases][signs]func(*adaptive, reading){
 	//          usual                above                farAbove               lossy
 	starting: {(*adaptive).double, (*adaptive).double, (*adaptive).suspect, (*adaptive).shed},
-	holding:  {(*adaptive).probe, (*adaptive).trim, (*adaptive).suspect, (*adaptive).shed},
-	raising:  {(*adaptive).judgeRaise, (*adaptive).judgeRaise, (*adaptive).judgeRaise, (*adaptive).giveBack},
-	cutting:  {(*adaptive).judgeCut, (*adaptive).judgeCut, (*adaptive).judgeCut, (*adaptive).putBack},
+	holding:  {(*adaptive).consider, (*adaptive).trim, (*adaptive).suspect, (*adaptive).shed},
+	raising:  {(*adaptive).judgeRaise, (*adaptive).judgeRaise, (*adaptive).judgeRaise, (*adaptive).abandonRaise},
+	cutting:  {(*adaptive).judgeCut, (*adaptive).judgeCut, (*adaptive).judgeCut, (*adaptive).abandonCut},
 	shedding: {(*adaptive).stopShedding, (*adaptive).stopShedding, (*adaptive).stopShedding, (*adaptive).shedMore},
 }
 
@@ -81,7 +81,7 @@ func (a *adaptive) decide(r reading) {
 // sign compares the latency of a reading with the baseline.
 func (a *adaptive) sign(r reading) sign {
 	e, excess := &a.est, r.logTime-a.base.value
-	err := e.between(r.n, a.base.n) * (1 + few/(5*r.n)) // few times give a poor estimate of the spread
+	err := e.between(r.n, a.base.n) * (1 + 2/r.n) // few times give a poor estimate of the spread
 	switch {
 	case !r.full: // with free slots a lower limit would only refuse work
 		return usual
@@ -103,13 +103,13 @@ func (a *adaptive) sign(r reading) sign {
 // tested. An enforced limit below the law's own needs no adoption: the law tries nothing that the
 // enforced limit forbids.
 func (a *adaptive) adoptHigher(r reading) {
-	if a.overruled = r.enforced >= a.limit+0.5; a.overruled {
+	if a.enforcedHigher = r.enforced >= a.limit+0.5; a.enforcedHigher {
 		a.set(r.at, a.phase, r.enforced, "raised by another limit")
 	}
 }
 
-// capped reports whether a lower limit was enforced.
-func (a *adaptive) capped(r reading) bool { return r.enforced < a.limit-0.5 }
+// enforcedLower reports whether a limit below the law's own was enforced.
+func (a *adaptive) enforcedLower(r reading) bool { return r.enforced < a.limit-0.5 }
 
 // mayQueue reports whether our load may have caused a queue in the backend.
 func (a *adaptive) mayQueue(r reading) bool {
@@ -142,8 +142,8 @@ func (a *adaptive) becameFaster(now time.Duration, m mean) {
 	a.cuts.next, a.cuts.every = min(a.cuts.next, now+2*cutSoon), cutSoon
 }
 
-// probe chooses the next trial while latency is as usual.
-func (a *adaptive) probe(r reading) {
+// consider starts the next trial if one is possible while latency is as usual.
+func (a *adaptive) consider(r reading) {
 	switch {
 	case !a.mayQueue(r): // with free slots only other clients can cause a queue in the backend
 		a.raises.streak = 0
@@ -151,7 +151,7 @@ func (a *adaptive) probe(r reading) {
 			a.proven = true
 			a.flat(mean{r.logTime, r.n})
 		}
-	case !r.full || a.capped(r):
+	case !r.full || a.enforcedLower(r):
 		a.raises.streak = 0
 	case !a.proven && a.limit > 1:
 		// The baseline is not proven: test at once whether it contains a queue.
@@ -161,19 +161,20 @@ func (a *adaptive) probe(r reading) {
 	}
 }
 
-// chooseTrial chooses the next trial while every slot is in use and latency is as usual.
-func (a *adaptive) chooseTrial(r reading, level mean, inFlight float64) {
+// chooseTrial starts the next trial that is due, while every slot is in use and latency is as usual.
+// before is the latency to compare with, measured with inFlight slots in use.
+func (a *adaptive) chooseTrial(r reading, before mean, inFlight float64) {
 	switch {
 	case r.at >= a.bolds.next && a.raises.streak == 0 && a.fullReadings > fullBefore:
-		a.tryFarMore(r, inFlight, level)
+		a.tryBold(r, inFlight, before)
 	case r.at >= a.cuts.next && a.limit > 1 && a.raises.streak == 0 && a.fullReadings > fullBefore:
-		a.tryLess(r, a.limit*math.Exp(-max(minCut, a.step(1.5, maxStep))), inFlight, level, false)
+		a.tryLess(r, a.limit*math.Exp(-max(minCut, a.step(1.5, maxStep))), inFlight, before, false)
 	case r.at >= a.raises.next:
-		// If the held latency agrees with the baseline, the baseline refines it.
-		if a.base.n > 0 && math.Abs(level.value-a.base.value) < 2*a.est.between(level.n, a.base.n) {
-			level.add(a.base.value, min(a.base.n, level.n), 2*level.n)
+		// If the latency before the raise agrees with the baseline, the baseline refines that latency.
+		if a.base.n > 0 && math.Abs(before.value-a.base.value) < 2*a.est.between(before.n, a.base.n) {
+			before.add(a.base.value, min(a.base.n, before.n), 2*before.n)
 		}
-		a.tryMore(r, a.raiseTo(r, level.n), inFlight, level)
+		a.tryMore(r, a.raiseTo(r, before.n), inFlight, before)
 	}
 }
 

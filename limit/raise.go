@@ -8,7 +8,7 @@ import (
 // How far a raise goes, and how often one may be tried.
 const (
 	mostBeyond   = 2.0 // a raise confirms at most this multiple of the slots in use
-	raisePause   = 200 * time.Millisecond
+	raiseSoon    = 200 * time.Millisecond
 	raiseLatest  = 5 * time.Second
 	raiseCost    = 0.015            // share of throughput that raises may cost
 	maxVain      = 5                // most refusals in a row that double the pause
@@ -38,7 +38,7 @@ func (a *adaptive) double(r reading) {
 		}
 		a.proven = a.proven || a.limit > firstLimit || !r.full
 	}
-	if r.full && !a.capped(r) {
+	if r.full && !a.enforcedLower(r) {
 		a.set(r.at, starting, 2*a.limit, "start: latency is flat")
 	}
 }
@@ -73,8 +73,8 @@ func (a *adaptive) finest(n float64) float64 {
 	return max(2*a.est.between(n, 0.8*raiseCohorts*a.est.generation(a.limit)), minStep)
 }
 
-// tryFarMore starts a bold raise.
-func (a *adaptive) tryFarMore(r reading, inFlight float64, before mean) {
+// tryBold starts a bold raise.
+func (a *adaptive) tryBold(r reading, inFlight float64, before mean) {
 	a.tryMore(r, max(boldly*a.limit, a.limit+boldBy), inFlight, before)
 	a.trial.bold = true
 }
@@ -164,7 +164,7 @@ func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	}
 	switch {
 	case !a.recalls(r.at):
-		a.good = t.from
+		a.confirmed = t.from
 	case t.to >= a.former: // part of the capacity is back: try half way next
 		a.former = math.Sqrt(t.from * t.to)
 	}
@@ -188,7 +188,7 @@ func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	}
 }
 
-// raisePause is the pause after a refused raise. It grows with the throughput that the trial
+// raisePause is the pause after a refused raise, from raiseSoon to raiseLatest. It grows with the throughput that the trial
 // cost. It also doubles with each refusal in a row, unless lost capacity may return, because
 // callers wait longer during a trial.
 func (a *adaptive) raisePause(r reading, more, rose float64) time.Duration {
@@ -198,7 +198,7 @@ func (a *adaptive) raisePause(r reading, more, rose float64) time.Duration {
 	if a.recalls(r.at) {
 		share = recallCost
 	}
-	pause := max(raisePause, time.Duration(lost*float64(trialTime)/share), 2*r.elapsed)
+	pause := max(raiseSoon, time.Duration(lost*float64(trialTime)/share), 2*r.elapsed)
 	if !a.recalls(r.at) {
 		pause <<= min(a.raises.vain, maxVain)
 	}

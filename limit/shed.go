@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	maxShed    = 1.4 // largest step, as a logarithm: a quarter of the limit is left
-	shedSoon   = 2 * time.Second
-	shedLatest = time.Minute
-	shedSure   = 2   // standard errors by which latency must fall
-	lessSure   = 1.5 // standard errors by which throughput must fall, for shedding to be undone
-	shedHelped = 0.7 // shedding helped if at most this share of the loss remains
+	maxShed    = 1.4             // largest step, as a logarithm: a quarter of the limit is left
+	shedSoon   = 2 * time.Second // pause after shedding in vain; it doubles each time
+	shedLatest = time.Minute     // longest pause
+	shedSure   = 2               // standard errors by which latency must fall
+	lessSure   = 1.5             // standard errors by which throughput must fall, for shedding to be undone
+	shedHelped = 0.7             // shedding helped if at most this share of the loss remains
 )
 
 // losing reports whether enough of the work is lost to try a lower limit. Shedding does not start
@@ -20,8 +20,8 @@ func (a *adaptive) losing(r reading) bool {
 	return r.lost >= muchLost && (a.phase == shedding || a.limit > 1 && r.at >= a.sheds.next)
 }
 
-// giveBack undoes a raise under which much of the work is lost.
-func (a *adaptive) giveBack(r reading) {
+// abandonRaise undoes a raise under which much of the work is lost.
+func (a *adaptive) abandonRaise(r reading) {
 	if a.trial.bold {
 		a.laterBold(r)
 	}
@@ -29,8 +29,8 @@ func (a *adaptive) giveBack(r reading) {
 	a.set(r.at, holding, a.trial.from, "much of the work is lost")
 }
 
-// putBack undoes a cut under which much of the work is lost, although it was not lost before.
-func (a *adaptive) putBack(r reading) {
+// abandonCut undoes a cut under which much of the work is lost, although it was not lost before.
+func (a *adaptive) abandonCut(r reading) {
 	a.held, a.cuts.next = mean{}, r.at+a.cuts.every
 	a.cuts.every = min(3*a.cuts.every, cutLatest)
 	a.set(r.at, holding, max(a.trial.restore, a.limit), "more is lost with less at once")
@@ -46,12 +46,12 @@ func (a *adaptive) shed(r reading) {
 	if !r.blind {
 		a.trial.before = mean{r.logTime, r.n}
 	}
-	a.less(r)
+	a.shedStep(r)
 }
 
-// less lowers the limit by one step: by the excess of latency over a proven baseline, or else by the
+// shedStep lowers the limit by one step: by the excess of latency over a proven baseline, or else by the
 // share of lost work. The aim sets the smallest step; for jobs, every step has that size.
-func (a *adaptive) less(r reading) {
+func (a *adaptive) shedStep(r reading) {
 	inFlight := min(a.limit, r.inFlight)
 	share := a.aim.shed
 	switch {
@@ -67,8 +67,8 @@ func (a *adaptive) less(r reading) {
 // shedMore lowers the limit further while much of the work is lost. At a limit of 1, under a higher
 // enforced limit, or as soon as latency is known not to follow, it calls stopShedding.
 func (a *adaptive) shedMore(r reading) {
-	if a.limit > 1 && !a.overruled && (r.open || a.fell(r)) {
-		a.less(r)
+	if a.limit > 1 && !a.enforcedHigher && (r.open || a.fell(r)) {
+		a.shedStep(r)
 		return
 	}
 	a.stopShedding(r)

@@ -98,7 +98,7 @@ func TestARaiseThatStaysRefusedIsTriedLessOften(t *testing.T) {
 			t.Errorf("after %d: %v, want %v ms", refused, got, int(want))
 		}
 	}
-	if a.former = 10 * a.limit; pause(5) != raisePause {
+	if a.former = 10 * a.limit; pause(5) != raiseSoon {
 		t.Errorf("while lost capacity may come back: %v", pause(5))
 	}
 }
