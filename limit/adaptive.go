@@ -150,7 +150,7 @@ func (a *adaptive) Observe(s Sample, load Load) {
 		a.forget()
 	}
 	if a.est.reweighed {
-		a.est.reweighed, a.pace, a.trial.paced, a.trial.done = false, pace{}, pace{}, 0
+		a.est.reweighed, a.pace, a.trial.paceBefore, a.trial.done = false, pace{}, pace{}, 0
 	}
 	switch ev {
 	case nothing:

@@ -43,7 +43,7 @@ type reading struct {
 	elapsed   time.Duration // time to collect the cohort, without idle time
 	count     float64       // admissions in elapsed, other requests included
 	work      float64       // work admitted in elapsed, in units of the reference class
-	admitted  float64       // effective sample size of work
+	workSize  float64       // effective sample size of work
 	logTime   float64       // mean logarithm of the time in the backend, of the fastest four in five
 	spread    float64       // standard deviation of these logarithms
 	n         float64       // number of times behind logTime

@@ -103,7 +103,7 @@ func (a *adaptive) tryLess(r reading, to, inFlight float64, before mean, suspici
 	}
 	pace, filling := a.pace, a.phase == starting
 	a.set(r.at, cutting, min(to, from-1), why)
-	a.trial = trial{from: from, restore: restore, to: a.limit, inFlight: inFlight, before: before, paced: pace, short: a.short(r), suspicion: suspicion, filling: filling}
+	a.trial = trial{from: from, restore: restore, to: a.limit, ranBefore: inFlight, before: before, paceBefore: pace, short: a.short(r), suspicion: suspicion, filling: filling}
 }
 
 // judgeCut decides about a cut.
@@ -114,7 +114,7 @@ func (a *adaptive) judgeCut(r reading) {
 		t.to = min(a.limit, t.from)
 	}
 	err := a.est.between(t.after.n, t.before.n)
-	switch v, margin := t.judge(a.aim.testOf(t), err, &a.pace, a.rough.spread(a.est.deviation())); v {
+	switch v, margin := t.judge(a.aim.criteriaOf(t), err, &a.pace, a.rough.spread(a.est.deviation())); v {
 	case undecided:
 	case untested: // the slots in use did not fall with the limit: the measured latency is the baseline
 		a.proven, a.base, a.held = true, t.after, mean{}
@@ -131,13 +131,13 @@ func (a *adaptive) judgeCut(r reading) {
 func (a *adaptive) keepCut(r reading, err float64) {
 	t := &a.trial
 	less, fell := t.changed()
-	a.held, a.heldAt = t.after, t.ran.value
+	a.held, a.heldAt = t.after, t.ranAfter.value
 	a.phase = holding
 	a.cuts.every, a.raises.vain = cutSoon, 0
 	if t.suspicion {
 		a.bolds = schedule{next: min(a.bolds.next, r.at+boldSoon), every: boldSoon}
 	}
-	if a.raises.target = t.inFlight * math.Exp(-fell/degrades); t.suspicion {
+	if a.raises.target = t.ranBefore * math.Exp(-fell/degrades); t.suspicion {
 		a.loseCapacity(r)
 	}
 	rest := t.after.value - a.base.value
@@ -148,10 +148,10 @@ func (a *adaptive) keepCut(r reading, err float64) {
 	}
 	switch {
 	case t.suspicion && !a.short(r) && rest > max(0.06, 2*a.est.error(t.after.n)): // some excess is left
-		a.tryLess(r, a.limit*math.Exp(-a.cutOf(rest)), t.ran.value, t.after, true)
+		a.tryLess(r, a.limit*math.Exp(-a.cutOf(rest)), t.ranAfter.value, t.after, true)
 	case !t.suspicion: // an unnoticed queue: try a lower limit
 		if a.proven = false; fell > 0.7*less { // nearly all was queueing
-			a.tryLess(r, halve*a.limit, t.ran.value, t.after, false)
+			a.tryLess(r, halve*a.limit, t.ranAfter.value, t.after, false)
 			return
 		}
 		// The latency is biased low, because a low reading kept the cut: measure a new baseline.
@@ -160,7 +160,7 @@ func (a *adaptive) keepCut(r reading, err float64) {
 		if rest < 0 {
 			a.flat(t.after)
 		}
-		if knee := t.inFlight * math.Exp(-(fell + 0.5*err)); knee > a.limit {
+		if knee := t.ranBefore * math.Exp(-(fell + 0.5*err)); knee > a.limit {
 			a.set(r.at, holding, min(knee, t.from), "it was queueing down to here")
 		}
 		a.raises.next, a.cuts.next = r.at, r.at+a.cuts.every
@@ -183,7 +183,7 @@ func (a *adaptive) undoCut(r reading, margin float64) {
 	t := &a.trial
 	start := a.confirmed == 0 && !a.proven && t.restore <= 2*firstLimit
 	// A confirmed limit needs full slots and a known pace.
-	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore && t.paced.known() {
+	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore && t.paceBefore.known() {
 		a.confirmed = t.restore
 	}
 	why := "no hidden queue"
@@ -214,7 +214,7 @@ func (a *adaptive) undoCut(r reading, margin float64) {
 		}
 		// Hours without arrivals are no cost of the trial. The cost is bounded by the duration
 		// from Little's law, times ten for heavy tails.
-		elapsed := 10 * math.Exp(t.after.value) * (t.after.n/t.ran.value + float64(t.cohorts))
+		elapsed := 10 * math.Exp(t.after.value) * (t.after.n/t.ranAfter.value + float64(t.cohorts))
 		trialTime := min(r.elapsed*time.Duration(t.cohorts), time.Duration(min(elapsed, float64(time.Hour))))
 		a.cuts.every = max(min(3*a.cuts.every, cutLatest), cutShareOf*trialTime)
 	}
@@ -229,7 +229,7 @@ func (a *adaptive) undoCut(r reading, margin float64) {
 		// number of slots that were in use before this cut without a queue, by Little's law.
 		_, fell := t.changed()
 		err := a.est.between(t.after.n, t.before.n)
-		restore = min(max(math.Ceil(t.inFlight*math.Exp(0.5*err-fell)), t.to), restore)
+		restore = min(max(math.Ceil(t.ranBefore*math.Exp(0.5*err-fell)), t.to), restore)
 	}
 	a.set(r.at, next, restore, why)
 	a.raises.next, a.cuts.next = r.at, r.at+a.cuts.every

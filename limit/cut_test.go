@@ -16,7 +16,7 @@ func TestACutThatMakesWorkTakeLongerIsNotRepeatedSoon(t *testing.T) {
 	before := a.base
 	at := 10 * time.Second
 	a.tryLess(reading{at: at}, 30, 38, before, false)
-	a.judgeCut(reading{at: at, elapsed: time.Second, logTime: logOf(117 * time.Millisecond), n: 24, inFlight: 30, enforced: 30, admitted: 100})
+	a.judgeCut(reading{at: at, elapsed: time.Second, logTime: logOf(117 * time.Millisecond), n: 24, inFlight: 30, enforced: 30, workSize: 100})
 	if a.phase != holding || a.limit != 38 {
 		t.Fatalf("limit %v, %s", a.limit, a.State())
 	}
@@ -35,7 +35,7 @@ func TestASuspicionThatLatencyDoesNotFollowMovesTheBaseline(t *testing.T) {
 	a.base = mean{logOf(18 * time.Millisecond), 64}
 	slow := logOf(117 * time.Millisecond)
 	a.tryLess(reading{at: 1}, 30, 38, mean{slow, 300}, true)
-	a.judgeCut(reading{at: time.Second, elapsed: time.Second, logTime: slow, n: 300, inFlight: 30, enforced: 30, admitted: 100})
+	a.judgeCut(reading{at: time.Second, elapsed: time.Second, logTime: slow, n: 300, inFlight: 30, enforced: 30, workSize: 100})
 	if a.limit != 38 || a.base.value != slow {
 		t.Errorf("limit %v, baseline %+v", a.limit, a.base)
 	}

@@ -131,9 +131,9 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 	late := e.cohort.closed && e.overdue(s.End, e.cohort.last)
 	switch {
 	case e.cohort.read(s.End, &e.classes, late, &e.latest):
-		e.latest.count, e.latest.work, e.latest.admitted = e.count, e.work, 0
+		e.latest.count, e.latest.work, e.latest.workSize = e.count, e.work, 0
 		if e.work > 0 {
-			e.latest.admitted = e.work * e.work / e.squares
+			e.latest.workSize = e.work * e.work / e.squares
 		}
 		if e.latest.enforced == 1 && e.idle < e.latest.elapsed/4 { // also if the owner reports no waiting callers
 			e.latest.full = true

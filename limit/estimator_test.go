@@ -51,7 +51,7 @@ func TestAQuietNightIsNotWork(t *testing.T) {
 		}
 		m.now += 8 * time.Hour
 		m.until(m.now+1700*time.Millisecond, func() bool {
-			for _, p := range []pace{law.pace, law.trial.paced} {
+			for _, p := range []pace{law.pace, law.trial.paceBefore} {
 				longest = max(longest, p.occupied/max(p.n, 1))
 			}
 			return false

@@ -127,7 +127,7 @@ func TestSheddingGoesBackUnlessLatencyClearlyFell(t *testing.T) {
 		a := newAdaptive(forLatency)
 		a.limit, a.proven, a.known, a.base = 40, true, true, mean{0, 100}
 		a.est.spread = spread
-		a.shed(reading{at: time.Minute, logTime: 1, n: 16, inFlight: 40, enforced: 40, lost: 0.5, done: 100, admitted: 40})
+		a.shed(reading{at: time.Minute, logTime: 1, n: 16, inFlight: 40, enforced: 40, lost: 0.5, done: 100, workSize: 40})
 		if a.phase != shedding || a.limit >= 40 {
 			t.Fatalf("does not shed: %s", a.State())
 		}
@@ -151,7 +151,7 @@ func TestSheddingGoesBackUnlessLatencyClearlyFell(t *testing.T) {
 	} {
 		a := shedding(c.spread)
 		c.r.at, c.r.n, c.r.inFlight, c.r.enforced = time.Minute+time.Second, 16, a.limit, a.limit
-		c.r.elapsed, c.r.admitted = time.Second, 40
+		c.r.elapsed, c.r.workSize = time.Second, 40
 		a.decide(c.r)
 		if !c.limit(a.limit) {
 			t.Errorf("%s: the limit is %v, %s", c.says, a.limit, a.State())

@@ -20,7 +20,7 @@ type pace struct {
 type roughness struct{ variance, n float64 }
 
 const (
-	paceDecides, paceVisible = 1.5, 2.0 // standard errors, like follows and visible of a test
+	paceDecides, paceVisible = 1.5, 2.0 // standard errors, like follows and visible of criteria
 	paceSpread               = 2.0      // least spread of one time, times the spread of the fastest four in five
 	leastPaceSpread          = 0.25
 	roughReadings            = 12   // most readings in the mean variance
@@ -37,13 +37,13 @@ func (p *pace) add(r reading, rough *roughness) {
 	work := r.work * (1 - min(r.lost, mostWasted))
 	now := math.Log(r.elapsed.Seconds() * r.inFlight / work)
 	if p.of > 0 {
-		rough.add((now - p.latest) * (now - p.latest) / (1/p.of + 1/r.admitted))
+		rough.add((now - p.latest) * (now - p.latest) / (1/p.of + 1/r.workSize))
 	}
-	p.latest, p.of = now, r.admitted
+	p.latest, p.of = now, r.workSize
 	p.seconds += r.elapsed.Seconds()
 	p.occupied += r.elapsed.Seconds() * r.inFlight
 	p.work += work
-	if p.n += r.admitted; p.n > paceForgets {
+	if p.n += r.workSize; p.n > paceForgets {
 		p.seconds, p.occupied, p.work, p.n = p.seconds/2, p.occupied/2, p.work/2, p.n/2
 	}
 }

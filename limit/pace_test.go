@@ -11,7 +11,7 @@ func TestPaceIsTheMeanByLittlesLaw(t *testing.T) {
 	at := func(inFlight, perSecond float64) *pace {
 		var p pace
 		for range 5 {
-			p.add(reading{elapsed: time.Second, inFlight: inFlight, work: perSecond, admitted: perSecond}, &rough)
+			p.add(reading{elapsed: time.Second, inFlight: inFlight, work: perSecond, workSize: perSecond}, &rough)
 		}
 		return &p
 	}
@@ -27,12 +27,12 @@ func TestPaceIsTheMeanByLittlesLaw(t *testing.T) {
 func TestPaceIsNotKnownBeforeTheThirdGeneration(t *testing.T) {
 	var p, before pace
 	var rough roughness
-	before.add(reading{elapsed: time.Minute, inFlight: 10, work: 600, admitted: 600}, &rough)
-	p.add(reading{elapsed: time.Second, inFlight: 10, work: 25, admitted: 25}, &rough)
+	before.add(reading{elapsed: time.Minute, inFlight: 10, work: 600, workSize: 600}, &rough)
+	p.add(reading{elapsed: time.Second, inFlight: 10, work: 25, workSize: 25}, &rough)
 	if _, err := p.compareWith(&before, 0.3); err != 0 {
 		t.Errorf("known to %v after two and a half generations", err)
 	}
-	p.add(reading{elapsed: time.Second, inFlight: 10, work: 25, admitted: 25}, &rough)
+	p.add(reading{elapsed: time.Second, inFlight: 10, work: 25, workSize: 25}, &rough)
 	if _, err := p.compareWith(&before, 0.3); err == 0 {
 		t.Error("not known after five generations")
 	}
@@ -42,7 +42,7 @@ func TestPaceForgets(t *testing.T) {
 	var p pace
 	var rough roughness
 	for range 100 {
-		p.add(reading{elapsed: time.Second, inFlight: 10, work: 100, admitted: 100}, &rough)
+		p.add(reading{elapsed: time.Second, inFlight: 10, work: 100, workSize: 100}, &rough)
 	}
 	if p.n > paceForgets {
 		t.Errorf("%v admissions remembered, want %d at most", p.n, paceForgets)

@@ -32,16 +32,16 @@ type era struct {
 }
 
 type passiveWindow struct {
-	area   float64       // integral of concurrency over time, in nanoseconds
-	span   time.Duration // time in which anything ran
-	high   int
-	n, sum [Classes]float64 // number and sum of log latencies
-	square [Classes]float64 // sum of squared log latencies
-	ok     [Classes]float64 // number of successes
-	okTime [Classes]float64 // time of the successes, in nanoseconds
-	failed [Classes]float64 // time of work with other outcomes, each at most the unloaded latency
-	ends   float64
-	signs  float64
+	area      float64       // integral of concurrency over time, in nanoseconds
+	span      time.Duration // time in which anything ran
+	high      int
+	n, sum    [Classes]float64 // number and sum of log latencies
+	square    [Classes]float64 // sum of squared log latencies
+	ok        [Classes]float64 // number of successes
+	okTime    [Classes]float64 // time of the successes, in nanoseconds
+	failed    [Classes]float64 // time of work with other outcomes, each at most the unloaded latency
+	ends      float64
+	overloads float64
 }
 
 // windowResult is the result of the last window.
@@ -130,14 +130,14 @@ func (p *passive) Observe(s Sample, load Load) {
 		w.square[k] += x * x
 		w.ends++
 		if s.Outcome == Deadline {
-			w.signs++
+			w.overloads++
 		} else {
 			w.ok[k]++
 			w.okTime[k] += latencyOf(s)
 		}
 	case Overload:
 		w.ends++
-		w.signs++
+		w.overloads++
 	default:
 		w.failed[k] += min(latencyOf(s), p.unloaded[k].value)
 	}
@@ -190,7 +190,7 @@ func (p *passive) estimate(at time.Duration) {
 	if p.now.lowest == 0 || c < p.now.lowest {
 		p.now.lowest = c
 	}
-	overloaded := 10*w.signs >= w.ends
+	overloaded := 10*w.overloads >= w.ends
 	var excess, n, squares float64
 	for k, m := range w.n {
 		if m < passiveFew {
@@ -218,7 +218,7 @@ func (p *passive) estimate(at time.Duration) {
 		excess, se = excess/n, math.Sqrt(squares)/n
 	}
 	if overloaded { // work that ended in overload ran for nothing and counts as excess
-		excess = max(excess, min(-math.Log(max(1-w.signs/w.ends, 0.5)), math.Ln2))
+		excess = max(excess, min(-math.Log(max(1-w.overloads/w.ends, 0.5)), math.Ln2))
 	}
 	calm := max(p.now.calm, p.old.calm)
 	ok := 0.0

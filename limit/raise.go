@@ -82,7 +82,7 @@ func (a *adaptive) tryBold(r reading, inFlight float64, before mean) {
 func (a *adaptive) tryMore(r reading, to, inFlight float64, before mean) {
 	from, pace := a.limit, a.pace
 	a.set(r.at, raising, max(to, from+1), "is more concurrency free?")
-	a.trial = trial{from: from, restore: from, to: a.limit, inFlight: inFlight, before: before, paced: pace, short: a.short(r)}
+	a.trial = trial{from: from, restore: from, to: a.limit, ranBefore: inFlight, before: before, paceBefore: pace, short: a.short(r)}
 }
 
 // judgeRaise decides about a raise.
@@ -90,10 +90,10 @@ func (a *adaptive) judgeRaise(r reading) {
 	t := &a.trial
 	t.enter(r, a.short(r))
 	err := a.est.between(t.after.n, t.before.n)
-	v, margin := t.judge(a.aim.testOf(t), err, &a.pace, a.rough.spread(a.est.deviation()))
+	v, margin := t.judge(a.aim.criteriaOf(t), err, &a.pace, a.rough.spread(a.est.deviation()))
 	more, rose := t.changed()
 	if t.cohorts == 1 && (t.bold || v == independent && rose > a.aim.raiseShare*more && r.n < t.to) {
-		t.after, t.ran, v = mean{}, mean{}, undecided // the slots were still filling: latency lags concurrency
+		t.after, t.ranAfter, v = mean{}, mean{}, undecided // the slots were still filling: latency lags concurrency
 	}
 	switch v {
 	case undecided:
@@ -101,7 +101,7 @@ func (a *adaptive) judgeRaise(r reading) {
 		a.raises.streak = 0
 		ran := math.Round(mostBeyond * r.inFlight)
 		if t.bold { // the slots may not have filled yet
-			ran = math.Ceil(t.ran.value)
+			ran = math.Ceil(t.ranAfter.value)
 		}
 		a.set(r.at, holding, max(t.from, min(t.to, ran)), "the load is gone")
 	case independent:
@@ -120,14 +120,14 @@ func (a *adaptive) keepRaise(r reading, err float64, clearly bool) {
 		u.stride, a.cuts.next = maxStep, r.at
 		a.bolds.next, a.bolds.every = r.at+boldSoon, boldSoon
 	}
-	if ran := math.Round(mostBeyond * t.ran.value); ran < a.limit { // a higher limit was not tested
+	if ran := math.Round(mostBeyond * t.ranAfter.value); ran < a.limit { // a higher limit was not tested
 		a.set(r.at, holding, max(t.from, ran), "no more ran")
 	}
 	if u.stride *= 2; a.former > 0 && a.limit >= a.former {
 		a.former, u.stride = 0, 0 // all lost capacity is back: raise carefully from here
 	}
 	a.trimmed = 0
-	a.held, a.heldAt = t.after, t.ran.value
+	a.held, a.heldAt = t.after, t.ranAfter.value
 	switch {
 	case a.aim.jobs || clearly && t.after.value > a.base.value+minExcess && t.followed():
 		// Higher latency is the price of the raise: a trim would undo the raise.
@@ -157,7 +157,7 @@ func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	u.streak = 0
 	if t.bold {
 		_, rose := t.changed()
-		knee := t.ran.value * math.Exp(-max(rose+err, 0))
+		knee := t.ranAfter.value * math.Exp(-max(rose+err, 0))
 		a.set(r.at, holding, min(max(t.from, knee), t.to), "far more at once is not answered faster")
 		a.laterBold(r)
 		return
@@ -175,12 +175,12 @@ func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	}
 	// By Little's law the rise of latency was waiting.
 	more, rose := t.changed()
-	knee := t.ran.value * math.Exp(-max(rose+err, 0))
+	knee := t.ranAfter.value * math.Exp(-max(rose+err, 0))
 	a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
 	if a.limit == t.from && !a.recalls(r.at) {
-		a.pace = t.paced // the limit is as before the raise
+		a.pace = t.paceBefore // the limit is as before the raise
 	}
-	u.target = t.ran.value * math.Exp(-max(rose, 0)/degrades)
+	u.target = t.ranAfter.value * math.Exp(-max(rose, 0)/degrades)
 	u.next = r.at + a.raisePause(r, more, rose)
 	u.vain++
 	if u.stride > a.finest(t.before.n) && t.to > t.from+1 {

@@ -42,7 +42,7 @@ func (a *adaptive) shed(r reading) {
 		a.forget()
 	}
 	a.held, a.raises.streak = mean{}, 0
-	a.trial = trial{from: a.limit, restore: a.limit, to: a.limit, lost: r.lost, done: r.done, admitted: r.admitted}
+	a.trial = trial{from: a.limit, restore: a.limit, to: a.limit, lost: r.lost, done: r.done, doneSize: r.workSize}
 	if !r.blind {
 		a.trial.before = mean{r.logTime, r.n}
 	}
@@ -109,5 +109,5 @@ func (a *adaptive) fell(r reading) bool {
 // slots are in use. An example is a lock that callers poll: fewer callers find it free less often.
 func (a *adaptive) doesLess(r reading) bool {
 	t := &a.trial
-	return !a.aim.jobs && r.full && r.elapsed > 0 && r.done < t.done*(1-lessSure*math.Sqrt(1/t.admitted+1/r.admitted))
+	return !a.aim.jobs && r.full && r.elapsed > 0 && r.done < t.done*(1-lessSure*math.Sqrt(1/t.doneSize+1/r.workSize))
 }

@@ -62,12 +62,12 @@ func TestShortWorkKeepsItsThroughput(t *testing.T) {
 func TestShortWorkThatDegradesIsHeldBack(t *testing.T) {
 	for share, want := range map[float64]trialResult{0.9: independent, 1.2: follows, 1.5: follows} {
 		rising := math.Log(1.25)
-		raise := trial{from: 8, to: 10, inFlight: 8, before: mean{0, 500}, ran: mean{10, 500}, after: mean{share * rising, 500}, cohorts: 2, short: true}
-		if v, _ := raise.judge(forLatency.testOf(&raise), 0.01, &pace{}, 0.4); v != want {
+		raise := trial{from: 8, to: 10, ranBefore: 8, before: mean{0, 500}, ranAfter: mean{10, 500}, after: mean{share * rising, 500}, cohorts: 2, short: true}
+		if v, _ := raise.judge(forLatency.criteriaOf(&raise), 0.01, &pace{}, 0.4); v != want {
 			t.Errorf("a raise, latency rose by %v of it: %v, want %v", share, v, want)
 		}
-		cut := trial{from: 10, to: 8, inFlight: 10, before: mean{share * rising, 500}, ran: mean{8, 500}, after: mean{0, 500}, cohorts: 3, short: true}
-		if v, _ := cut.judge(forLatency.testOf(&cut), 0.01, &pace{}, 0.4); v != want {
+		cut := trial{from: 10, to: 8, ranBefore: 10, before: mean{share * rising, 500}, ranAfter: mean{8, 500}, after: mean{0, 500}, cohorts: 3, short: true}
+		if v, _ := cut.judge(forLatency.criteriaOf(&cut), 0.01, &pace{}, 0.4); v != want {
 			t.Errorf("a cut, latency fell by %v of it: %v, want %v", share, v, want)
 		}
 	}
@@ -76,10 +76,10 @@ func TestShortWorkThatDegradesIsHeldBack(t *testing.T) {
 // Near the bound of short work, readings of one trial may differ. The first reading above the bound
 // ends the test by throughput alone for the rest of the trial.
 func TestATrialIsShortOnlyWhileAllReadingsAre(t *testing.T) {
-	raise := trial{from: 8, to: 10, inFlight: 8, short: true}
+	raise := trial{from: 8, to: 10, ranBefore: 8, short: true}
 	for i, c := range []struct{ short, want bool }{{true, true}, {false, false}, {true, false}} {
 		raise.enter(reading{n: 10, inFlight: 10}, c.short)
-		if got := forLatency.testOf(&raise).share == throughputAlone; got != c.want {
+		if got := forLatency.criteriaOf(&raise).share == throughputAlone; got != c.want {
 			t.Errorf("reading %d: throughput alone decides: %v, want %v", i+1, got, c.want)
 		}
 	}

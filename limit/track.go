@@ -82,12 +82,12 @@ func checkNumber(law, name string, v *float64, preset, lowest, most float64) err
 
 // window gathers samples until they are enough to estimate the latency of each class.
 type window struct {
-	began   time.Duration
-	sum, n  [Classes]float64 // latencies and number of the successes
-	total   int              // successes and signs of overload
-	signs   int
-	busy    int
-	started bool
+	began     time.Duration
+	sum, n    [Classes]float64 // latencies and number of the successes
+	total     int              // successes and signs of overload
+	overloads int
+	busy      int
+	started   bool
 }
 
 // few is the least number of samples of a class for a meaningful mean.
@@ -103,7 +103,7 @@ func (w *window) add(s Sample, busy bool) {
 		w.sum[k] += latencyOf(s)
 		w.n[k]++
 	case Deadline, Overload:
-		w.signs++
+		w.overloads++
 	default:
 		return // no information about load
 	}
@@ -121,7 +121,7 @@ func (w *window) mostlyBusy() bool { return 2*w.busy >= w.total }
 
 // overloaded reports whether at least a tenth of the work ended in overload. Then the latencies of
 // the rest are misleadingly low.
-func (w *window) overloaded() bool { return w.signs > 0 && 10*w.signs >= w.total }
+func (w *window) overloaded() bool { return w.overloads > 0 && 10*w.overloads >= w.total }
 
 // classes calls f with the mean latency and the number of samples of each class that has enough
 // samples.
@@ -135,5 +135,5 @@ func (w *window) classes(f func(k int, mean, n float64)) {
 
 // sufficient reports whether the window has enough samples of a class or enough signs of overload.
 func (w *window) sufficient() bool {
-	return w.signs >= few || slices.Max(w.n[:]) >= few
+	return w.overloads >= few || slices.Max(w.n[:]) >= few
 }

@@ -2,24 +2,25 @@ package limit
 
 import "math"
 
-// trial is a change of the limit under test: did latency follow concurrency?
+// trial is a change of the limit under test: did latency follow concurrency? Before means under the
+// limit that the trial replaced, after means since the change.
 type trial struct {
-	from, to  float64 // old and new limit; for a cut, from is the slots in use if fewer
-	restore   float64 // the limit before
-	inFlight  float64 // mean slots in use before
-	before    mean    // latency before
-	paced     pace    // pace before
-	ran       mean    // slots in use since
-	after     mean    // latency since
-	cohorts   int
-	longer    float64 // change of latency by the pace, in the direction of the limit, if the pace decided
-	short     bool    // all work has taken little time before and since: see adaptive.short
-	suspicion bool    // a cut because latency rose, not a scheduled cut
-	filling   bool    // slots were being filled before: latency was still rising
-	bold      bool    // a large raise, towards the throughput without a limit
-	lost      float64 // share of the work lost before
-	done      float64 // work done per second before
-	admitted  float64 // effective sample size of done
+	from, to   float64 // old and new limit; for a cut, from is the slots in use if fewer
+	restore    float64 // the old limit, which an undone cut restores
+	ranBefore  float64 // mean slots in use before
+	ranAfter   mean    // slots in use after
+	before     mean    // latency before
+	after      mean    // latency after
+	paceBefore pace
+	cohorts    int     // cohorts that were read after the change
+	longer     float64 // change of latency by the pace, in the direction of the limit; 0 unless the pace decided
+	short      bool    // all work has taken little time, before and after: see adaptive.short
+	suspicion  bool    // a cut because latency rose, not a scheduled cut
+	filling    bool    // slots were being filled before: latency was still rising
+	bold       bool    // a raise to at least twice the limit
+	lost       float64 // only of shedding: share of the work lost before
+	done       float64 // only of shedding: work done per second before
+	doneSize   float64 // only of shedding: effective sample size of done
 }
 
 // trialResult is the result of a trial.
@@ -32,9 +33,9 @@ const (
 	independent             // latency did not follow the slots in use
 )
 
-// test defines when a change of the limit is worth keeping. Changes are of logarithms: concurrency
+// criteria define when a change of the limit is worth keeping. Changes are of logarithms: concurrency
 // changes by the sum of the changes of latency and throughput.
-type test struct {
+type criteria struct {
 	share       float64 // latency did not follow if it moved by less than this share of concurrency
 	worth       float64 // latency did not follow if throughput moved by more than this
 	follows     float64 // standard errors above bound from which latency followed
@@ -46,7 +47,7 @@ type test struct {
 }
 
 // bound is the largest change of latency at which latency did not follow concurrency.
-func (t *test) bound(concurrency float64) float64 {
+func (t *criteria) bound(concurrency float64) float64 {
 	return max(t.share*concurrency, concurrency-t.worth)
 }
 
@@ -61,12 +62,12 @@ const (
 	// clearly followed: with few slots, a shorter trial shows no queue. A cut because latency
 	// rose is urgent and needs no such number.
 	fewTimes = 16
-	// throughputAlone is the share of a test in which only a fall of throughput counts: latency
+	// throughputAlone is the share of criteria in which only a fall of throughput counts: latency
 	// followed if it moved by more than concurrency.
 	throughputAlone = 1
 )
 
-// testOf returns the test of t.
+// criteriaOf returns the criteria of t.
 //
 // A raise is kept if latency hardly followed or throughput clearly grew. In doubt a bold raise is
 // refused.
@@ -76,10 +77,10 @@ const (
 // is not known.
 //
 // If all work is short, throughput alone decides.
-func (a *aim) testOf(t *trial) test {
-	by := test{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
+func (a *aim) criteriaOf(t *trial) criteria {
+	by := criteria{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
 	if t.to > t.from {
-		by = test{share: a.raiseShare, worth: worthMore, follows: 1, independent: 1, cohorts: 2, atMost: 6}
+		by = criteria{share: a.raiseShare, worth: worthMore, follows: 1, independent: 1, cohorts: 2, atMost: 6}
 	}
 	switch {
 	case t.filling:
@@ -101,13 +102,13 @@ func (t *trial) enter(r reading, short bool) {
 	t.cohorts++
 	t.short = t.short && short
 	t.after.add(r.logTime, r.n, math.Inf(1))
-	t.ran.add(r.inFlight, r.n, math.Inf(1))
+	t.ranAfter.add(r.inFlight, r.n, math.Inf(1))
 }
 
 // changed returns the changes of concurrency and latency, as logarithms. Changes in the
 // direction of the limit are positive.
 func (t *trial) changed() (concurrency, latency float64) {
-	concurrency, latency = math.Log(t.ran.value/t.inFlight), t.after.value-t.before.value
+	concurrency, latency = math.Log(t.ranAfter.value/t.ranBefore), t.after.value-t.before.value
 	if t.to < t.from {
 		concurrency, latency = -concurrency, -latency
 	}
@@ -132,55 +133,59 @@ func (t *trial) followed() bool {
 // favors is refused after its usual cohorts. Any other disagreement prolongs the trial, up to
 // paceCohorts times; then the raise is refused or the cut undone. A cut with a pace known before
 // but not yet since is prolonged too; then latency decides.
-func (t *trial) judge(by test, err float64, since *pace, spread float64) (v trialResult, margin float64) {
+func (t *trial) judge(by criteria, err float64, since *pace, spread float64) (v trialResult, margin float64) {
 	t.longer = 0
 	concurrency, latency := t.changed()
 	if t.to == t.from || concurrency < leastMoved*math.Abs(math.Log(t.to/t.from)) {
 		return untested, 0
 	}
 	rising, bound := t.to > t.from, by.bound(concurrency)
-	longer, doubt := since.compareWith(&t.paced, spread)
+	longer, paceErr := since.compareWith(&t.paceBefore, spread)
 	if !rising {
 		longer = -longer
 	}
 	margin = latency - bound
-	over := longer - bound
+	paceMargin := longer - bound
 	if latency < by.share*concurrency { // latency shows no queue: the pace must show none either
-		over = longer - by.share*concurrency
+		paceMargin = longer - by.share*concurrency
 	}
-	if doubt > 0 && over > paceDecides*doubt && longer > paceVisible*doubt {
+	paceKnown := paceErr > 0
+	if paceKnown && paceMargin > paceDecides*paceErr && longer > paceVisible*paceErr {
 		t.longer = longer
-		return follows, over
+		return follows, paceMargin
 	}
 	last, final := t.cohorts >= by.cohorts, t.cohorts >= paceCohorts*by.cohorts
 	// A small change of throughput decides, so more cohorts measure it.
 	if latency > by.share*concurrency && math.Abs(margin) < 2*by.worth {
 		last = t.cohorts >= by.atMost
 	}
-	disagrees := doubt > 0 && over > 0
-	acquits := doubt > 0 && over < -paceDecides*doubt
+	paceFollowed := paceKnown && paceMargin > 0
+	paceDidNot := paceKnown && paceMargin < -paceDecides*paceErr // clearly
+	followed := margin > by.follows*err && latency > by.visible*err
+	didNot := margin < -by.independent*err
+	inDoubt := margin >= -by.independent*err // or followed, which is tested first
 	switch {
-	case margin > by.follows*err && latency > by.visible*err:
+	case followed:
 		switch {
-		case acquits && !rising:
+		case paceDidNot && !rising:
 			return independent, margin
-		case (acquits || doubt == 0 && !rising && t.paced.known()) && !final:
+		case (paceDidNot || !paceKnown && !rising && t.paceBefore.known()) && !final:
 			return undecided, margin
 		}
 		return follows, margin
-	case margin < -by.independent*err && disagrees && !final && (!rising || !last):
+	case didNot && paceFollowed && !final && (!rising || !last):
 		return undecided, margin
-	case margin < -by.independent*err && disagrees && rising:
+	case didNot && paceFollowed && rising:
 		t.longer = longer
 		return follows, 0
-	case margin >= -by.independent*err && !last:
+	case inDoubt && !last:
 		return undecided, margin
-	case margin >= -by.independent*err && rising && (margin > 0 || by.proof || latency > by.share*concurrency):
+	case inDoubt && rising && (margin > 0 || by.proof || latency > by.share*concurrency):
 		// Throughput did not clearly grow.
 		return follows, margin
-	case margin >= -by.independent*err && !rising && margin > 0.7*err && latency > by.visible*err:
+	case inDoubt && !rising && margin > 0.7*err && latency > by.visible*err:
 		return follows, margin
-	case doubt == 0 && t.after.n < fewTimes && !t.suspicion:
+	case !paceKnown && t.after.n < fewTimes && !t.suspicion:
 		return undecided, margin
 	}
 	return independent, margin

@@ -9,16 +9,16 @@ import (
 // and undid a cut from 8 to 4 although two slots were enough.
 func TestAHandfulOfTimesJudgesNoTrial(t *testing.T) {
 	for n, want := range map[float64]trialResult{7: undecided, fewTimes: independent} {
-		raise := trial{from: 2, to: 3, inFlight: 2, before: mean{0, 500}, ran: mean{2.9, n}, after: mean{0, n}, cohorts: 1}
-		if v, _ := raise.judge(forLatency.testOf(&raise), 0.03, &pace{}, 0.4); v != want {
+		raise := trial{from: 2, to: 3, ranBefore: 2, before: mean{0, 500}, ranAfter: mean{2.9, n}, after: mean{0, n}, cohorts: 1}
+		if v, _ := raise.judge(forLatency.criteriaOf(&raise), 0.03, &pace{}, 0.4); v != want {
 			t.Errorf("a raise, %v times: %v, want %v", n, v, want)
 		}
-		cut := trial{from: 8, to: 4, inFlight: 8, before: mean{0, 500}, ran: mean{4, n}, after: mean{0, n}, cohorts: 1}
-		if v, _ := cut.judge(forLatency.testOf(&cut), 0.03, &pace{}, 0.4); v != want {
+		cut := trial{from: 8, to: 4, ranBefore: 8, before: mean{0, 500}, ranAfter: mean{4, n}, after: mean{0, n}, cohorts: 1}
+		if v, _ := cut.judge(forLatency.criteriaOf(&cut), 0.03, &pace{}, 0.4); v != want {
 			t.Errorf("a cut, %v times: %v, want %v", n, v, want)
 		}
 		if cut.suspicion = true; n < fewTimes {
-			if v, _ := cut.judge(forLatency.testOf(&cut), 0.03, &pace{}, 0.4); v != independent {
+			if v, _ := cut.judge(forLatency.criteriaOf(&cut), 0.03, &pace{}, 0.4); v != independent {
 				t.Errorf("a cut because latency rose, %v times: %v", n, v)
 			}
 		}
@@ -27,12 +27,12 @@ func TestAHandfulOfTimesJudgesNoTrial(t *testing.T) {
 
 func TestThePaceRefusesARaiseInDoubtAndGoesOnWithACut(t *testing.T) {
 	before, since := pace{seconds: 1, occupied: 2, work: 1000, n: 1000}, pace{seconds: 0.1, occupied: 0.3, work: 85, n: 85}
-	raise := trial{from: 2, to: 3, inFlight: 2, before: mean{0, 500}, ran: mean{3, 100}, after: mean{0, 100}, cohorts: 2, paced: before}
-	if v, _ := raise.judge(forLatency.testOf(&raise), 0.03, &since, 2); v != follows || raise.longer <= 0 {
+	raise := trial{from: 2, to: 3, ranBefore: 2, before: mean{0, 500}, ranAfter: mean{3, 100}, after: mean{0, 100}, cohorts: 2, paceBefore: before}
+	if v, _ := raise.judge(forLatency.criteriaOf(&raise), 0.03, &since, 2); v != follows || raise.longer <= 0 {
 		t.Errorf("a raise: %v, by %v", v, raise.longer)
 	}
-	cut := trial{from: 3, to: 2, inFlight: 3, before: mean{0, 100}, ran: mean{2, 500}, after: mean{0, 500}, cohorts: 3, paced: since}
-	if v, _ := cut.judge(forLatency.testOf(&cut), 0.03, &before, 3); v != undecided {
+	cut := trial{from: 3, to: 2, ranBefore: 3, before: mean{0, 100}, ranAfter: mean{2, 500}, after: mean{0, 500}, cohorts: 3, paceBefore: since}
+	if v, _ := cut.judge(forLatency.criteriaOf(&cut), 0.03, &before, 3); v != undecided {
 		t.Errorf("a cut: %v", v)
 	}
 }
