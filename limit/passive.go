@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// passive is the law of NewPassive. A limiter also calls Unsafe and Within in a dry run.
+// passive is the law of NewPassive. The shadow of package gate has a passive law too, which estimates
+// by Within how long work would have taken within the limit of the dry run.
 type passive struct {
 	track
-	at       time.Duration // time of the last event
-	inFlight int           // since at
-	win      passiveWindow
-	now, old era
-	raised   time.Duration // end of the last saturated window
-	last     windowResult
-	knee     float64 // estimated slots; 0: never saturated
-	falls    falls
-	unloaded [Classes]mean // latency in recent calm windows, in nanoseconds
+	at          time.Duration // time of the last event
+	inFlight    int           // since at
+	win         passiveWindow
+	now, old    era
+	saturatedAt time.Duration // end of the last saturated window
+	last        windowResult
+	knee        float64 // estimated slots of the backend; 0: not saturated lately
+	falls       falls
+	unloaded    [Classes]mean // latency in recent calm windows, in nanoseconds
 }
 
 // era is the evidence of a quarter of an hour. Only the present era and the one before count, so
@@ -52,13 +53,13 @@ type windowResult struct {
 }
 
 const (
-	eraSpan     = 15 * time.Minute
-	passiveSpan = time.Second
-	passiveN    = 100 // least samples in a window
-	passiveFew  = 30  // least samples of a class for a meaningful mean
-	passiveLong = 1000
-	raisedBy    = 0.2 // excess of log latency, plus three standard errors, that counts as raised
-	blindFrom   = 0.8 // share of the estimate below which concurrency is clearly below the estimate
+	eraSpan      = 15 * time.Minute
+	passiveSpan  = time.Second
+	passiveN     = 100 // least samples in a window
+	passiveFew   = 30  // least samples of a class for a meaningful mean
+	passiveLong  = 1000
+	raisedBy     = 0.2 // excess of log latency, plus three standard errors, that counts as raised
+	clearlyBelow = 0.8 // share of the estimate below which concurrency is clearly below the estimate
 )
 
 // NewPassive returns a law that estimates the number of slots of a backend from traffic that is not limited. It is for
@@ -170,9 +171,9 @@ func (p *passive) lowest() float64 {
 	return p.old.lowest
 }
 
-// blind reports whether concurrency was never clearly below the estimate. Then the baseline may
+// neverBelow reports whether concurrency was never clearly below the estimate. Then the baseline may
 // contain a queue.
-func (p *passive) blind() bool { return p.lowest() >= blindFrom*p.value }
+func (p *passive) neverBelow() bool { return p.lowest() >= clearlyBelow*p.value }
 
 // compared reports whether the evidence covers more than one window.
 func (p *passive) compared() bool { return p.knee > 0 || p.lowest() < max(p.now.calm, p.old.calm) }
@@ -182,11 +183,11 @@ func (p *passive) estimate(at time.Duration) {
 	if at-p.now.began >= eraSpan {
 		p.old, p.now = p.now, era{began: at}
 		p.falls.age()
-		if p.knee > 0 && at-p.raised > eraSpan {
+		if p.knee > 0 && at-p.saturatedAt > eraSpan {
 			p.knee = 0 // the last saturation was long ago
 		}
 	}
-	c, blind := w.area/float64(w.span), p.blind()
+	c, neverBelow := w.area/float64(w.span), p.neverBelow()
 	if p.now.lowest == 0 || c < p.now.lowest {
 		p.now.lowest = c
 	}
@@ -203,7 +204,7 @@ func (p *passive) estimate(at time.Duration) {
 		if most := max(g+2*math.Sqrt(spread)/m, 1e-9); !overloaded && (p.now.base[k] == 0 || most < p.now.base[k]) {
 			if fell := p.base(k) - most; fell > raisedBy { // the calm windows contained a queue
 				p.unloaded[k] = mean{}
-				if blind {
+				if neverBelow {
 					p.knee *= math.Exp(-fell)
 				}
 			}
@@ -241,8 +242,8 @@ func (p *passive) estimate(at time.Duration) {
 	case !overloaded && c < 0.7*calm || c <= 1:
 		p.last.slow = true // more work ran without raised latency before: our load made no queue
 	default:
-		p.raised = at
-		p.saturated(c*math.Exp(-excess), overloaded)
+		p.saturatedAt = at
+		p.learnKnee(c*math.Exp(-excess), overloaded)
 	}
 	if !overloaded {
 		p.now.best = max(p.now.best, p.finished())
@@ -250,11 +251,11 @@ func (p *passive) estimate(at time.Duration) {
 	p.publish(at)
 }
 
-// saturated updates the estimate from a window of a saturated backend. By Little's law the number
+// learnKnee updates the estimate from a window of a saturated backend. By Little's law the number
 // of slots is the finished work times its unloaded latency, over the time. If the unloaded latency
 // is not known, most is an upper bound. The best throughput is closest to the plateau, so the
 // estimate rises fast and falls slowly.
-func (p *passive) saturated(most float64, overloaded bool) {
+func (p *passive) learnKnee(most float64, overloaded bool) {
 	knee := p.finished()
 	if knee == 0 && p.knee == 0 {
 		knee = most
@@ -290,7 +291,7 @@ func (p *passive) finished() float64 {
 func (p *passive) Within(s Sample, n int) time.Duration {
 	m, most := p.unloaded[s.Class%Classes], float64(n)
 	stretch := 1.0
-	if p.knee > 0 && (most > p.knee || p.blind()) {
+	if p.knee > 0 && (most > p.knee || p.neverBelow()) {
 		stretch, most = most/p.knee, min(most, p.knee)
 	}
 	d := s.End - s.Start
@@ -306,13 +307,13 @@ func (p *passive) publish(at time.Duration) {
 		p.move(math.Round(p.knee), "estimate: throughput x latency without a queue")
 		return
 	}
-	if high := float64(p.calm()); high > p.value {
+	if high := float64(p.high()); high > p.value {
 		p.move(high, "estimate: ran without raised latency")
 	}
 }
 
-// calm is the most in flight without raised latency of both eras.
-func (p *passive) calm() int { return max(p.now.high, p.old.high) }
+// high is the most in flight without raised latency of both eras.
+func (p *passive) high() int { return max(p.now.high, p.old.high) }
 
 // State reports the estimate, its evidence, and whether it is unsafe.
 func (p *passive) State() string { return p.estimated() + p.falling() }
@@ -337,15 +338,15 @@ func (p *passive) estimated() string {
 func (p *passive) evidence() string {
 	const blind = "%.0f and more in flight ever since it began, so a queue would look like work"
 	switch {
-	case p.knee == 0 && p.calm() == 0:
+	case p.knee == 0 && p.high() == 0:
 		return "no calm window yet"
-	case p.knee == 0 && p.blind():
+	case p.knee == 0 && p.neverBelow():
 		return fmt.Sprintf("not known yet, "+blind, p.lowest())
 	case p.knee == 0:
-		return fmt.Sprintf("never saturated, at least %d", p.calm())
-	case p.blind():
+		return fmt.Sprintf("never saturated, at least %d", p.high())
+	case p.neverBelow():
 		return fmt.Sprintf("at most about %d, "+blind, p.Limit(), p.lowest())
 	}
 	return fmt.Sprintf("about %d, saturated %v ago, now %.0f/s with %.0f in flight at %.1f times the best latency",
-		p.Limit(), (p.at - p.raised).Round(time.Second), p.last.rate, p.last.c, math.Exp(min(max(p.last.excess, 0), 20)))
+		p.Limit(), (p.at - p.saturatedAt).Round(time.Second), p.last.rate, p.last.c, math.Exp(min(max(p.last.excess, 0), 20)))
 }

@@ -41,7 +41,7 @@ const (
 	fallsShared = 0.1    // least fall if all work runs at once; a smaller fall may be scatter
 	fallsSure   = 2.5    // standard errors, on both sides
 	fallsKnown  = 30     // least ends at the lower concurrency, and least expected at the higher
-	fallsLonger = 0.1    // share of ends that may be late or lost
+	fallsFew    = 0.1    // share of ends up to which the late or lost ones are few
 	fallsWell   = 2. / 3 // share of the mean time of late work below which work is well in time
 )
 
@@ -54,8 +54,8 @@ func (f *falls) pass(now, d time.Duration, inFlight int) {
 		return
 	}
 	all := f.good.n + f.late.n + f.lost
-	few := f.late.n+f.lost <= fallsLonger*all
-	well := f.lost <= fallsLonger*all && f.good.time*f.late.n < fallsWell*f.late.time*f.good.n
+	few := f.late.n+f.lost <= fallsFew*all
+	well := f.lost <= fallsFew*all && f.good.time*f.late.n < fallsWell*f.late.time*f.good.n
 	if well && !few {
 		f.shared += now - f.began
 	}
@@ -147,7 +147,7 @@ func (p *passive) falling() string {
 	case to > 0:
 		return fmt.Sprintf("; unsafe: the backend gets less done the more runs in it, %.0f/s with about %d in flight and %.0f/s from %d on",
 			before, 3<<from>>2, after, 1<<to>>1)
-	case p.blind() && p.falls.together():
+	case p.neverBelow() && p.falls.together():
 		return "; unsafe: the backend runs all work at once, and what it does with less was never seen"
 	}
 	return ""
