@@ -36,7 +36,8 @@ func (a *adaptive) abandonCut(r reading) {
 	a.set(r.at, holding, max(a.trial.restore, a.limit), "more is lost with less at once")
 }
 
-// shed starts to lower the limit because much of the work is lost.
+// shed starts a trial of lower limits because much of the work is lost. The law sheds by its limit. A
+// gate that sheds refuses work for lack of another resource, while slots are free.
 func (a *adaptive) shed(r reading) {
 	if !a.proven {
 		a.forget()

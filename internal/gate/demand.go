@@ -28,11 +28,11 @@ func (g *Gate) Demand(now time.Duration) float64 {
 		since := now - max(g.service.last, g.busyAt)
 		asked = max(asked, min(lately*since.Seconds()/float64(g.inFlight), mostDemand))
 	}
-	if asked >= nearlyAll || d.vain < mostInVain || lately <= before/2 {
+	if asked >= nearlyAll || d.vainShare < mostInVain || lately <= before/2 {
 		return asked
 	}
 	if held /= 1e9 * float64(g.Limit()); held > nearlyAll && g.inFlight == 0 { // no work may run
 		return held
 	}
-	return 1 / max(1-d.vain, 1./mostDemand)
+	return 1 / max(1-d.vainShare, 1./mostDemand)
 }

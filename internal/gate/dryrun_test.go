@@ -77,12 +77,12 @@ func TestADryRunRefusesWhatWouldHaveWaitedForNothing(t *testing.T) {
 // Regression: nothing bounded the waiters of a dry run without a MaxWait.
 func TestWaitersOfADryRunAreBounded(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1), QueueSize: math.MaxInt, MaxWait: Never})
-	for i := range mostShadowed + 1000 {
+	for i := range mostShadowWaiters + 1000 {
 		if r := force(g, time.Duration(i), true, Never); r != 0 {
 			t.Fatalf("arrival %d waits: %v", i, r)
 		}
 	}
-	if n := g.shadow.gate.queued; n != mostShadowed {
+	if n := g.shadow.gate.queued; n != mostShadowWaiters {
 		t.Errorf("%d wait", n)
 	}
 	if r := force(g, time.Hour, false, Never); r != spillway.QueueFull {

@@ -24,8 +24,8 @@ func (f *floor) pass(now time.Duration) {
 	}
 }
 
-// over ends the turn. The next turn comes after the given number of intervals.
-func (f *floor) over(turns int) { f.passed, f.every = 0, turns*Floor-1 }
+// over ends the turn. The next turn comes after the given number of intervals of Floor grants.
+func (f *floor) over(intervals int) { f.passed, f.every = 0, intervals*Floor-1 }
 
 // lowest returns the first waiter of the lowest level during the turn of the floor. If the waiter
 // needs more slots than are free, slots are gathered, but only for a bounded time: slow work, or

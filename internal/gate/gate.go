@@ -3,16 +3,25 @@
 // holds a gate under a mutex, the simulator drives a gate in virtual time, and both get the same
 // decisions.
 //
+// The law of package limit, within the bounds that the owner sets, says how many slots there are. The
+// gate says who gets a slot, who waits and who is refused. The owner of a gate is the limiter or the
+// simulator.
+//
 // Work waits in strict order of priority, first come, first served within a priority. The gate
 // decides on arrival whether work may wait, by its predicted wait: the work ahead over the slots
 // that higher priorities leave free. The wait must leave enough of the caller's time. In a burst
 // that the queue can absorb, work may wait for several service times. A queue that does not drain
 // only adds latency. The gate then bounds the wait by about one service time and refuses the rest
-// at once, unless more work finishes if deadlines end the long work: see life.
+// at once. With heavy tails more work may finish if it waits longer and deadlines end the slowest
+// work: see life.
 //
 // Service times are measured per kind of work. The owner names the kind; otherwise the kind follows
 // from the priority and the order of magnitude of the deadline. Package places bounds the number of
-// kinds.
+// kinds. To the law a kind is a class of work.
+//
+// There are two dry runs. In a dry run of all work, Force admits everything, and a shadow of the gate
+// says what an enforcing gate would have done: see shadow. In a dry run of one arrival, DryRun, the
+// gate itself decides, and admits the work even if the decision is to refuse.
 package gate
 
 import (
@@ -77,6 +86,8 @@ func (a *Arrival) held() int {
 }
 
 const (
+	// levels is the number of priorities. A level is the number of a priority: 0 is the highest, and
+	// the levels above have smaller numbers.
 	levels = priority.Levels
 	// Floor keeps the lowest priority from starving. One grant in Floor goes to the lowest priority
 	// that waits, 0.4 % of all grants.
@@ -98,38 +109,38 @@ type Config struct {
 
 // Gate decides what may run.
 type Gate struct {
-	cfg        Config
-	limits     limits
-	places     places.Table    // places of the kinds
-	follows    bool            // in a shadow: the owner sets the kind of each arrival
-	turned     int             // refusals for lack of a slot, since work last started
-	owners     uint8           // in a shadow: the kind that the owner has set
-	closed     spillway.Reason // why the intake is closed; zero while open
-	inFlight   int             // slots in use
-	running    int             // pieces of work that run, long work included
-	long       int             // pieces of long work that run
-	crowdedAt  time.Duration   // when work last started over the limit, as in a dry run or for MaxRefused
-	busyAt     time.Duration   // since when any slots have been in use
-	queues     [levels]queue
-	queued     int
-	large      int // waiters that cost more than one slot
-	floor      floor
-	demand     demand
-	overdemand float64 // how long demand has exceeded the capacity, as a share of tolerance
-	service    service
-	life       life
-	shadow     *shadow         // of a dry run; otherwise nil
-	booked     [levels]float64 // slots of refused callers that may come back
-	bears      [levels]float64 // how long work of a level can wait: see kinds.survey
-	best       [levels]float64 // best recent service rate, in slots per nanosecond
-	ledger     [levels]account
-	seq        uint64              // number of the latest start, without long work
-	latest     Grant               // the latest start
-	drained    int                 // ends since the limit was exceeded whose slots were not granted again
-	granted    int                 // waiters that were granted and whose callers have not answered yet
-	unqueued   uint64              // pieces of work that were admitted at once
-	waits      histogram.Histogram // waits of the work that was queued
-	times      histogram.Histogram
+	cfg               Config
+	limits            limits
+	places            places.Table    // places of the kinds
+	inShadow          bool            // this gate is a shadow: the gate that it follows finds the kinds
+	refusedSinceStart int             // refusals for lack of a slot, since work last started
+	givenKind         uint8           // in a shadow: the kind of the arrival, as found by the followed gate
+	closed            spillway.Reason // why the intake is closed; zero while open
+	inFlight          int             // slots in use
+	running           int             // pieces of work that run, long work included
+	long              int             // pieces of long work that run
+	crowdedAt         time.Duration   // when work last started over the limit, as in a dry run or for MaxRefused
+	busyAt            time.Duration   // since when any slots have been in use
+	queues            [levels]queue
+	queued            int
+	large             int // waiters that cost more than one slot
+	floor             floor
+	demand            demand
+	overdemand        float64 // how long demand has exceeded the capacity, as a share of tolerance
+	service           service
+	life              life
+	shadow            *shadow         // of a dry run; otherwise nil
+	booked            [levels]float64 // slots of refused callers that may come back
+	bears             [levels]float64 // how long work of a level can wait: see kinds.survey
+	best              [levels]float64 // best recent service rate, in slots per nanosecond
+	ledger            [levels]account
+	seq               uint64              // number of the latest start, without long work
+	latest            Grant               // the latest start
+	freed             int                 // ends since the limit was exceeded whose slots were not granted again
+	granted           int                 // waiters that were granted and whose callers have not answered yet
+	unqueued          uint64              // pieces of work that were admitted at once
+	waits             histogram.Histogram // waits of the work that was queued
+	times             histogram.Histogram
 }
 
 // New returns an open gate.
@@ -147,7 +158,7 @@ func New(cfg Config) *Gate {
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	lv := priority.Level(a.Priority)
 	g.demandOf(now, lv, g.slotsFor(&a))
-	kind := g.arrived(now, lv, &a)
+	kind := g.countForKind(now, lv, &a)
 	d := g.decide(now, lv, kind, &a, w != nil)
 	if a.Traits&DryRun != 0 && g.closed == 0 {
 		d = g.unenforced(lv, d)
@@ -160,7 +171,7 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		w.probe = d.probe
 		w.work = float64(w.held) * g.service.holdOf(lv, kind)
 		g.queues[lv].push(w)
-		g.service.kinds.list[kind].held++
+		g.service.kinds.list[kind].present++
 		g.queued++
 		if a.Cost > 1 {
 			g.large++
@@ -170,14 +181,14 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		g.demand.back[lv] += float64(g.slotsFor(&a))
 		if !d.Anyway {
 			g.demand.countRefused(1, d.Reason)
-			g.turned++
+			g.refusedSinceStart++
 		}
 	}
 	return d
 }
 
-// arrived counts new work for its kind, and returns the kind.
-func (g *Gate) arrived(now time.Duration, lv int, a *Arrival) uint8 {
+// countForKind counts new work for its kind, and returns the kind.
+func (g *Gate) countForKind(now time.Duration, lv int, a *Arrival) uint8 {
 	key := a.Kind.Key(lv, places.Scale(left(now, a.Deadline)))
 	kind, ok := g.places.Again(key, 1)
 	if !ok {
@@ -201,12 +212,12 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait
 	if a.Deadline <= now && !g.unbounded() {
 		return Decision{Action: Reject, Reason: spillway.DeadlineTooClose, Anyway: true}
 	}
-	d := g.place(now, lv, kind, a, mayWait)
+	d := g.admitOrQueue(now, lv, kind, a, mayWait)
 	if a.Traits&OverShare != 0 && d.Action != Admit {
 		return Decision{Action: Reject, Reason: spillway.Quota, Anyway: true}
 	}
 	if d.Action == Wait && g.queued >= g.cfg.QueueSize {
-		d = g.replace(lv, a)
+		d = g.preempt(lv, a)
 	}
 	// While the limit is exceeded, no waiter gets a slot, but arrivals are admitted for MaxRefused.
 	// So work that would wait is admitted too.
@@ -216,9 +227,9 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait
 	return d
 }
 
-// place finds a slot for work, or a place in the queue if the queue leads to a slot in time. A free
-// slot is granted however long such work takes.
-func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) Decision {
+// admitOrQueue finds a slot for work, or a place in the queue if the queue leads to a slot in time. A
+// free slot is granted however long such work takes.
+func (g *Gate) admitOrQueue(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) Decision {
 	if g.fits(a.Cost) && (g.queued == 0 || !g.ahead(now, lv)) {
 		if mayWait && g.gathers(now, lv, kind, a) {
 			return Decision{Action: Wait}
@@ -241,7 +252,7 @@ func (g *Gate) place(now time.Duration, lv int, kind uint8, a *Arrival, mayWait 
 	if probe && (left < Never && wait > stays || !g.service.kinds.probe(kind)) {
 		return Decision{Action: Reject, Reason: reason, Anyway: left < Never && most < 0, ofKind: left == Never}
 	}
-	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longest(left))) {
+	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longestWait(left))) {
 		return Decision{Action: Reject, Reason: g.blame(spillway.WaitTooLong)}
 	}
 	return Decision{Action: Wait, probe: probe}
@@ -274,9 +285,9 @@ func (g *Gate) mustAdmit(cost int) bool {
 // slotsFor is how many slots the work takes, at most the limit: work that costs more runs alone.
 func (g *Gate) slotsFor(a *Arrival) int { return min(a.held(), g.Limit()) }
 
-// replace frees a place in a full queue: it preempts the last waiter of the lowest level below lv,
-// if the waiter may be refused.
-func (g *Gate) replace(lv int, a *Arrival) Decision {
+// preempt frees a place in a full queue: the last waiter of the lowest level below lv is preempted if
+// that waiter may be refused. An arrival in a dry run preempts nobody.
+func (g *Gate) preempt(lv int, a *Arrival) Decision {
 	for i := levels - 1; i > lv && !g.mustAdmit(a.held()); i-- {
 		if w := g.queues[i].last; w == nil {
 			continue
@@ -303,11 +314,12 @@ func (g *Gate) Came(lv int) uint64 {
 	return c.Offered
 }
 
-// Shed counts an arrival that the gate's owner refused for a reason of its own.
+// Shed counts an arrival that the gate's owner refused for a reason of its own, also for the
+// kind of the work. Refused does so for work of cost one and without the kind.
 func (g *Gate) Shed(now time.Duration, a *Arrival, reason spillway.Reason) {
 	lv := priority.Level(a.Priority)
 	g.demandOf(now, lv, g.slotsFor(a))
-	g.arrived(now, lv, a)
+	g.countForKind(now, lv, a)
 	g.ledger[lv].rejected[reason]++
 	g.demand.back[lv] += float64(g.slotsFor(a))
 	g.demand.countRefused(1, reason)
@@ -370,15 +382,15 @@ func (g *Gate) start(lv int) {
 	}
 	g.inFlight += w.Cost
 	g.ledger[lv].inFlight += w.Cost
-	g.service.kinds.list[w.Kind].held++
+	g.service.kinds.list[w.Kind].present++
 	load := g.load()
 	if g.inFlight > load.Enforced && g.running > 1 {
 		g.crowdedAt = w.Start
 	}
 	if load.Queued == 0 {
-		load.Queued = g.turned
+		load.Queued = g.refusedSinceStart
 	}
-	g.turned = 0
+	g.refusedSinceStart = 0
 	load.Class = w.Kind
 	load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
 	g.limits.started(w.Start, load)
@@ -434,30 +446,30 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	slots := g.Limit()
 	among := max(slots, g.inFlight) // a fallen limit may not be reached yet
 	g.giveBack(lv, w.Kind, w.Cost)
-	switch g.drained++; {
+	switch g.freed++; {
 	case g.inFlight < slots:
-		g.drained = 0
+		g.freed = 0
 	case w.overtook:
-		g.drained = 2 // the slot goes to the next work that overtakes
+		g.freed = 2 // the slot goes to the next work that overtakes
 	}
 	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: w.Kind}
 	elapsed := now - w.Start
 	if o != limit.Unknown { // unfinished work, for example after a panic, has no valid duration
 		g.times.Record(int64(elapsed))
 	}
-	fair := w.Start > g.crowdedAt
-	if !fair && (o == limit.Deadline || o == limit.Canceled || o == limit.Overload) {
+	within := w.Start > g.crowdedAt
+	if !within && (o == limit.Deadline || o == limit.Canceled || o == limit.Overload) {
 		g.demand.lost++
 	}
 	if g.shadow != nil {
-		estimate := g.shadowed(s, lv)
-		fair = fair || estimate != elapsed
+		estimate := g.timeInShadow(s, lv)
+		within = within || estimate != elapsed
 		elapsed, among = estimate, slots
 	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 {
 		// Work that a shorter, unknown deadline ended is left out.
 		g.life.end(float64(elapsed), o, float64(late), g.service.mean)
 	}
-	g.service.end(now, w.Kind, float64(elapsed), float64(elapsed)/float64(among), fair, o)
+	g.service.end(now, w.Kind, float64(elapsed), float64(elapsed)/float64(among), within, o)
 	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited {
 		s.Outcome = limit.Unknown // the work spent most of its time in the queue
 	}
@@ -475,7 +487,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	if g.late(now, w) {
 		g.take(w)
 		g.ledger[w.level].rejected[spillway.DeadlineTooClose]++
-		g.demand.turned++
+		g.demand.refusals++
 		return w, false
 	}
 	over := !g.fits(w.cost)
@@ -510,10 +522,10 @@ func (g *Gate) overtakes(now time.Duration, w *Waiter) bool {
 	if g.Rule() != LawRules || !g.limits.leased(g.inFlight, w.held) {
 		return false // a bound, a lease or a signal holds without exception
 	}
-	if w.level > 0 || w.cost > 1 || g.drained < 2 || now-w.since < min((w.deadline-w.since)/4, overtakeAfter) {
+	if w.level > 0 || w.cost > 1 || g.freed < 2 || now-w.since < min((w.deadline-w.since)/4, overtakeAfter) {
 		return false
 	}
-	g.drained = 0
+	g.freed = 0
 	return true
 }
 
@@ -558,7 +570,7 @@ func (g *Gate) next(now time.Duration) *Waiter {
 
 func (g *Gate) take(w *Waiter) {
 	g.queues[w.level].remove(w)
-	g.service.kinds.list[w.kind].held--
+	g.service.kinds.list[w.kind].present--
 	g.queued--
 	if w.cost > 1 {
 		g.large--

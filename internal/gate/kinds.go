@@ -11,7 +11,8 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// kinds are the kinds of work that a gate distinguishes, indexed by place. The kind of unnamed work
+// kinds are the kinds of work that a gate distinguishes, indexed by place. The place of a kind is the
+// class of its work for the law. The kind of unnamed work
 // is derived from its priority and the order of magnitude of its deadline: callers give a report
 // more time than a lookup. Service times are evidence only about their own kind.
 type kinds struct{ list []kind }
@@ -28,8 +29,8 @@ func (g *Gate) KindOf(name string) places.Name { return g.places.Name(name) }
 
 // kind returns the place of the kind of n arriving pieces of work.
 func (g *Gate) kind(key places.Key, n float64) uint8 {
-	if g.follows {
-		return g.owners
+	if g.inShadow {
+		return g.givenKind
 	}
 	at := g.places.Find(key, n)
 	if k := &g.service.kinds; int(at) == len(k.list) {
@@ -57,7 +58,7 @@ func (g *Gate) renew() {
 		}
 		if g.shadow != nil {
 			g.shadow.gate.service.kinds.list[at] = newKind(g.places.Key(uint8(at)))
-			g.shadow.watch.Forget(uint8(at))
+			g.shadow.passive.Forget(uint8(at))
 		}
 	}
 }
@@ -65,7 +66,7 @@ func (g *Gate) renew() {
 // busy returns the places of the kinds whose work waits or runs, as bits.
 func (k *kinds) busy() (all uint32) {
 	for i := range k.list {
-		if k.list[i].held > 0 {
+		if k.list[i].present > 0 {
 			all |= 1 << i
 		}
 	}
@@ -74,20 +75,20 @@ func (k *kinds) busy() (all uint32) {
 
 // kind is the evidence about the service times of one kind of work.
 type kind struct {
-	level int8
-	named bool  // the kind has a name
-	held  int32 // pieces of work that wait or run
-	cost
+	level   int8
+	named   bool  // the kind has a name
+	present int32 // pieces of work that wait or run
+	occupancy
 	low, high float64       // estimates of the 5 % and the 95 % quantile
 	last      time.Duration // when work of the kind last ended
 	// has is the approximate time to the deadline on arrival, in nanoseconds; 0: no deadline. Of
 	// the work of a named kind, 19 in 20 pieces have at least that time.
-	has     float64
-	times   scales  // times to the deadline, for a named kind
-	fresh   float64 // arrivals since the last window
-	arrived float64 // share of recent arrivals
-	stay    stay    // stay of callers without a deadline
-	doubted uint64  // arrivals whose predicted wait was too long
+	has          float64
+	times        scales  // times to the deadline, for a named kind
+	fresh        float64 // arrivals since the last window
+	arrivalShare float64 // share of recent arrivals
+	stay         stay    // stay of callers without a deadline
+	doubted      uint64  // arrivals whose predicted wait was too long
 }
 
 // scales counts work by the order of magnitude of its time to the deadline.
@@ -108,7 +109,8 @@ func (s *scales) add(scale int, n uint64) {
 }
 
 // usualTime is the approximate time to the deadline that 19 in 20 of the latest pieces of work have; 0:
-// no deadline.
+// no deadline. If more than 2*hasSpan pieces are counted, usualTime scales their counts down to
+// hasSpan, so that old work is forgotten.
 func (s *scales) usualTime() float64 {
 	all := 0
 	for _, n := range s {
@@ -145,13 +147,13 @@ func (k *kind) recent(now time.Duration) bool {
 
 // end records how long work of the kind held its slot, and its part of the capacity. Outdated
 // evidence is dropped first.
-func (k *kind) end(now time.Duration, elapsed, part float64, fair bool, o limit.Outcome) {
+func (k *kind) end(now time.Duration, elapsed, part float64, within bool, o limit.Outcome) {
 	if !k.recent(now) {
-		*k = kind{level: k.level, named: k.named, held: k.held, has: k.has, times: k.times, fresh: k.fresh, arrived: k.arrived, stay: k.stay, doubted: k.doubted}
+		*k = kind{level: k.level, named: k.named, present: k.present, has: k.has, times: k.times, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted}
 	}
 	weight := weightOf(now - k.last)
 	k.last = now
-	k.enter(elapsed, part, weight, fair)
+	k.enter(elapsed, part, weight, within)
 	k.quantiles(elapsed, o, min(5*weight, 0.25))
 }
 
@@ -177,7 +179,7 @@ func (k *kinds) window() {
 		if of.named && of.fresh > 0 {
 			of.has = of.times.usualTime()
 		}
-		of.arrived += weight * (of.fresh/n - of.arrived)
+		of.arrivalShare += weight * (of.fresh/n - of.arrivalShare)
 		of.fresh = 0
 	}
 }
@@ -191,7 +193,7 @@ func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
 	}
 	for i := range k.list {
 		of := &k.list[i]
-		if of.arrived < places.Rare {
+		if of.arrivalShare < places.Rare {
 			continue
 		}
 		if of.recent(now) {

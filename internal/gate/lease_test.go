@@ -145,7 +145,7 @@ func TestOnlyDemandOfItsLevelAndAboveBoundsAWait(t *testing.T) {
 		}
 		g.demandOf(now, priority.Level(p), 1)
 	}
-	if got, most := g.bound(priority.Level(spillway.Critical), 2*time.Second), g.longest(2*time.Second); got < most/2 {
+	if got, most := g.bound(priority.Level(spillway.Critical), 2*time.Second), g.longestWait(2*time.Second); got < most/2 {
 		t.Errorf("critical work may wait %v of %v", time.Duration(got), time.Duration(most))
 	}
 	if got := g.bound(priority.Level(spillway.Normal), 2*time.Second); got > 0.5e9 {

@@ -110,7 +110,7 @@ func (g *Gate) Shrink(w Grant, slots int) {
 	g.inFlight -= slots
 	g.ledger[priority.Level(w.Priority)].inFlight -= slots
 	if g.inFlight < g.Limit() {
-		g.drained = 0
+		g.freed = 0
 	}
 }
 
@@ -123,7 +123,7 @@ func (g *Gate) releaseUnknown(now time.Duration, lv int, w Grant) {
 func (g *Gate) giveBack(lv int, kind uint8, slots int) {
 	g.inFlight -= slots
 	g.ledger[lv].inFlight -= slots
-	g.service.kinds.list[kind].held--
+	g.service.kinds.list[kind].present--
 }
 
 // InFlight is how many slots are in use.

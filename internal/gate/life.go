@@ -16,28 +16,28 @@ import (
 // that would hold their slots for long, and their slots serve several others. So work that its
 // deadline ends should wait until little time is left.
 type life struct {
-	ended, cut                    [ages]uint16  // per age, since the last fold: finished, and ended by a deadline or the caller
+	finished, censored            [ages]uint16  // per age, since the last fold: finished, and ended by a deadline or the caller
 	risk, died                    [ages]float32 // per age, of recent work: reached the age, and finished at that age
 	n                             int           // ends since the last fold
 	usual                         float64       // mean age of the work in the table, as an age index; 0: no table
 	sum, ends                     int           // sum of the age indexes of the latest ends, and number of these ends
-	cuts, onTime                  float64       // recent work that a deadline ended, and its part that ended promptly
+	deadlines, onTime             float64       // recent work that a deadline ended, and its part that ended promptly
 	longestUseful, shortestUseful float64       // see judge
 	mixed                         bool          // the kinds differ too much for one table
 }
 
 const (
-	agesPerOctave = 4
-	ages          = 20 * agesPerOctave
-	youngest      = 15 * agesPerOctave // 2^15 ns, 33 µs; the oldest is 2^35 ns, 34 s
-	lifeMemory    = 1000               // pieces of work that an age remembers; an age that none reaches forgets nothing
-	lifeKnown     = 20                 // pieces of work that must reach an age before it is judged
-	lifeOther     = agesPerOctave      // shift of the mean age that means other work
-	lifeEnds      = 200                // ends behind a mean age: with heavy tails its error is a quarter of an octave
-	worthMuch     = 0.95               // part of the best worth that counts as nearly as good
-	worthWaiting  = 0.9                // part of the best worth below which unlimited time is bad enough to let work wait
-	mostCut       = 0.2                // share of started work that deadlines may end; a law learns little from such work
-	cutsKnown     = 4
+	agesPerOctave  = 4
+	ages           = 20 * agesPerOctave
+	youngest       = 15 * agesPerOctave // 2^15 ns, 33 µs; the oldest is 2^35 ns, 34 s
+	lifeMemory     = 1000               // pieces of work that an age remembers; an age that none reaches forgets nothing
+	lifeKnown      = 20                 // pieces of work that must reach an age before it is judged
+	lifeOther      = agesPerOctave      // shift of the mean age that means other work
+	lifeEnds       = 200                // ends behind a mean age: with heavy tails its error is a quarter of an octave
+	worthMuch      = 0.95               // part of the best worth that counts as nearly as good
+	worthWaiting   = 0.9                // part of the best worth below which unlimited time is bad enough to let work wait
+	mostEnded      = 0.2                // share of started work that deadlines may end; a law learns little from such work
+	deadlinesKnown = 4
 )
 
 // age returns the index of the age of t nanoseconds. An octave has four ages.
@@ -56,23 +56,23 @@ func edge(i int) float64 {
 }
 
 // end records the end of work that held its slots for elapsed. If a deadline ended the work, late is
-// the time from the deadline to the end. Work that its caller ended counts for as long as it ran.
+// the time from the deadline to the end. mean is the mean service time of all work. Work that its caller ended counts for as long as it ran.
 // Failures say nothing about how long work takes.
 func (l *life) end(elapsed float64, o limit.Outcome, late, mean float64) {
 	i := age(elapsed)
 	switch o {
 	case limit.Success:
-		l.ended[i]++
+		l.finished[i]++
 	case limit.Canceled:
-		l.cut[i]++
+		l.censored[i]++
 	case limit.Deadline:
-		l.cut[i]++
-		l.cuts++
+		l.censored[i]++
+		l.deadlines++
 		if late < mean/8 {
 			l.onTime++
 		}
-		if l.cuts > 50 {
-			l.cuts, l.onTime = l.cuts/2, l.onTime/2
+		if l.deadlines > 50 {
+			l.deadlines, l.onTime = l.deadlines/2, l.onTime/2
 		}
 	default:
 		return
@@ -85,7 +85,7 @@ func (l *life) end(elapsed float64, o limit.Outcome, late, mean float64) {
 
 // obeyed reports whether work ends when its deadline passes. If work runs on, a start with little
 // time left saves nothing.
-func (l *life) obeyed() bool { return l.cuts >= cutsKnown && l.onTime > 0.8*l.cuts }
+func (l *life) obeyed() bool { return l.deadlines >= deadlinesKnown && l.onTime > 0.8*l.deadlines }
 
 // fold adds the ends since the last fold to the table.
 func (l *life) fold() {
@@ -97,24 +97,24 @@ func (l *life) fold() {
 	}
 	reached := float32(0)
 	for i := ages - 1; i >= 0; i-- {
-		ended, cut := float32(l.ended[i]), float32(l.cut[i])
-		reached += ended + cut
+		finished, censored := float32(l.finished[i]), float32(l.censored[i])
+		reached += finished + censored
 		if reached == 0 {
 			continue
 		}
-		l.risk[i] += reached - cut/2
-		l.died[i] += ended
+		l.risk[i] += reached - censored/2
+		l.died[i] += finished
 		if over := l.risk[i] / lifeMemory; over > 1 {
 			l.risk[i] /= over
 			l.died[i] /= over
 		}
 	}
-	l.ended, l.cut, l.n = [ages]uint16{}, [ages]uint16{}, 0
+	l.finished, l.censored, l.n = [ages]uint16{}, [ages]uint16{}, 0
 	l.judge()
 }
 
 // outdated reports whether the latest ends are of other work than the table: the mean ages differ
-// by an octave. Work that was cut counts with the age that it reached, which moves the mean of the
+// by an octave. Censored work counts with the age that it reached, which moves the mean of the
 // same work by less than an octave. By itself the table would fade only at ages that work reaches
 // again; after a bad spell some ages are never reached.
 func (l *life) outdated() bool {
@@ -145,7 +145,7 @@ func (l *life) judge() {
 		held += (edge(n+1) - edge(n)) * alive * (1 - dies/2)
 		alive *= 1 - dies
 		worth[n] = (1 - alive) / held
-		if alive <= mostCut {
+		if alive <= mostEnded {
 			best = max(best, worth[n])
 			if first < 0 {
 				first = n

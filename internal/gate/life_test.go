@@ -26,7 +26,7 @@ func worthOf(times []float64, r float64) (worth, cut float64) {
 
 func bestOf(times []float64) (best float64) {
 	for i := 1; i < ages; i++ {
-		if w, cut := worthOf(times, edge(i)); cut <= mostCut {
+		if w, cut := worthOf(times, edge(i)); cut <= mostEnded {
 			best = max(best, w)
 		}
 	}
@@ -76,7 +76,7 @@ func TestTheLifeTableFindsWhatTheTimesThemselvesSay(t *testing.T) {
 			for what, at := range map[string]float64{"enough": l.longestUseful, "least": l.shortestUseful} {
 				got, cut := worthOf(times, at)
 				t.Logf("%s, censored %v: %s %v, %.3f of the best, cuts %.2f", name, censored, what, time.Duration(at), got/best, cut)
-				if got < (worthMuch-0.05)*best || cut > mostCut+0.03 {
+				if got < (worthMuch-0.05)*best || cut > mostEnded+0.03 {
 					t.Errorf("%s, censored %v: %s is %v: %.3f of the best, and cuts %.2f", name, censored, what, time.Duration(at), got/best, cut)
 				}
 			}
@@ -154,7 +154,7 @@ func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
 		if late == 0 && long < 6.5e8 || late > 0 && long != short {
 			t.Errorf("work that ends %v after its deadline may wait %v of a second", late, time.Duration(long))
 		}
-		if got, most := g.bound(0, time.Second), g.longest(time.Second); got != most {
+		if got, most := g.bound(0, time.Second), g.longestWait(time.Second); got != most {
 			t.Errorf("the most important work, of which there is none, may wait %v, want %v", time.Duration(got), time.Duration(most))
 		}
 	}

@@ -27,7 +27,7 @@ type Bounds struct {
 	// the lease for MaxRefused. While LeaseRules holds, the reason of refusals is Budget.
 	Leased  int
 	Share   float64         // part of the limit, applied after Leased while a service starts; zero: all of it
-	Cap     int             // upper bound, applied after Part; zero: none
+	Cap     int             // upper bound, applied after Share; zero: none
 	Pressed spillway.Reason // reason of refusals while CapRules holds
 }
 

@@ -14,12 +14,12 @@ type demand struct {
 	few, many        [levels]float64 // slots asked for per second, over 0.3 s and 1.5 s or longer: see fewPieces
 	count            [levels]float64 // slots asked for since at
 	offered          float64         // arrivals since at
-	turned           float64         // refusals since at
-	budget           float64         // refusals since at for Budget
+	refusals         float64         // refusals since at
+	leaseRefusals    float64         // refusals since at for Budget
 	lost             float64         // since at: callers that left the queue, and work lost while the limit was exceeded
 	back             [levels]float64 // slots of refused work, until booked
-	refused          float64         // share of arrivals that were refused, without budget; over 10 s
-	vain             float64         // share of arrivals that were refused or lost, over 1.5 s
+	refusedShare     float64         // share of arrivals that were refused, without budget; over 10 s
+	vainShare        float64         // share of arrivals that were refused or lost, over 1.5 s
 	cost             average         // mean number of slots that an arrival asks for
 	settles          time.Duration   // time before which a rate is a guess
 	began, at        time.Duration
@@ -72,10 +72,10 @@ func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 		d.many[i] += many * (rate - d.many[i])
 	}
 	if d.offered > 0 {
-		d.refused += long * ((d.turned-d.budget)/d.offered - d.refused)
-		d.vain += slow * (min((d.turned+d.lost)/d.offered, 1) - d.vain)
+		d.refusedShare += long * ((d.refusals-d.leaseRefusals)/d.offered - d.refusedShare)
+		d.vainShare += slow * (min((d.refusals+d.lost)/d.offered, 1) - d.vainShare)
 	}
-	d.count, d.offered, d.turned, d.budget, d.lost, d.at = [levels]float64{}, 0, 0, 0, 0, now
+	d.count, d.offered, d.refusals, d.leaseRefusals, d.lost, d.at = [levels]float64{}, 0, 0, 0, 0, now
 	return passed
 }
 
@@ -85,15 +85,15 @@ func (d *demand) arrive(lv, cost int) {
 }
 
 func (d *demand) refuse(lv, cost int) {
-	d.turned++
+	d.refusals++
 	d.back[lv] += float64(cost)
 }
 
 // countRefused counts n refusals.
 func (d *demand) countRefused(n float64, reason spillway.Reason) {
-	d.turned += n
+	d.refusals += n
 	if reason == spillway.Budget {
-		d.budget += n
+		d.leaseRefusals += n
 	}
 }
 
@@ -101,9 +101,9 @@ func (d *demand) countRefused(n float64, reason spillway.Reason) {
 // lease do not count.
 func (d *demand) share() float64 {
 	if d.offered == 0 {
-		return d.refused
+		return d.refusedShare
 	}
-	return d.refused + float64(demandWindow)/float64(demandLong)*((d.turned-d.budget)/d.offered-d.refused)
+	return d.refusedShare + float64(demandWindow)/float64(demandLong)*((d.refusals-d.leaseRefusals)/d.offered-d.refusedShare)
 }
 
 func (d *demand) settled() bool { return d.at-d.began >= d.settles }
@@ -111,9 +111,9 @@ func (d *demand) settled() bool { return d.at-d.began >= d.settles }
 // service measures how long work holds its slots, in nanoseconds. Every End of work that holds
 // slots counts, failures included.
 type service struct {
-	cost
-	last   time.Duration // when work last ended
-	levels [levels]cost  // cost of arriving work of each level; each kind is weighted by its arrivals
+	occupancy
+	last   time.Duration     // when work last ended
+	levels [levels]occupancy // of arriving work of each level; each kind is weighted by its arrivals
 	kinds  kinds
 	// usual is the mean of the mean times of the kinds, high is the mean of their 95 % quantiles.
 	// Both weight each kind by its arrivals: a kind that is refused ends seldom, but must count in
@@ -121,22 +121,23 @@ type service struct {
 	usual, high average
 	lost        average // share of the ends that were lost: see Gate.Lost
 	noSample    int     // consecutive ends that were no sample
-	failed      int     // failures among the ends in unsaid
+	failed      int     // failures among the ends in noSample
 }
 
-// cost is the cost of work: how long it holds a slot, and its part of the capacity. The part is the
-// holding time over the number of slots, or over the slots in use if more. Once there are
-// serviceKnown values, only work that started within the limit counts for the part: other work
-// takes longer because too much runs.
-type cost struct {
+// occupancy is what work takes of the slots: how long work holds a slot, and its part of the
+// capacity. The part is the holding time over the number of slots, or over the slots in use if more.
+// Once there are serviceKnown values, only work that started within the limit counts for the part:
+// other work takes longer because too much runs.
+type occupancy struct {
 	average
 	part average
 }
 
-// enter adds how long work held its slot, and its part of the capacity.
-func (c *cost) enter(elapsed, part, weight float64, fair bool) {
+// enter adds how long work held its slot, and its part of the capacity. within is whether the work
+// started within the limit.
+func (c *occupancy) enter(elapsed, part, weight float64, within bool) {
 	c.add(elapsed, weight)
-	if fair || c.part.n < serviceKnown {
+	if within || c.part.n < serviceKnown {
 		c.part.add(part, weight)
 	}
 }
@@ -172,11 +173,11 @@ func (a *average) meanOr(other average) float64 {
 func (s *service) known() bool { return s.n > 0 }
 
 // end records how long work of a kind held its slot, and its part of the capacity.
-func (s *service) end(now time.Duration, kind uint8, elapsed, part float64, fair bool, o limit.Outcome) {
+func (s *service) end(now time.Duration, kind uint8, elapsed, part float64, within bool, o limit.Outcome) {
 	weight := weightOf(now - s.last)
 	s.last = now
-	s.enter(elapsed, part, weight, fair)
-	s.kinds.list[kind].end(now, elapsed, part, fair, o)
+	s.enter(elapsed, part, weight, within)
+	s.kinds.list[kind].end(now, elapsed, part, within, o)
 	switch o {
 	case limit.Success:
 		s.lost.add(0, weight)
@@ -218,7 +219,7 @@ func (s *service) window() {
 	s.kinds.window()
 }
 
-// arrivals sums the known costs of n arrivals, by their kinds.
+// arrivals sums the known occupancies of n arrivals, by their kinds.
 type arrivals struct{ n, hold, part, high float64 }
 
 func (a *arrivals) add(k *kind) {
@@ -299,5 +300,5 @@ func (s *service) holdOf(lv int, kind uint8) float64 {
 	return s.kinds.list[kind].meanOr(average{mean: s.hold(lv)})
 }
 
-// partOf is the mean part of the capacity of a piece of work of a level: see cost.
+// partOf is the mean part of the capacity of a piece of work of a level: see occupancy.
 func (s *service) partOf(lv int) float64 { return s.levels[lv].part.meanOr(s.part) }

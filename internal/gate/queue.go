@@ -77,7 +77,7 @@ func (q *queue) remove(w *Waiter) {
 	}
 }
 
-// Leave removes a waiter whose caller has left from the queue. It returns false if the waiter was
+// Leave takes a waiter out of the queue after its caller has left. It returns false if the waiter was
 // granted or dropped before. The caller must then answer a grant with Taken or Revoke.
 func (g *Gate) Leave(now time.Duration, w *Waiter) bool {
 	if !w.queued {
@@ -99,7 +99,7 @@ func (g *Gate) Expire(w *Waiter) bool {
 	}
 	g.take(w)
 	g.ledger[w.level].rejected[spillway.WaitTooLong]++
-	g.demand.turned++
+	g.demand.refusals++
 	return true
 }
 

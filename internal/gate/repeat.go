@@ -46,7 +46,8 @@ func (g *Gate) Repeated(p spillway.Priority, reason spillway.Reason, n uint64) {
 	g.demand.repeat(lv, float64(n), reason)
 }
 
-// Refused counts an arrival of cost one that the owner of the gate refused by itself.
+// Refused counts an arrival of cost one that the owner of the gate refused for a reason of its own,
+// without its kind: see Shed.
 func (g *Gate) Refused(now time.Duration, p spillway.Priority, reason spillway.Reason) {
 	g.roll(now)
 	g.Repeated(p, reason, 1)

@@ -12,33 +12,35 @@ import (
 
 // shadow simulates enforcement in a dry run: a second gate with the same limit decides about the
 // same arrivals. Work that the shadow refuses is not in the shadow, although it runs. Work ends in
-// the shadow when it would have ended within the limit. Once a queue stands in the backend, more
-// than the limit always runs and all work is slow, but a limit would prevent that state.
+// the shadow when it would have ended within the limit. Measured times would not do: without a
+// limit a queue may stand in the backend, and all work is slow, which a limit would prevent.
+//
+// The limit of both gates is that of the first gate's law. The law is the owner's choice, usually
+// limit.NewPassive in a dry run. The shadow has a passive law of its own for the times.
 type shadow struct {
-	watch  estimator // estimates how long work would take within the limit
-	gate   *Gate
-	ends   ends
-	shape  shape
-	free   *Waiter       // unused waiters, linked by next
-	early  []Grant       // run in the shadow; their service times are not known yet
-	late   []LateRefusal // not yet returned by Gate.LateRefusals
-	forced uint64        // number of the latest start through Force
+	passive passiveLaw // estimates how long work would take within the limit
+	gate    *Gate
+	ends    ends
+	shape   shape
+	free    *Waiter       // unused waiters, linked by next
+	early   []Grant       // run in the shadow; their service times are not known yet
+	late    []LateRefusal // not yet returned by Gate.LateRefusals
+	forced  uint64        // number of the latest start through Force
 }
 
-// estimator is a law that also estimates what enforcing its limit would do: limit.NewPassive.
-type estimator interface {
+// passiveLaw is a law that also estimates what enforcing its limit would do: limit.NewPassive.
+type passiveLaw interface {
 	limit.Law
 	limit.Forgetter
 	limit.Reporter
 	// Within estimates how long the work of a sample would have held its slot with at most n
 	// pieces of work in flight.
 	Within(s limit.Sample, n int) time.Duration
-	// Unsafe reports whether the estimate is unsafe: the backend gets less done the more it is
-	// asked.
+	// Unsafe reports whether the estimate must not be trusted, for a reason that State gives.
 	Unsafe() bool
 }
 
-func newEstimator() estimator { return limit.NewPassive().(estimator) }
+func newPassiveLaw() passiveLaw { return limit.NewPassive().(passiveLaw) }
 
 // LateRefusal is work that a dry run would have queued and then refused.
 type LateRefusal struct {
@@ -54,19 +56,20 @@ const pieces = 1 << 12
 // mostLate bounds the list for an owner that does not call Gate.LateRefusals.
 const mostLate = 1024
 
-// mostShadowed bounds the waiters of a shadow, whose callers are admitted and come again. Work that
-// arrives while that number waits is left out of the shadow.
-const mostShadowed = 1 << 16
+// mostShadowWaiters bounds the waiters of a shadow. Callers in a dry run do not wait: each is admitted
+// and may send again, so waiters of the shadow can outnumber callers. Work that arrives while that
+// number waits is left out of the shadow.
+const mostShadowWaiters = 1 << 16
 
 // shadowBegins starts a shadow with the current evidence and the running work.
 func (g *Gate) shadowBegins(now time.Duration) {
-	s := &shadow{watch: newEstimator(), gate: New(g.cfg)}
+	s := &shadow{passive: newPassiveLaw(), gate: New(g.cfg)}
 	s.gate.follow(g)
 	kind := g.kind(places.Name(0).Key(levels-1, places.Scales-1), 0)
-	s.gate.demand, s.gate.overdemand, s.gate.service, s.gate.follows = g.demand, g.overdemand, g.service, true
+	s.gate.demand, s.gate.overdemand, s.gate.service, s.gate.inShadow = g.demand, g.overdemand, g.service, true
 	s.gate.service.kinds.list = slices.Clone(g.service.kinds.list)
 	for i := range s.gate.service.kinds.list {
-		s.gate.service.kinds.list[i].held = 0
+		s.gate.service.kinds.list[i].present = 0
 	}
 	g.shadow = s
 	a := &Arrival{Cost: 1, Priority: spillway.Low, Deadline: Never}
@@ -84,7 +87,7 @@ func (g *Gate) shadowBegins(now time.Duration) {
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.Reason) Decision {
 	lv := priority.Level(a.Priority)
 	g.demandOf(now, lv, g.slotsFor(&a))
-	kind := g.arrived(now, lv, &a)
+	kind := g.countForKind(now, lv, &a)
 	if g.closed != 0 {
 		g.ledger[lv].rejected[g.closed]++
 		return Decision{Action: Reject, Reason: g.closed}
@@ -102,7 +105,7 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.
 	g.admit(now, lv, kind, &a)
 	if a.Traits&Long == 0 {
 		g.shadow.forced = g.seq
-		g.shadow.watch.Admit(now, g.load())
+		g.shadow.passive.Admit(now, g.load())
 	}
 	return d
 }
@@ -111,8 +114,8 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.
 func (g *Gate) shadowRefuses(now time.Duration, kind uint8, a Arrival, mayWait bool) spillway.Reason {
 	s := g.shadow
 	s.gate.follow(g)
-	g.advance(now)
-	if n := s.gate.queued; mayWait && n >= mostShadowed && n < g.cfg.QueueSize {
+	g.shadowAdvances(now)
+	if n := s.gate.queued; mayWait && n >= mostShadowWaiters && n < g.cfg.QueueSize {
 		return 0
 	}
 	a.Traits &^= DryRun
@@ -123,7 +126,7 @@ func (g *Gate) shadowRefuses(now time.Duration, kind uint8, a Arrival, mayWait b
 		}
 		next = w.next
 	}
-	s.gate.owners = kind
+	s.gate.givenKind = kind
 	d := s.gate.Arrive(now, a, w)
 	switch d.Action {
 	case Reject:
@@ -139,8 +142,8 @@ func (g *Gate) shadowRefuses(now time.Duration, kind uint8, a Arrival, mayWait b
 	return 0
 }
 
-// advance brings the shadow up to now: work ends, and waiters start.
-func (g *Gate) advance(now time.Duration) {
+// shadowAdvances brings the shadow up to now: work ends, and waiters start.
+func (g *Gate) shadowAdvances(now time.Duration) {
 	s := g.shadow
 	if len(s.early) > 0 && g.service.known() {
 		for _, w := range s.early {
@@ -240,24 +243,24 @@ func (g *Gate) WouldRetryAfter(p spillway.Priority) time.Duration {
 	return g.shadow.gate.RetryAfter(p)
 }
 
-// Estimate describes how reliable the decisions of a dry run are. unsafe reports whether they are
-// unsafe: the backend gets less done the more it is asked.
+// Estimate describes how reliable the decisions of a dry run are. unsafe reports whether they
+// must not be trusted, for a reason that is in text.
 func (g *Gate) Estimate() (text string, unsafe bool) {
 	if g.shadow == nil {
-		return newEstimator().State(), false
+		return newPassiveLaw().State(), false
 	}
-	return g.shadow.watch.State(), g.shadow.watch.Unsafe()
+	return g.shadow.passive.State(), g.shadow.passive.Unsafe()
 }
 
-// shadowed estimates how long ended work would have taken within the limit.
-func (g *Gate) shadowed(s limit.Sample, lv int) time.Duration {
+// timeInShadow estimates how long ended work would have taken within the limit.
+func (g *Gate) timeInShadow(s limit.Sample, lv int) time.Duration {
 	elapsed := s.End - s.Start
 	if s.Seq > g.shadow.forced { // the gate enforces again
 		g.shadow = nil
 		return elapsed
 	}
-	g.shadow.watch.Observe(s, g.load())
-	estimate := g.shadow.watch.Within(s, g.Limit())
+	g.shadow.passive.Observe(s, g.load())
+	estimate := g.shadow.passive.Within(s, g.Limit())
 	if hold := g.service.holdOf(lv, s.Class); estimate == elapsed && hold > 0 && (s.Outcome == limit.Success || s.Outcome == limit.Failed) {
 		g.shadow.shape.add(float64(elapsed) / hold)
 	}

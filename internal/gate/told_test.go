@@ -181,7 +181,7 @@ func TestAKindOfWhichSomeRunsOrWaitsIsNotForgotten(t *testing.T) {
 			}
 			held := 0
 			for i := range g.service.kinds.list {
-				held += int(g.service.kinds.list[i].held)
+				held += int(g.service.kinds.list[i].present)
 			}
 			if want := g.queued + g.running - g.long; held != want {
 				t.Fatalf("seed %d, step %d: %d are held, and %d wait or run", seed, step, held, want)

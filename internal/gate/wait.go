@@ -59,8 +59,8 @@ const (
 	overdemandReturn = 2    // Gate.overdemand falls this many times as fast as it rises
 )
 
-// burst is how long work may wait while the queue is expected to drain, in nanoseconds. The result
-// may exceed left.
+// burst is how long work may wait while the queue is expected to drain, in nanoseconds. Only whether
+// left is Never matters, and 0 stands for any deadline. So the result may exceed left.
 func (g *Gate) burst(left time.Duration) float64 {
 	burst := max(burstServices*g.service.typical(), burstLong*g.service.upper())
 	if left == Never {
@@ -70,16 +70,16 @@ func (g *Gate) burst(left time.Duration) float64 {
 }
 
 // tolerance is how long demand may exceed the capacity before the queue counts as standing, in
-// nanoseconds.
+// nanoseconds. left is as in burst.
 func (g *Gate) tolerance(left time.Duration) float64 { return burstTolerance * g.burst(left) }
 
-// drains reports whether the queue is still expected to drain.
+// drains reports whether the queue is still expected to drain. left is as in burst.
 func (g *Gate) drains(left time.Duration) bool {
 	return g.overdemand*g.tolerance(0) < g.tolerance(left)
 }
 
-// longest is the longest wait that tolerance and MaxWait allow, in nanoseconds.
-func (g *Gate) longest(left time.Duration) float64 {
+// longestWait is the longest wait that tolerance and MaxWait allow, in nanoseconds.
+func (g *Gate) longestWait(left time.Duration) float64 {
 	return min(g.tolerance(left), float64(g.cfg.MaxWait))
 }
 
@@ -96,7 +96,7 @@ func (g *Gate) roll(now time.Duration) {
 		return
 	}
 	g.service.window()
-	if !g.follows {
+	if !g.inShadow {
 		g.renew()
 	}
 	g.life.fold()
@@ -126,7 +126,7 @@ func (g *Gate) asked(rates *[levels]float64, lv int) (part float64) {
 // demand, which is soon served. Only the demand of the level and the levels above counts: lower
 // levels are served later. Apart from Never, left matters only if life.helps.
 func (g *Gate) bound(lv int, left time.Duration) float64 {
-	slots, bound := float64(g.Limit()), g.longest(left)
+	slots, bound := float64(g.Limit()), g.longestWait(left)
 	over := max(g.asked(&g.demand.many, lv), g.asked(&g.demand.few, lv)) - 1
 	if over > 0 {
 		services := 0.9 + 3/slots // with few slots, each slot needs a few waiters to stay busy between arrivals
