@@ -6,7 +6,10 @@ import (
 	"time"
 )
 
-// adaptive is the law of NewAdaptive and NewAdaptiveForThroughput.
+// adaptive is the law of NewAdaptive and NewAdaptiveForThroughput. Its files, in the order to read:
+// cohort.go and estimator.go make readings (classes.go, losses.go), policy.go chooses an action for a
+// reading, raise.go, cut.go and shed.go are the actions, and trial.go with pace.go judges a raise or a
+// cut. docs/adr/0005 defines the words.
 type adaptive struct {
 	claimed
 	aim   aim
@@ -166,7 +169,7 @@ func (a *adaptive) Observe(s Sample, load Load) {
 // Forget drops what the law knows about a class: its duration relative to other classes.
 func (a *adaptive) Forget(class uint8) {
 	changed, rescaled := a.est.classes.forget(class % Classes)
-	a.est.changed = a.est.changed || changed
+	a.est.forgotten = a.est.forgotten || changed
 	if rescaled {
 		a.forget()
 	}

@@ -44,7 +44,7 @@ const (
 	classTerm    = 64 // times between two elections of a reference
 	classOften   = 8  // times per term that make a class frequent
 	classSamples = 5  // least times for an estimate
-	classUndone  = 16 // times after which a class that does not clearly differ counts as known
+	classSettled = 16 // times after which a class that does not clearly differ counts as known
 	classMemory  = 256
 	classEnough  = 64  // times after which more are entered only while calm
 	classMatters = 0.3 // least difference of logarithms that matters
@@ -109,7 +109,7 @@ func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, re
 	sure := classSure * math.Sqrt(2*max(float64(k.squares)-k.differs*k.differs, 0)/float64(k.n-3))
 	switch differs := math.Abs(k.differs-k.offset) >= max(classMatters, sure); {
 	case !k.known:
-		if !differs && k.n < classUndone {
+		if !differs && k.n < classSettled {
 			return false, false
 		}
 		k.known, k.weight = true, 1

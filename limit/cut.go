@@ -13,7 +13,7 @@ const (
 	slower        = 0.12 // change of latency beyond which the backend itself changed
 	minCut        = 0.2
 	maxCut        = 0.9
-	maxCutOfShort = 0.33 // maxCut if work in the mean takes several times as long as the reference class
+	maxCutOfMixed = 0.33 // maxCut if work in the mean takes several times as long as the reference class
 )
 
 // Pauses between cuts.
@@ -84,8 +84,8 @@ func (a *adaptive) excessOfAll(r reading, excess float64) float64 {
 // then cost throughput.
 func (a *adaptive) cutOf(excess float64) float64 {
 	most := maxCut
-	if a.est.several() {
-		most = maxCutOfShort
+	if a.est.longInMean() {
+		most = maxCutOfMixed
 	}
 	return min(max(excess/degrades, minCut), most)
 }
@@ -187,13 +187,13 @@ func (a *adaptive) undoCut(r reading, margin float64) {
 		a.confirmed = t.restore
 	}
 	why := "no hidden queue"
-	looked := a.proven && !t.suspicion
+	scheduled := a.proven && !t.suspicion
 	if !a.proven {
 		a.proven, a.base = true, t.after
 	}
 	price := !a.aim.jobs && margin < 0 && t.before.value-t.after.value > minExcess
 	switch err := a.est.error(t.after.n); {
-	case looked && t.after.value-max(t.before.value, a.base.value) > max(slower, 3*err):
+	case scheduled && t.after.value-max(t.before.value, a.base.value) > max(slower, 3*err):
 		// Latency rose under a lower limit, as in a backend that waits until a batch is full.
 		// The latency is no baseline, and another cut is not urgent. If the backend itself became
 		// slower, the next reading shows it.

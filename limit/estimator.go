@@ -6,7 +6,7 @@ import (
 )
 
 // estimator turns admissions and ends into readings, one cohort after another. A cohort begins
-// once the running work fits into the limit under test.
+// once the running work fits into the limit.
 type estimator struct {
 	aim           *aim
 	cohort        cohort
@@ -17,19 +17,19 @@ type estimator struct {
 	squares       float64       // sum of the squared weights behind work
 	done          float64       // work done since the cohort began, as a sum of class weights
 	reweighed     bool          // class weights changed: older sums of weights cannot be compared
-	changed       bool          // the reference class was forgotten
+	forgotten     bool          // the reference class was forgotten
 	draining      bool          // waiting until the running work fits into the limit
 	since         time.Duration // start of draining
 	idle          time.Duration // part of the cohort's time in which nothing ran
 	lastEnd       time.Duration // time of the last end
-	quiet         bool          // nothing has run since empty
+	quiet         bool          // nothing has run since lastEnd
 	overdueFactor float64       // factor on the time after which a cohort is overdue: it doubles with each overdue cohort that gave no reading
 	usual         float64       // usual time of work in nanoseconds; 0: not known
 	spread        float64       // standard deviation of the logarithm of a time
 	readings      float64       // number of readings behind spread
 	wasted        float64       // recent share of wasted slot time, which logTime includes
 	rate          float64       // admissions per second
-	each          mean          // mean weight of a piece of work, in units of the reference class
+	meanWeight    mean          // mean weight of a piece of work, in units of the reference class
 	latest        reading
 	lostTime      lostTime
 }
@@ -41,13 +41,13 @@ const (
 	// since its last admission. An overdue cohort is not waited for: one hanging request must not
 	// stop the law. If half of the members or more hang, the cohort is dropped and the next may take
 	// twice as long, because a backend that became ten times slower looks the same.
-	overdueTimes = 10
-	leastOverdue = 2 * time.Second
-	mostOverdue  = time.Hour
-	severalTimes = 4
-	eachReadings = 10  // most readings in each: one cohort contains few long pieces of work, or none
-	atOnce       = 0.1 // a cohort has at least the admissions of this many seconds
-	mostWasted   = 0.9 // keeps the logarithm finite
+	overdueTimes   = 10
+	leastOverdue   = 2 * time.Second
+	mostOverdue    = time.Hour
+	longTimes      = 4   // multiple of the reference class's time from which longInMean holds
+	weightReadings = 10  // most readings in meanWeight: one cohort contains few long pieces of work, or none
+	atOnce         = 0.1 // a cohort has at least the admissions of this many seconds
+	mostWasted     = 0.9 // keeps the logarithm finite
 )
 
 func newEstimator(aim *aim) estimator {
@@ -95,8 +95,8 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		}
 		return nothing, false
 	}
-	if e.changed {
-		e.changed, e.reweighed, e.each = false, true, mean{}
+	if e.forgotten {
+		e.forgotten, e.reweighed, e.meanWeight = false, true, mean{}
 		return restart, false
 	}
 	class := s.Class % Classes
@@ -115,7 +115,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 			var changed bool
 			stale := s.End-e.cohort.start > collectFor && e.cohort.skipped > e.cohort.measured()
 			if changed, rescaled = e.classes.learn(class, log, calm, stale); changed {
-				e.reweighed, e.each = true, mean{}
+				e.reweighed, e.meanWeight = true, mean{}
 				return restart, rescaled
 			}
 		}
@@ -170,7 +170,7 @@ func (e *estimator) enter(r *reading) {
 		e.usual = math.Exp(r.logTime)
 	}
 	if r.count > 0 {
-		e.each.add(r.work/(r.count*e.classes.weight(e.classes.reference)), 1, eachReadings)
+		e.meanWeight.add(r.work/(r.count*e.classes.weight(e.classes.reference)), 1, weightReadings)
 	}
 	if r.perSecond > 0 {
 		e.rate = r.perSecond
@@ -214,9 +214,9 @@ func (e *estimator) deviation() float64 {
 	return math.Sqrt(e.spread*e.spread + judged/(1.25*1.25)*e.wasted)
 }
 
-// several reports whether work in the mean takes several times as long as the reference class.
+// longInMean reports whether work in the mean takes several times as long as the reference class.
 // Then the wait of measured work overstates the cost of a queue.
-func (e *estimator) several() bool { return e.each.value > severalTimes }
+func (e *estimator) longInMean() bool { return e.meanWeight.value > longTimes }
 
 // between is the standard error of the difference of two means with a and b times.
 func (e *estimator) between(a, b float64) float64 { return math.Hypot(e.error(a), e.error(b)) }

@@ -46,7 +46,9 @@ const (
 	fullBefore = 3 // more consecutive full readings than this come before a scheduled cut or a bold raise
 )
 
-// decide classifies a reading and runs the policy's action.
+// decide runs the policy's action for a reading. A reading without an exact time leads to an action
+// only if much of the work is lost, or if its lower bound is clearly above the baseline. While
+// holding, latency far above the baseline needs sureRises readings in a row.
 func (a *adaptive) decide(r reading) {
 	a.adoptHigher(r)
 	losing := a.losing(r)
@@ -168,7 +170,7 @@ func (a *adaptive) chooseTrial(r reading, before mean, inFlight float64) {
 	case r.at >= a.bolds.next && a.raises.streak == 0 && a.fullReadings > fullBefore:
 		a.tryBold(r, inFlight, before)
 	case r.at >= a.cuts.next && a.limit > 1 && a.raises.streak == 0 && a.fullReadings > fullBefore:
-		a.tryLess(r, a.limit*math.Exp(-max(minCut, a.step(1.5, maxStep))), inFlight, before, false)
+		a.tryLess(r, a.limit*math.Exp(-max(minCut, a.finestStep(1.5, maxStep))), inFlight, before, false)
 	case r.at >= a.raises.next:
 		// If the latency before the raise agrees with the baseline, the baseline refines that latency.
 		if a.base.n > 0 && math.Abs(before.value-a.base.value) < 2*a.est.between(before.n, a.base.n) {
@@ -194,8 +196,8 @@ func (a *adaptive) flat(m mean) {
 	a.base.add(m.value, m.n, max(maxCohort, math.Pow(1.25*a.est.spread/0.04, 2)))
 }
 
-// step is the smallest change of the limit, as a share, that one cohort can detect
+// finestStep is the smallest change of the limit, as a share, that one cohort can detect
 // at z standard errors. It is between minStep and most.
-func (a *adaptive) step(z, most float64) float64 {
+func (a *adaptive) finestStep(z, most float64) float64 {
 	return min(max(2*z*1.4*a.est.error(0.8*a.est.generation(a.limit)), minStep), most)
 }

@@ -16,7 +16,7 @@ const (
 	recallFor    = time.Minute      // how long lost capacity may return
 	recallFrom   = 1.3              // multiple of the limit; ordinary raises recover a smaller loss
 	raiseCohorts = 2                // cohorts behind most raises
-	boldly       = 2.0              // multiple of the limit: a bold raise shows a gain that small steps hide
+	boldFactor   = 2.0              // multiple of the limit: a bold raise shows a gain that small steps hide
 	boldBy       = 6                // least slots added by a bold raise
 	boldSoon     = 8 * time.Second  // pause before a bold raise, after a kept one or a cut because latency rose
 	boldFirst    = 16 * time.Second // pause before the first bold raise; it doubles after each bold raise that is undone
@@ -46,11 +46,11 @@ func (a *adaptive) double(r reading) {
 // raiseTo returns the next limit to try, given n times measured at the current limit.
 func (a *adaptive) raiseTo(r reading, n float64) float64 {
 	u := &a.raises
-	u.stride = min(max(u.stride, a.finest(n)), maxStep)
+	u.stride = min(max(u.stride, a.finestRaise(n)), maxStep)
 	to := a.limit * (1 + u.stride)
 	if a.recalls(r.at) {
 		// A step visible in one cohort is enough: the former limit is likely right again.
-		to = max(to, min(a.limit*(1+a.step(1, maxStep)), a.former))
+		to = max(to, min(a.limit*(1+a.finestStep(1, maxStep)), a.former))
 		if u.streak > 0 && u.target == 0 {
 			to = max(to, a.former)
 		}
@@ -67,15 +67,15 @@ func (a *adaptive) recalls(now time.Duration) bool {
 	return a.former > recallFrom*a.limit && now-a.formerAt < recallFor
 }
 
-// finest is the smallest raise, as a share of the limit, that a trial can detect, given n times
+// finestRaise is the smallest raise, as a share of the limit, that a trial can detect, given n times
 // measured before.
-func (a *adaptive) finest(n float64) float64 {
+func (a *adaptive) finestRaise(n float64) float64 {
 	return max(2*a.est.between(n, 0.8*raiseCohorts*a.est.generation(a.limit)), minStep)
 }
 
 // tryBold starts a bold raise.
 func (a *adaptive) tryBold(r reading, inFlight float64, before mean) {
-	a.tryMore(r, max(boldly*a.limit, a.limit+boldBy), inFlight, before)
+	a.tryMore(r, max(boldFactor*a.limit, a.limit+boldBy), inFlight, before)
 	a.trial.bold = true
 }
 
@@ -183,7 +183,7 @@ func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	u.target = t.ranAfter.value * math.Exp(-max(rose, 0)/degrades)
 	u.next = r.at + a.raisePause(r, more, rose)
 	u.vain++
-	if u.stride > a.finest(t.before.n) && t.to > t.from+1 {
+	if u.stride > a.finestRaise(t.before.n) && t.to > t.from+1 {
 		u.next = r.at // the raise was too large, not in the wrong direction
 	}
 }
