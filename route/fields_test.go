@@ -126,3 +126,24 @@ func TestACompressedBodyIsRefusedForWhatItIs(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
+
+// An XML attribute once panicked if its field was a pointer to what cannot be text.
+func TestAnOptionalPointerToAnUploadComesFromAFormOnly(t *testing.T) {
+	type in struct {
+		Photo Optional[*Upload] `form:"photo" json:"photo" xml:"photo,attr" validate:"required"`
+	}
+	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route { return New("POST", "/", f) }, Config{})
+	one, oneBody := multiparted("@photo", "x")
+	two, twoBody := multiparted("@photo", "x", "@photo", "y")
+	none, noneBody := multiparted("@other", "x")
+	for _, c := range []struct{ media, body, fault string }{
+		{one, oneBody, ""}, {two, twoBody, "is given more than once"}, {none, noneBody, "is required"},
+		{"application/x-www-form-urlencoded", "photo=x", "must be a file"}, {"application/json", `{"photo":"x"}`, "must be a file"},
+		{"application/xml", `<in photo="x"/>`, "cannot be sent as XML"},
+	} {
+		w := do(s, "POST", "/", c.media, c.body)
+		if got := s.got.Photo; c.fault == "" && (w.Code != 204 || !got.Set || string(got.Value.Content) != "x") || c.fault != "" && !strings.Contains(w.Body.String(), c.fault) {
+			t.Errorf("%s: %d %s, %v", c.media, w.Code, w.Body, got)
+		}
+	}
+}

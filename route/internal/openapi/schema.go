@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +17,9 @@ import (
 type schemas struct {
 	named        object
 	names        map[schemaKey]string
-	allowUnknown bool // the current request may have unknown members
-	nulls        bool // a slice or map in the current response may be null
+	allowUnknown bool           // the current request may have unknown members
+	nulls        bool           // a slice or map in the current response may be null
+	within       []*shape.Shape // maps and lists around the current shape, inside its component
 }
 
 // schemaKey identifies a component. The request and the response schema of a type differ in which
@@ -100,10 +102,8 @@ func (d *schemas) of(s *shape.Shape, reply bool) object {
 	switch s.Kind {
 	case shape.Object:
 		return d.component(s, reply)
-	case shape.Map:
-		return d.slice(object{"type": "object", "additionalProperties": d.of(s.Elem, reply)}, reply)
-	case shape.List:
-		return d.slice(object{"type": "array", "items": d.of(s.Elem, reply)}, reply)
+	case shape.Map, shape.List:
+		return d.elements(s, reply)
 	case shape.Pointer:
 		return nullable(d.of(s.Elem, reply))
 	case shape.Optional:
@@ -142,6 +142,22 @@ func (d *schemas) of(s *shape.Shape, reply bool) object {
 		}
 	}
 	return object{}
+}
+
+// elements describes a map or a list. An element of the same type may be anything, because only a
+// component can refer to itself.
+func (d *schemas) elements(s *shape.Shape, reply bool) object {
+	within := d.within
+	if slices.Contains(within, s) {
+		return object{}
+	}
+	d.within = append(within, s)
+	elem := d.of(s.Elem, reply)
+	d.within = within
+	if s.Kind == shape.Map {
+		return d.slice(object{"type": "object", "additionalProperties": elem}, reply)
+	}
+	return d.slice(object{"type": "array", "items": elem}, reply)
 }
 
 // implements reports whether a pointer to a value of type t has the methods of I.
@@ -194,7 +210,10 @@ func (d *schemas) component(s *shape.Shape, reply bool) object {
 		name = d.free(s.Type, reply)
 		d.names[key] = name
 		d.named[name] = object{} // reserves the name, to which a recursive type refers
+		within := d.within
+		d.within = nil
 		d.named[name] = describe()
+		d.within = within
 	}
 	return object{"$ref": "#/components/schemas/" + name}
 }

@@ -23,22 +23,31 @@ func setterOf(s *Shape) (set setter, many bool, err error) {
 	switch s.Kind {
 	case Pointer:
 		elem, many, err := setterOf(s.Elem)
+		if err != nil {
+			return nil, false, err
+		}
 		return func(v reflect.Value, text string) string {
 			if v.IsNil() {
 				v.Set(reflect.New(s.Elem.Type))
 			}
 			return elem(v.Elem(), text)
-		}, many, err
+		}, many, nil
 	case Optional:
 		elem, many, err := setterOf(s.Elem)
+		if err != nil {
+			return nil, false, err
+		}
 		return func(v reflect.Value, text string) string {
 			v.Field(1).SetBool(true)
 			return elem(v.Field(0), text)
-		}, many, err
+		}, many, nil
 	case List:
-		elem, many, err := setterOf(s.Elem)
-		if many {
-			return nil, false, fmt.Errorf("%s cannot be text", s.Type)
+		if s.Elem.Bare().Kind == List { // perhaps s itself, in a recursive type
+			break
+		}
+		elem, _, err := setterOf(s.Elem)
+		if err != nil {
+			return nil, false, err
 		}
 		return func(v reflect.Value, text string) string {
 			n := v.Len()
@@ -47,7 +56,7 @@ func setterOf(s *Shape) (set setter, many bool, err error) {
 			}
 			v.SetLen(n + 1)
 			return elem(v.Index(n), text)
-		}, true, err
+		}, true, nil
 	case String:
 		return setString, false, nil
 	case Bool:
