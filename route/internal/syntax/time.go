@@ -64,7 +64,7 @@ func FitsRFC3339(t time.Time) bool {
 	return min(year, utc) >= 0 && max(year, utc) <= 9999 && -24*60*60 < offset && offset < 24*60*60
 }
 
-// isDateTime implements format=date-time. Unlike parseTime it accepts leap seconds: the last second
+// isDateTime implements format=date-time. Unlike ParseTime, isDateTime accepts leap seconds: the last second
 // of a month in UTC may have the number 60.
 func isDateTime(text string) bool {
 	const seconds = len("0000-00-00T00:00:")

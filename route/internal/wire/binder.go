@@ -13,7 +13,7 @@ import (
 )
 
 // Binder binds the requests of one route to values of its request type. It notes the faults in a
-// scratch.
+// Scratch.
 type Binder struct {
 	Plan   *shape.Plan
 	Limits Limits

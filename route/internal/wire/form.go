@@ -47,7 +47,7 @@ type pair struct {
 	wrong                   string
 }
 
-// unescapeForm decodes up to most pairs of s.body in place. length is the length of the decoded
+// unescapeForm decodes up to most pairs of s.Body in place. length is the length of the decoded
 // text. all tells whether there were no further pairs.
 func (s *Scratch) unescapeForm(most int) (length int, all bool) {
 	b := s.Body
@@ -173,7 +173,7 @@ func closed(body []byte, boundary string) bool {
 	return bytes.HasPrefix(body, last[1:]) || bytes.Contains(body, last)
 }
 
-// upload has the fields of the type of uploads.
+// upload has the fields of shape.Types.Upload, the type to which uploads are converted.
 type upload struct {
 	Name        string
 	ContentType string
@@ -189,15 +189,15 @@ func (s *Scratch) upload(f *shape.Field, v reflect.Value, u upload) {
 	}
 	s.present |= f.Bit
 	target := f.Of(v)
-	for s := f.Shape; ; s = s.Elem {
-		switch s.Kind {
+	for of := f.Shape; ; of = of.Elem {
+		switch of.Kind {
 		case shape.List:
 			target.Grow(1)
 			target.SetLen(target.Len() + 1)
 			target = target.Index(target.Len() - 1)
 			continue
 		case shape.Pointer:
-			target.Set(reflect.New(s.Elem.Type))
+			target.Set(reflect.New(of.Elem.Type))
 			target = target.Elem()
 			continue
 		case shape.Optional:
@@ -205,7 +205,7 @@ func (s *Scratch) upload(f *shape.Field, v reflect.Value, u upload) {
 			target = target.Field(0)
 			continue
 		}
-		target.Set(reflect.ValueOf(u).Convert(s.Type))
+		target.Set(reflect.ValueOf(u).Convert(of.Type))
 		return
 	}
 }

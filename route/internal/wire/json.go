@@ -17,7 +17,7 @@ import (
 // Strings of a larger body are copied, so that a kept word does not keep a megabyte alive.
 const maxShared = 4 << 10
 
-// JSON binds a JSON body by a decoder of this package. The decoders of the standard library
+// JSON binds a JSON body by the decoder in this package. The decoders of the standard library
 // stop at the first fault, do not tell absent from zero, accept the Go name of any field as a
 // member, and are slower. Version 1 of encoding/json is also less strict. The standard library
 // decodes only the types that this package cannot: interfaces, and types with decoding methods.
@@ -50,7 +50,7 @@ type decoder struct {
 	depth        int
 	maxDepth     int
 	allowUnknown bool
-	copies       bool // strings are copies, not parts of data
+	copies       bool // strings are copies, not parts of Data
 	reported     bool // the reason to stop is already a fault
 }
 
@@ -107,7 +107,7 @@ func (d *decoder) value(s *shape.Shape, of *shape.Field, v reflect.Value) bool {
 		s = s.Elem
 	}
 	if s.Kind == shape.Any {
-		return d.foreign(s, v)
+		return d.opaque(s, v)
 	}
 	if c == 'n' {
 		if s.Kind != shape.List && s.Kind != shape.Map && !s.Bytes {
@@ -116,7 +116,7 @@ func (d *decoder) value(s *shape.Shape, of *shape.Field, v reflect.Value) bool {
 		return d.Word("null")
 	}
 	if s.Kind == shape.Custom {
-		return d.foreign(s, v)
+		return d.opaque(s, v)
 	}
 	if must := mismatch(s.Kind, c); must != "" {
 		before := len(d.s.Faults)
@@ -234,15 +234,15 @@ func (d *decoder) numeric(s *shape.Shape, v reflect.Value) bool {
 	return true
 }
 
-// foreign reads a value whose parts this package does not know. The standard library decodes it,
+// opaque reads a value whose parts the shape does not know. The standard library decodes it,
 // unless it is a time or a json.Number.
-func (d *decoder) foreign(s *shape.Shape, v reflect.Value) bool {
+func (d *decoder) opaque(s *shape.Shape, v reflect.Value) bool {
 	d.Next()
 	start, before := d.At, len(d.s.Faults)
 	if !d.skip() {
 		return false
 	}
-	if len(d.s.Faults) == before && !d.decodeForeign(s, v, d.Data[start:d.At]) {
+	if len(d.s.Faults) == before && !d.decodeOpaque(s, v, d.Data[start:d.At]) {
 		must := s.Must
 		if must == "" {
 			must = "is not valid"
@@ -252,8 +252,8 @@ func (d *decoder) foreign(s *shape.Shape, v reflect.Value) bool {
 	return true
 }
 
-// decodeForeign sets v to the JSON value in text, and reports whether v can hold that value.
-func (d *decoder) decodeForeign(s *shape.Shape, v reflect.Value, text string) bool {
+// decodeOpaque sets v to the JSON value in text, and reports whether v can hold that value.
+func (d *decoder) decodeOpaque(s *shape.Shape, v reflect.Value, text string) bool {
 	switch s.Type {
 	case reflect.TypeFor[time.Time]():
 		if text[0] != '"' {
@@ -307,5 +307,6 @@ func (d *decoder) skip() bool {
 	return ok
 }
 
-// nothing is an object without known members.
+// nothing is the shape of an object that is dropped. It is neither an Object nor a Map, so that no
+// member is kept, and none is a fault.
 var nothing = &shape.Shape{Kind: shape.Any}

@@ -126,7 +126,7 @@ func (s *names) add(name string) bool {
 	return len(s.more) > before
 }
 
-// name reads the name of a member. An unescaped name is a part of data.
+// name reads the name of a member. An unescaped name is a part of Data.
 func (d *decoder) name() (string, bool) {
 	raw, escaped, ok := d.Literal()
 	if escaped {

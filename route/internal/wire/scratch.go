@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxBuffer = 64 << 10 // bytes of the largest buffer that is kept
+	maxKept   = 64 << 10 // bytes of the largest buffer that is kept
 	MaxFaults = 32       // faults listed in one answer
 	lookahead = 4        // fields that are compared before a lookup in the map
 )
@@ -26,8 +26,9 @@ type Fault struct {
 	In        string // of the parameter: path, query, header or form
 }
 
-// Scratch is the pooled memory of one request that no other request may see. It never holds the
-// request's context or a value that the handler gets.
+// Scratch is the memory that binding one request needs, from its body to its faults. The caller
+// pools it, and calls Clear between requests. A Scratch never holds the request's context or a value
+// that the handler gets.
 type Scratch struct {
 	Body         []byte
 	present      uint64 // bits of the fields that were sent as text
@@ -58,7 +59,7 @@ func (s *Scratch) Clear() {
 }
 
 func cleared(b []byte) []byte {
-	if cap(b) > maxBuffer {
+	if cap(b) > maxKept {
 		return nil
 	}
 	clear(b)
@@ -166,7 +167,7 @@ func short(name string) string {
 // Reserve makes a buffer for a body of about n bytes, if there is none.
 func (s *Scratch) Reserve(n int64) {
 	if s.Body == nil {
-		s.Body = make([]byte, 0, max(512, min(n, maxBuffer)))
+		s.Body = make([]byte, 0, max(512, min(n, maxKept)))
 	}
 }
 
