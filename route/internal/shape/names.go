@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// KnowsParameter reports whether name cannot come from the client. Path names are in the pattern,
-// and faults name only headers that the route looks up.
+// KnowsParameter reports whether name, in a fault, is a name of the request type and not one that a
+// client chose. Path names are in the pattern, and faults name only headers that the plan has.
 func (p *Plan) KnowsParameter(in, name string) bool {
 	switch in {
 	case "query":

@@ -27,8 +27,8 @@ func (s Source) String() string {
 	return [...]string{FromBody: "form", FromPath: "path", FromQuery: "query", FromHeader: "header", FromText: "", FromJSON: ""}[s]
 }
 
-// Plan describes how a request is bound to one type. It is compiled at start-up, by New, and by
-// Group.Add for a prefixed pattern. It is read-only afterwards.
+// Plan describes how a request is bound to one type. A plan is compiled at start-up, for
+// one pattern, and is read-only afterwards.
 type Plan struct {
 	Type    reflect.Type
 	Fields  []*Field // all
@@ -41,7 +41,7 @@ type Plan struct {
 	Text    *Field   // body:"text"
 	Accepts struct{ JSON, Form, XML, Text bool }
 
-	Foreign     []*Field // not JSON members, but a Codec may set them by Go name
+	Foreign     []*Field // not JSON members, but a codec may set them by Go name
 	Checks      []*Field // fields with values to validate
 	RuledParams []*Field // parameters that are required or have rules
 	Validates   bool     // the request type has a method Validate

@@ -186,7 +186,8 @@ func (f *Field) addEnum(words []string) error {
 	}
 }
 
-// Violations yields the faults of v, for a v whose elements have no path.
+// Violations yields the faults of v, a value that was sent as text. A fault of several elements is
+// yielded once, because elements of text have no pointer.
 func (f *Field) Violations(v reflect.Value) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range f.Rules {

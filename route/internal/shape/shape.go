@@ -48,7 +48,7 @@ type Shape struct {
 	Must      string            // text of the fault for an invalid value
 	Checked   bool              // the value or a part of it has rules
 	Upload    bool              // a file of a form
-	Fragile   bool              // a Codec may decode a value that JSON cannot express
+	Fragile   bool              // a codec may decode a value that JSON cannot express
 	Escapes   bool              // user code gets a pointer into the value
 }
 
@@ -61,7 +61,7 @@ type Field struct {
 	Name            string // of a parameter
 	JSON, Form, XML string // names in a body; empty means not in a body of that kind
 	Attr            bool   // the XML name is the name of an attribute
-	Bit             uint64 // of a parameter in a request, or among the members of an object
+	Bit             uint64 // one bit: among the fields of the request, or among the members of an object
 	Required        bool
 	Omits           bool // may be absent from a response
 	OmitsZero       bool // may be absent because of omitzero
@@ -101,19 +101,19 @@ var (
 
 // Types are the types that have a meaning of their own in requests and responses.
 type Types struct {
-	Upload   reflect.Type            // a file of a form
+	Upload   reflect.Type            // a file of a form: a struct of Name, ContentType and Content
 	Optional func(reflect.Type) bool // a struct of a value and whether the value is set
 }
 
 // shapes makes one shape for each type.
 type shapes struct {
-	seen  map[reflect.Type]*Shape
-	known Types
-	reply bool // for response types: a type unknown to requests is no error
+	seen     map[reflect.Type]*Shape
+	known    Types
+	response bool // for response types: a type unknown to requests is no error
 }
 
-func newShapes(known Types, reply bool) *shapes {
-	return &shapes{map[reflect.Type]*Shape{}, known, reply}
+func newShapes(known Types, response bool) *shapes {
+	return &shapes{map[reflect.Type]*Shape{}, known, response}
 }
 
 // OfResponse returns the shape of t, the type of an encoded response. hasParts reports whether a
@@ -139,7 +139,7 @@ func (m *shapes) of(t reflect.Type) (*Shape, error) {
 	s := &Shape{Type: t}
 	m.seen[t] = s
 	err := m.fill(s)
-	if m.reply && err != nil {
+	if m.response && err != nil {
 		s.Kind, s.Escapes, err = Any, true, nil // the contents of the type are unknown
 	}
 	return s, err
@@ -175,10 +175,10 @@ func (m *shapes) fill(s *Shape) (err error) {
 		s.Kind = Pointer
 		s.Elem, err = m.of(t.Elem())
 		return err
-	case m.reply && stdjson.Marshals(pointer):
+	case m.response && stdjson.Marshals(pointer):
 		s.Kind, s.Escapes = Custom, true
 		return nil
-	case !m.reply && stdjson.Unmarshals(pointer):
+	case !m.response && stdjson.Unmarshals(pointer):
 		s.Kind, s.Must, s.Escapes = Custom, "is not valid", true
 		s.timeIndex = timeIn(t)
 		s.Fragile = s.timeIndex > 0
@@ -216,7 +216,7 @@ func (m *shapes) fill(s *Shape) (err error) {
 	case reflect.Struct:
 		s.Kind = Object
 		err = m.members(s, t, nil)
-		if len(s.Fields) > 64 && !m.reply {
+		if len(s.Fields) > 64 && !m.response {
 			return fmt.Errorf("%s has more than 64 fields", t)
 		}
 	default:
@@ -246,7 +246,7 @@ func (m *shapes) members(s *Shape, t reflect.Type, index []int) error {
 		if err != nil {
 			return fmt.Errorf("field %s: %w", sf.Name, err)
 		}
-		if f.Fallback != nil && !m.reply {
+		if f.Fallback != nil && !m.response {
 			return fmt.Errorf("field %s: %w", sf.Name, errNoDefault)
 		}
 		if f.JSON == "" {
@@ -288,7 +288,7 @@ func (m *shapes) member(sf reflect.StructField, index []int) (*Field, error) {
 		case "omitzero":
 			f.Omits, f.OmitsZero = true, true
 		case "string":
-			if !m.reply {
+			if !m.response {
 				return nil, fmt.Errorf("json option %q is not supported in a request", option)
 			}
 			f.Shape = &Shape{Type: reflect.TypeFor[string](), Kind: String}
@@ -319,8 +319,8 @@ func (m *shapes) member(sf reflect.StructField, index []int) (*Field, error) {
 	return f, f.addRules(sf.Tag)
 }
 
-// settle makes the setters. It also computes checked, holds and fragile for shapes that may refer
-// to each other in cycles.
+// settle makes the setters. It also computes Checked, Escapes and Fragile for shapes that may
+// refer to each other in cycles.
 func (m *shapes) settle() {
 	for _, s := range m.seen {
 		s.Set, _, _ = setterOf(s)

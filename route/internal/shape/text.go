@@ -120,6 +120,7 @@ func setBool(v reflect.Value, text string) string {
 	return ""
 }
 
+// Faults that the decoder of JSON has in common with the setters.
 const (
 	WholeNumber   = "must be a whole number"
 	NaturalNumber = "must be a whole number that is not negative"
