@@ -46,17 +46,17 @@ func (f *failures) add(p Problem) {
 	}
 }
 
-// response describes an answer with status code.
-func (d *document) response(code int, f *failures) object {
+// problemsAnswer describes the answer with status code, which is one of several problems.
+func (d *document) problemsAnswer(code int, f *failures) object {
 	var schema object
 	if !f.anything && !slices.Contains(f.types, "") && d.format == nil {
-		schema = d.problem(code, f.types)
+		schema = d.problemsSchema(code, f.types)
 	}
 	description := http.StatusText(code)
 	if !f.anything && len(f.details) > 0 {
 		description += ": " + strings.Join(f.details, "; or ")
 	}
-	response := d.failure(description, schema)
+	response := d.problemAnswer(description, schema)
 	if f.retry {
 		response["headers"] = object{"Retry-After": object{
 			"description": "seconds until a retry is worth it", "required": true, "schema": object{"type": "integer", "minimum": 1},
@@ -65,9 +65,9 @@ func (d *document) response(code int, f *failures) object {
 	return response
 }
 
-// problem describes problems of one status and of the given types, and returns a reference. All
+// problemsSchema describes problems of one status and of the given types, and returns a reference. All
 // operations with these problems share the description.
-func (d *document) problem(code int, types []string) object {
+func (d *document) problemsSchema(code int, types []string) object {
 	status := strconv.Itoa(code)
 	key := status + " " + strings.Join(types, " ")
 	name, known := d.problems[key]
@@ -84,9 +84,9 @@ func (d *document) problem(code int, types []string) object {
 
 const problemRef = "#/components/schemas/Problem"
 
-// failure describes an answer in the format of problems. schema describes the body more closely if
+// problemAnswer describes an answer in the format of problems. schema describes the body more closely if
 // it is problem+json; nil means no further description.
-func (d *document) failure(description string, schema object) object {
+func (d *document) problemAnswer(description string, schema object) object {
 	mediaType, body := "application/problem+json", object{"schema": object{"$ref": problemRef}}
 	switch f := d.format; {
 	case f != nil:

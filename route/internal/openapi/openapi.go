@@ -140,7 +140,7 @@ type Answer struct {
 // Problem is a problem that an operation may answer.
 type Problem struct {
 	Status int
-	Kind   string // URI; empty means about:blank
+	Kind   string // the type of the problem, a URI; empty means about:blank
 	Text   string
 	Retry  bool // with Retry-After
 }
@@ -256,13 +256,13 @@ func (d *document) bodies(op *Operation) object {
 func (d *document) responses(op *Operation) object {
 	responses := map[int]object{}
 	for code, f := range failuresOf(op) {
-		responses[code] = d.response(code, f)
+		responses[code] = d.problemsAnswer(code, f)
 	}
 	responses[op.Status] = d.answered(op, op.Status, op.Body)
 	d.described(op, responses)
 	out := object{}
 	if op.Open {
-		out["default"] = d.failure("Problem", nil)
+		out["default"] = d.problemAnswer("Problem", nil)
 	}
 	for code, response := range responses {
 		out[strconv.Itoa(code)] = response
@@ -295,7 +295,7 @@ func (d *document) described(op *Operation, responses map[int]object) {
 		case response == nil && a.Status < 400:
 			response = d.answered(op, a.Status, op.Body)
 		case response == nil:
-			response = d.response(a.Status, &failures{anything: true})
+			response = d.problemsAnswer(a.Status, &failures{anything: true})
 		}
 		responses[a.Status] = response
 		if a.Description != "" {

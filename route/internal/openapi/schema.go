@@ -25,14 +25,14 @@ type schemas struct {
 // schemaKey identifies a component. The request and the response schema of a type differ in which
 // members are required and which may be null. With allowUnknown a schema allows additional members.
 type schemaKey struct {
-	typ                        reflect.Type
-	reply, allowUnknown, nulls bool
+	typ                           reflect.Type
+	response, allowUnknown, nulls bool
 }
 
 func newSchemas() *schemas { return &schemas{named: object{}, names: map[schemaKey]string{}} }
 
 // members describes an object.
-func (d *schemas) members(fields []*shape.Field, name func(*shape.Field) string, of func(*shape.Field) object, reply bool) object {
+func (d *schemas) members(fields []*shape.Field, name func(*shape.Field) string, of func(*shape.Field) object, response bool) object {
 	properties, required := object{}, []string{}
 	for _, f := range fields {
 		n := name(f)
@@ -44,12 +44,12 @@ func (d *schemas) members(fields []*shape.Field, name func(*shape.Field) string,
 			property["description"] = f.Doc
 		}
 		properties[n] = property
-		if !reply && f.Required || reply && !f.Omits {
+		if !response && f.Required || response && !f.Omits {
 			required = append(required, n)
 		}
 	}
 	schema := object{"type": "object", "properties": properties}
-	if !reply && !d.allowUnknown {
+	if !response && !d.allowUnknown {
 		schema["additionalProperties"] = false
 	}
 	if len(required) > 0 {
@@ -97,20 +97,20 @@ func (d *schemas) word(s *shape.Shape) object {
 	return d.of(s, false)
 }
 
-// of describes the JSON form of a shape; reply marks a response.
-func (d *schemas) of(s *shape.Shape, reply bool) object {
+// of describes the JSON form of a shape, in a response or a request.
+func (d *schemas) of(s *shape.Shape, response bool) object {
 	switch s.Kind {
 	case shape.Object:
-		return d.component(s, reply)
+		return d.component(s, response)
 	case shape.Map, shape.List:
-		return d.elements(s, reply)
+		return d.elements(s, response)
 	case shape.Pointer:
-		return nullable(d.of(s.Elem, reply))
+		return nullable(d.of(s.Elem, response))
 	case shape.Optional:
-		if reply {
-			return nullable(d.of(s.Elem, reply))
+		if response {
+			return nullable(d.of(s.Elem, response))
 		}
-		return d.of(s.Elem, reply)
+		return d.of(s.Elem, response)
 	case shape.String:
 		return object{"type": "string"}
 	case shape.Bool:
@@ -134,7 +134,7 @@ func (d *schemas) of(s *shape.Shape, reply bool) object {
 		case s.Type == reflect.TypeFor[json.Number]():
 			return object{"type": "number"}
 		case s.Bytes:
-			return d.slice(object{"type": "string", "contentEncoding": "base64"}, reply)
+			return d.slice(object{"type": "string", "contentEncoding": "base64"}, response)
 		case implements[json.Unmarshaler](s.Type), implements[json.Marshaler](s.Type):
 			return object{}
 		case implements[encoding.TextUnmarshaler](s.Type), implements[encoding.TextMarshaler](s.Type):
@@ -146,18 +146,18 @@ func (d *schemas) of(s *shape.Shape, reply bool) object {
 
 // elements describes a map or a list. An element of the same type may be anything, because only a
 // component can refer to itself.
-func (d *schemas) elements(s *shape.Shape, reply bool) object {
+func (d *schemas) elements(s *shape.Shape, response bool) object {
 	within := d.within
 	if slices.Contains(within, s) {
 		return object{}
 	}
 	d.within = append(within, s)
-	elem := d.of(s.Elem, reply)
+	elem := d.of(s.Elem, response)
 	d.within = within
 	if s.Kind == shape.Map {
-		return d.slice(object{"type": "object", "additionalProperties": elem}, reply)
+		return d.slice(object{"type": "object", "additionalProperties": elem}, response)
 	}
-	return d.slice(object{"type": "array", "items": elem}, reply)
+	return d.slice(object{"type": "array", "items": elem}, response)
 }
 
 // implements reports whether a pointer to a value of type t has the methods of I.
@@ -167,8 +167,8 @@ func implements[I any](t reflect.Type) bool {
 
 // slice returns the schema of a slice or map. In a request null means absent. A response has no
 // null, unless encoding/json writes a part of it.
-func (d *schemas) slice(schema object, reply bool) object {
-	if reply && !d.nulls {
+func (d *schemas) slice(schema object, response bool) object {
+	if response && !d.nulls {
 		return schema
 	}
 	return nullable(schema)
@@ -188,10 +188,10 @@ func nullable(schema object) object {
 }
 
 // component describes a struct once and returns a reference to the description.
-func (d *schemas) component(s *shape.Shape, reply bool) object {
+func (d *schemas) component(s *shape.Shape, response bool) object {
 	describe := func() object {
 		of := d.field
-		if reply {
+		if response {
 			of = func(f *shape.Field) object {
 				if f.OmitsZero && f.Shape.Kind == shape.Optional {
 					return d.of(f.Shape.Elem, true)
@@ -199,15 +199,15 @@ func (d *schemas) component(s *shape.Shape, reply bool) object {
 				return d.of(f.Shape, true)
 			}
 		}
-		return d.members(s.Fields, func(f *shape.Field) string { return f.JSON }, of, reply)
+		return d.members(s.Fields, func(f *shape.Field) string { return f.JSON }, of, response)
 	}
 	if s.Type.Name() == "" {
 		return describe()
 	}
-	key := schemaKey{s.Type, reply, !reply && d.allowUnknown, reply && d.nulls}
+	key := schemaKey{s.Type, response, !response && d.allowUnknown, response && d.nulls}
 	name, known := d.names[key]
 	if !known {
-		name = d.free(s.Type, reply)
+		name = d.free(s.Type, response)
 		d.names[key] = name
 		d.named[name] = object{} // reserves the name, to which a recursive type refers
 		within := d.within
@@ -220,7 +220,7 @@ func (d *schemas) component(s *shape.Shape, reply bool) object {
 
 // free returns an unused component name: the type's name, with Input appended for a request, and a
 // number if that name is taken.
-func (d *schemas) free(t reflect.Type, reply bool) string {
+func (d *schemas) free(t reflect.Type, response bool) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
 			return r
@@ -228,7 +228,7 @@ func (d *schemas) free(t reflect.Type, reply bool) string {
 		return '_'
 	}, t.Name())
 	name := strings.ToUpper(clean[:1]) + clean[1:]
-	if !reply {
+	if !response {
 		name += "Input"
 	}
 	return d.unused(name)
