@@ -175,7 +175,7 @@ func (l Limits) setReadDeadline(w http.ResponseWriter, r *http.Request) deadline
 	return conn
 }
 
-// read reads the whole body into s.body, within the limits of size and time.
+// read reads the whole body into s.Body, within the limits of size and time.
 func (c *core) read(s *wire.Scratch, w http.ResponseWriter, r *http.Request) error {
 	conn := c.limits.setReadDeadline(w, r)
 	if r.ContentLength > c.limits.Body {

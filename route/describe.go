@@ -107,7 +107,7 @@ func (r *Route) problems(cfg *Config) (problems []openapi.Problem) {
 		errs = append(errs, context.DeadlineExceeded)
 	}
 	for _, err := range errs {
-		if p, _ := cfg.Errors.problem(err); p.Status != statusGone {
+		if p, _ := cfg.Errors.problem(err); p.Status != statusClientLeft {
 			problems = append(problems, openapi.Problem{
 				Status: p.Status, Kind: p.uri(cfg.problemBase()), Text: cmp.Or(p.Title, p.Detail), Retry: p.RetryAfter > 0,
 			})

@@ -38,17 +38,17 @@ type override struct {
 	values PathValues
 }
 
-func (b override) context(r *http.Request) context.Context {
-	if b.ctx != nil {
-		return b.ctx
+func (o override) context(r *http.Request) context.Context {
+	if o.ctx != nil {
+		return o.ctx
 	}
 	return r.Context()
 }
 
-// request returns r with the context of b, for code that reads the request's context.
-func (b override) request(r *http.Request) *http.Request {
-	if b.ctx != nil {
-		return r.WithContext(b.ctx)
+// request returns r with the context of o, for code that reads the request's context.
+func (o override) request(r *http.Request) *http.Request {
+	if o.ctx != nil {
+		return r.WithContext(o.ctx)
 	}
 	return r
 }

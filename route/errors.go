@@ -51,12 +51,12 @@ const overloaded = "https://iana.org/assignments/http-problem-types#temporary-re
 
 var errInternal = errors.New("internal")
 
-// answer is problem for a request with the context ctx. The answer says that the client left only
-// if ctx was cancelled, not if another context was.
-func (e Errors) answer(ctx context.Context, err error) (p Problem, foreseen bool) {
-	p, foreseen = e.problem(err)
-	if p.Status != statusGone || ctx.Err() == context.Canceled {
-		return p, foreseen
+// answer translates err like problem, for a request with the context ctx. The problem says that the
+// client left only if ctx was cancelled, not if another context was.
+func (e Errors) answer(ctx context.Context, err error) (p Problem, expected bool) {
+	p, expected = e.problem(err)
+	if p.Status != statusClientLeft || ctx.Err() == context.Canceled {
+		return p, expected
 	}
 	if late := ctx.Err(); late != nil {
 		return e.problem(late)
@@ -65,13 +65,13 @@ func (e Errors) answer(ctx context.Context, err error) (p Problem, foreseen bool
 }
 
 // problem translates err, and reports whether err was expected.
-func (e Errors) problem(err error) (p Problem, foreseen bool) {
-	p, foreseen = e.match(err)
+func (e Errors) problem(err error) (p Problem, expected bool) {
+	p, expected = e.match(err)
 	p.Status = p.status()
-	return p, foreseen
+	return p, expected
 }
 
-func (e Errors) match(err error) (p Problem, foreseen bool) {
+func (e Errors) match(err error) (p Problem, expected bool) {
 	for _, rule := range e {
 		if p, ok := rule.match(err); ok {
 			return p, true
@@ -95,7 +95,7 @@ func (e Errors) match(err error) (p Problem, foreseen bool) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return Problem{Status: http.StatusGatewayTimeout, Type: "timeout", Detail: "the answer did not arrive in time"}, true
 	case errors.Is(err, context.Canceled):
-		return Problem{Status: statusGone, Type: "client-left", Title: "Client Closed Request", Detail: "the client closed the connection before it was answered"}, true
+		return Problem{Status: statusClientLeft, Type: "client-left", Title: "Client Closed Request", Detail: "the client closed the connection before it was answered"}, true
 	}
 	return Problem{Status: http.StatusInternalServerError, Type: "internal", Detail: "something went wrong here"}, false
 }

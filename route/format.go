@@ -85,8 +85,8 @@ var problemMembers = []string{"type", "title", "status", "detail", "errors"}
 // may have chosen from the faults; known tells which names are known. It returns the status and the
 // size of the body.
 func (c *Config) answerError(w http.ResponseWriter, r *http.Request, pattern string, known *shape.Plan, err error) (status int, n int64) {
-	p, foreseen := c.Errors.answer(r.Context(), err)
-	if !foreseen {
+	p, expected := c.Errors.answer(r.Context(), err)
+	if !expected {
 		c.report(r, pattern, err)
 	}
 	if c.Discreet && known != nil {
@@ -98,7 +98,7 @@ func (c *Config) answerError(w http.ResponseWriter, r *http.Request, pattern str
 // writeProblem writes p, the problem for err. All problems are written here.
 func (c *Config) writeProblem(w http.ResponseWriter, r *http.Request, pattern string, p *Problem, err error) (status int, n int64) {
 	if c.OnProblem != nil {
-		p.own()
+		p.unshare()
 		c.OnProblem(w, r, p, err)
 	}
 	p.complete(c.problemBase())

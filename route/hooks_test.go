@@ -108,7 +108,7 @@ func TestOnProblemSeesEveryProblemAndMayAddToIt(t *testing.T) {
 	fails, seen = context.Canceled, nil
 	w := newHarness("GET", "/bug", "", "")
 	w.request = w.request.WithContext(gone)
-	if w.run(m); w.status != statusGone || len(seen) != 1 {
+	if w.run(m); w.status != statusClientLeft || len(seen) != 1 {
 		t.Errorf("for a client that has left: %d, and %q told", w.status, seen)
 	}
 }

@@ -37,7 +37,7 @@ func TestACancelledContextIsNotTheClientsUnlessItIs(t *testing.T) {
 	leave()
 	for _, path := range []string{"/late", "/plain"} {
 		w := httptest.NewRecorder()
-		if m.ServeHTTP(w, httptest.NewRequestWithContext(gone, "GET", path, nil)); w.Code != statusGone {
+		if m.ServeHTTP(w, httptest.NewRequestWithContext(gone, "GET", path, nil)); w.Code != statusClientLeft {
 			t.Errorf("%s: %d for a client that has left", path, w.Code)
 		}
 	}

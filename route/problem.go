@@ -51,10 +51,10 @@ func (e *InvalidError) Error() string {
 	return b.String()
 }
 
-// statusGone is the status of a client that left before its answer, as in server logs. The status
+// statusClientLeft is the status of a client that left before its answer, as in server logs. The status
 // is sent nevertheless: a client that has closed only its own side reads it, and net/http would
 // answer 200 for a handler that writes nothing.
-const statusGone = 499
+const statusClientLeft = 499
 
 func (p *Problem) status() int {
 	if p.Status < 200 || p.Status > 999 { // net/http would panic, or wait for more
@@ -71,8 +71,8 @@ func (p *Problem) uri(base string) string {
 	return p.Type
 }
 
-// own replaces the members and faults of p, a copy, so that p shares nothing with its original.
-func (p *Problem) own() { p.Members, p.Errors = maps.Clone(p.Members), slices.Clone(p.Errors) }
+// unshare replaces the members and faults of p, a copy, so that p shares nothing with its original.
+func (p *Problem) unshare() { p.Members, p.Errors = maps.Clone(p.Members), slices.Clone(p.Errors) }
 
 // complete fills the fields that a Problem may omit.
 func (p *Problem) complete(base string) {

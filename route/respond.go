@@ -54,10 +54,9 @@ type answer struct {
 	shape    *shape.Shape // of the encoded value; nil for nothing, a file or a stream
 	writer   *encode.Writer
 	nulls    bool // a nil slice in the response may be written as null
-	typ      reflect.Type
 	status   int
 	escapes  bool // user code gets a pointer to the response
-	streams  bool
+	streams  bool // the response is a File or Stream
 	wraps    bool // the response is a Response
 	special  bool // the response is a File, Stream or Empty
 	indirect bool // the response type is a pointer or an interface
@@ -67,7 +66,7 @@ type answer struct {
 }
 
 func answerOf(t reflect.Type) (*answer, error) {
-	a := &answer{typ: t, status: http.StatusOK}
+	a := &answer{status: http.StatusOK}
 	inner := t
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[wrapper]()) {
 		a.wraps = true
@@ -90,13 +89,14 @@ func answerOf(t reflect.Type) (*answer, error) {
 		a.status, a.special = http.StatusNoContent, true
 		return a, nil
 	case reflect.TypeFor[File](), reflect.TypeFor[Stream]():
-		a.special, a.streams, a.typ = true, true, inner
+		a.special, a.streams = true, true
 		return a, nil
 	}
 	switch inner.Kind() {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
 		return nil, fmt.Errorf("response type %s cannot be encoded", inner)
 	}
+	// Where encoding/json writes a type whose parts the document describes, a nil slice in it may be null.
 	s, hasParts := shape.OfResponse(inner, ownTypes)
 	writer, library := encode.New(inner, isOptional)
 	a.shape, a.writer, a.nulls = s, writer, slices.ContainsFunc(library, hasParts)

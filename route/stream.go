@@ -17,16 +17,16 @@ type Stream struct {
 	Write       func(w io.Writer) error
 }
 
-func (f *Stream) serve(w http.ResponseWriter, r *http.Request, t *progress, status int, headers http.Header) error {
-	if f.Write == nil {
+func (s *Stream) serve(w http.ResponseWriter, r *http.Request, t *progress, status int, headers http.Header) error {
+	if s.Write == nil {
 		return fmt.Errorf("a Stream has no Write")
 	}
-	out := &flushed{w: w, status: status, progress: *t, headers: headers, contentType: f.ContentType, control: http.NewResponseController(w)}
+	out := &flushed{w: w, status: status, progress: *t, headers: headers, contentType: s.ContentType, control: http.NewResponseController(w)}
 	if r.Method == http.MethodHead || bodiless(status) {
 		out.begin()
 		return nil
 	}
-	err := f.Write(out)
+	err := s.Write(out)
 	switch {
 	case err == nil && !out.begun:
 		out.begin()
