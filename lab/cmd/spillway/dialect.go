@@ -54,6 +54,22 @@ var instead = explained(
 	"there is nothing like it here: leave it out", "F laddr local-addr unix-socket resolvers connect-to dns-ttl max-body chunked session-tickets prometheus-addr opentelemetry-addr http-debug",
 )
 
+// decided says the same for flags whose value shows which generator is meant.
+var decided = map[string]func(value string) string{
+	"-T": func(value string) string {
+		if strings.Contains(value, "/") {
+			return "write -H 'Content-Type: VALUE'"
+		}
+		return "write --timeout VALUE (wrk)"
+	},
+	"-A": func(value string) string {
+		if strings.Contains(value, "/") {
+			return "write -H 'Accept: VALUE'"
+		}
+		return "write VALUE@ before the host in the URL (ab)"
+	},
+}
+
 // explained reads pairs of an explanation and the names that it is for.
 func explained(pairs ...string) map[string]string {
 	m := map[string]string{}
@@ -98,7 +114,7 @@ func translate(model *kong.Node, line []string) ([]string, error) {
 		at++
 	}
 	if at >= len(line) || !slices.Contains([]string{"load", "capacity", "compare"}, line[at]) {
-		return line, nil
+		return line, commandless(model, line, at)
 	}
 	if slices.Contains(line, "--help") || slices.Contains(line, "-h") {
 		return append(slices.Clone(line[:at+1]), "--help"), nil
@@ -110,6 +126,26 @@ func translate(model *kong.Node, line []string) ([]string, error) {
 	}
 	return slices.Concat(line[:at+1], words), nil
 }
+
+// commandless is an error for a line of a generator that has no commands, or others than ours. The
+// first word that is no flag is at the index at.
+func commandless(model *kong.Node, line []string, at int) error {
+	isCommand := func(word string) bool {
+		return slices.ContainsFunc(model.Children, func(c *kong.Node) bool { return c.Name == word })
+	}
+	switch {
+	case at >= len(line) || isCommand(line[at]) || slices.Contains(line, "--help"):
+		return nil
+	case elsewhereCommand(line[at]):
+		return fmt.Errorf("%s: write load; see spillway load --help", line[at])
+	case slices.ContainsFunc(line, isURL):
+		return errors.New("write load before the flags and the URL: spillway load -z 10s -c 10 URL; see spillway load --help")
+	}
+	return nil
+}
+
+// elsewhereCommand reports whether a word is vegeta's or k6's command that sends load.
+func elsewhereCommand(word string) bool { return word == "attack" || word == "run" }
 
 // flagsOf are the flags of a command and those of all commands.
 func flagsOf(model *kong.Node, command string) map[string]*kong.Flag {
@@ -166,6 +202,9 @@ func (d *dialect) translate(words []string) (out []string, err error) {
 			break
 		}
 		if isValue(words[i]) {
+			if said := positional(words[i]); said != "" && d.command == "load" {
+				wrong = append(wrong, words[i]+": "+said)
+			}
 			out = append(out, words[i])
 			continue
 		}
@@ -178,6 +217,9 @@ func (d *dialect) translate(words []string) (out []string, err error) {
 		if takes && !t.attached && i+1 < len(words) && isValue(words[i+1]) {
 			i++
 			t.value, t.valued = words[i], true
+		}
+		if given := decided[t.name]; f == nil && t.valued && given != nil {
+			said = given(t.value)
 		}
 		if f != nil {
 			said = t.problem(f)
@@ -193,6 +235,18 @@ func (d *dialect) translate(words []string) (out []string, err error) {
 		return out, errors.New(strings.Join(wrong, "; "))
 	}
 	return out, nil
+}
+
+// positional says what to write for a word in the place of a URL that only means something to
+// another load generator.
+func positional(word string) string {
+	switch {
+	case elsewhereCommand(word):
+		return "not needed after a command: leave it out"
+	case strings.HasSuffix(word, ".js"):
+		return "scripts are not run: write the URL, and --data, --mix or --profile for what the script varies"
+	}
+	return ""
 }
 
 func isValue(word string) bool { return word == "-" || !strings.HasPrefix(word, "-") }
@@ -274,6 +328,8 @@ func (t *typed) problem(f *kong.Flag) string {
 		return "the rate needs a number, as in hey and oha; to be quiet, write 2> /dev/null"
 	case f.Name == "format" && t.valued && t.value == "csv":
 		return "write --csv FILE for a line each second"
+	case f.Name == "format" && t.value == "http":
+		return "targets are in that form anyway: leave it out"
 	case f.Name == "format" && t.valued && !slices.Contains(f.EnumSlice(), t.value):
 		return "write --format " + strings.Join(f.EnumSlice(), ", ") + " for the form, and > FILE for another place"
 	}

@@ -119,6 +119,9 @@ func TestBadInputIsOneLineAndExitCode2(t *testing.T) {
 	}{
 		"no command":               {nil, "expected one of"},
 		"unknown command":          {[]string{"lob"}, "unexpected argument lob"},
+		"no command but a URL":     {[]string{"http://localhost:1/"}, "write load before the flags and the URL"},
+		"hey's line":               {[]string{"-n", "20", "-c", "5", "http://localhost:1/"}, "write load before the flags and the URL"},
+		"vegeta's command":         {[]string{"attack", "-rate=20"}, "attack: write load; see spillway load --help"},
 		"unknown flag":             {[]string{"lab", "reuse", "--repeat", "3"}, "did you mean"},
 		"its own help":             {[]string{"lab", "reuse", "--tea"}, "see spillway lab reuse --help"},
 		"no time":                  {[]string{"lab", "--budget", "0s", "--out", out}, "budget is 0s"},
