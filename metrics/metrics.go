@@ -152,7 +152,7 @@ func Distinct(sources ...*Source) error {
 	for _, s := range sources {
 		id := [2]string{s.kind, s.name}
 		if seen[id] {
-			return fmt.Errorf("metrics: two %ss are named %q: give each a Name of its own", s.kind, s.name)
+			return fmt.Errorf("metrics: two %ss are named %q: give each a Config.Name of its own", s.kind, s.name)
 		}
 		seen[id] = true
 	}

@@ -34,7 +34,8 @@ var dashboard string
 func Dashboard() []byte { return []byte(dashboard) }
 
 // NewLimiter returns a collector over limiters. All limiters and families in the same registry must
-// have different names: otherwise registering the collector is an error.
+// have different names (limiter.Config.Name): otherwise registering the collector is an error. The
+// limiter of semaphore.NewWeighted has no name: give a semaphore a limiter with one (semaphore.New).
 func NewLimiter(lims ...*limiter.Limiter) prometheus.Collector {
 	sources := make([]*metrics.Source, len(lims))
 	for i, l := range lims {

@@ -95,7 +95,13 @@ func NewWeighted(n int64) *Weighted {
 // limit runs alone, because the limit may change. Others may use lim too.
 func New(lim *limiter.Limiter) *Weighted { return &Weighted{lim: lim, size: math.MaxInt} }
 
-// Limiter returns the limiter, for its statistics, its mode, Drain and Close.
+// Limiter returns the limiter, for its statistics, its mode, Drain and Close. The limiter of
+// NewWeighted has no name, so metrics accept one of them. Of several, give each a name by New:
+//
+//	lim, err := limiter.New(limiter.Config{
+//		Name: "reports", Law: limit.NewFixed(8), QueueSize: math.MaxInt, MaxWait: limiter.NoMaxWait,
+//	})
+//	slots := semaphore.New(lim)
 func (w *Weighted) Limiter() *limiter.Limiter { return w.lim }
 
 // Acquire waits until n slots are free and takes them. It returns the error of ctx if ctx ends
