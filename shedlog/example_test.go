@@ -30,3 +30,23 @@ func Example() {
 	fmt.Println("refused:", lim.Stats().Rejected)
 	// Output: refused: 1000
 }
+
+// In a dry run nothing is refused. What would have been refused is logged by a Log of its own.
+func ExampleLog_Rejected() {
+	dry := shedlog.New(shedlog.Config{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("dry_run", true)})
+	defer dry.Close()
+	lim, err := limiter.New(limiter.Config{
+		Mode: limiter.DryRun, Law: limit.NewFixed(1), QueueSize: -1,
+		Observer: &limiter.Observer{WouldReject: dry.Rejected},
+	})
+	if err != nil {
+		panic(err)
+	}
+	dry.Watch(lim)
+
+	_ = lim.Do(context.Background(), func(ctx context.Context) error { // the only slot is taken
+		return lim.Do(ctx, func(context.Context) error { return nil })
+	})
+	fmt.Println("would have been refused:", lim.Stats().WouldReject)
+	// Output: would have been refused: 1
+}

@@ -9,7 +9,8 @@
 // No data of a request is logged. The lines contain counts by reason and priority, the
 // limit, and the text of Stats.State.
 //
-// Services behind package admissionhttp get the same lines from admissionhttp.Config.Logger.
+// Services behind package admissionhttp get the same lines from admissionhttp.Config.Logger. What a
+// dry run would have refused needs a Log of its own: see [Log.Rejected].
 //
 // # Cost
 //
@@ -97,6 +98,12 @@ func (l *Log) Watch(lim *limiter.Limiter) { l.watched.Store(lim) }
 // Rejected counts a refusal, for code without an observer of its limiter. Rejected never
 // waits for the logger. Refusals because the limiter drains or is closed are not overload
 // and are not counted.
+//
+// As the WouldReject of an observer, Rejected logs what a dry run would have refused:
+//
+//	dry := shedlog.New(shedlog.Config{Logger: logger.With("dry_run", true)})
+//	lim, err := limiter.New(limiter.Config{Observer: &limiter.Observer{WouldReject: dry.Rejected}})
+//	dry.Watch(lim)
 func (l *Log) Rejected(p spillway.Priority, r *spillway.Rejection) {
 	if r.Reason == spillway.Draining || r.Reason == spillway.Closed {
 		return

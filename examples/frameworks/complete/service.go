@@ -15,6 +15,7 @@ import (
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/metricsprom"
+	"github.com/spillway-go/spillway/shedlog"
 )
 
 // Run serves until ctx ends, then stops in the order that loses nothing.
@@ -24,10 +25,14 @@ func Run(ctx context.Context, cfg limiter.Config, public, admin net.Listener, no
 		return err
 	}
 	cfg.Mode = mode
+	dry := shedlog.New(shedlog.Config{Logger: slog.With("dry_run", true)}) // what a dry run would have refused
+	defer dry.Close()
+	cfg.Observer = limiter.Observers(cfg.Observer, &limiter.Observer{WouldReject: dry.Rejected})
 	lim, err := limiter.New(cfg)
 	if err != nil {
 		return err
 	}
+	dry.Watch(lim)
 	admit, err := admissionhttp.New(admissionhttp.Config{
 		Limiter: lim,
 		Deadlines: map[spillway.Priority]time.Duration{
