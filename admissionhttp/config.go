@@ -26,8 +26,8 @@ type Config struct {
 	Class func(*http.Request) string
 
 	// Priority returns the priority of a request. Nil means the priority of the request's context,
-	// which a route or other middleware may have set. The header of a trusted caller overrides
-	// both.
+	// which a route or other middleware outside of this middleware may have set. The header of a
+	// trusted caller overrides both.
 	Priority func(*http.Request) spillway.Priority
 	// Trusted reports whether to honor a request's Spillway-Priority header: low, normal, high or
 	// critical. Nil honors the header of no caller.
@@ -93,7 +93,9 @@ type Config struct {
 	Refusal func(http.ResponseWriter, *http.Request, Refusal)
 
 	// Logger receives refusals from package shedlog, in at most one line per ten seconds, with counts
-	// and no data of a request. Nil means none.
+	// and no data of a request. Nil means none. What a dry run would have refused is logged
+	// only if Limiter and Keyed are nil. For another limiter, make its observer log a dry run: see
+	// shedlog.Log.Rejected.
 	Logger *slog.Logger
 	// Recording writes a flight recording at the onset of shedding. Nil means none.
 	Recording *Recording
