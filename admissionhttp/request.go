@@ -43,8 +43,13 @@ func announced(r *http.Request) bool {
 	return false
 }
 
-// WithPriority returns h with priority p for its requests. A route uses it to set the priority for
-// a middleware inside of the route, and for every limiter that the work passes.
+// WithPriority returns h with priority p for its requests, for a middleware and for every limiter
+// inside of h:
+//
+//	mux.Handle("POST /orders", admissionhttp.WithPriority(spillway.Critical, admit(order)))
+//
+// A middleware outside, such as admit(mux), has decided before WithPriority runs, without p. Around
+// a whole mux, set Config.Priority instead.
 func WithPriority(p spillway.Priority, h http.Handler) http.Handler {
 	present(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -57,7 +57,8 @@ func (r *Route) Produces(contentType string) *Route { r.produces = contentType; 
 
 // Priority sets the priority of the route's requests. It replaces the priority in their context
 // before any middleware of the Mux, its groups and the route runs, so that spillway.PriorityFrom
-// finds the new priority. Priority costs two allocations per request.
+// finds the new priority. Middleware around the whole Mux, such as admission, runs earlier and does
+// not: use Mux.Use. Priority costs two allocations per request.
 func (r *Route) Priority(p spillway.Priority) *Route {
 	r.admission.priority, r.admission.prioritized = p, true
 	return r
