@@ -130,8 +130,12 @@ func listenQueue(e evidence) string {
 		perSecond(p.Rate), millis(p.Latency.P50), millis(p.Latency.P99))
 }
 
-// unboundedQueue finds requests in flight that grow as long as the load lasts.
+// unboundedQueue finds requests in flight that grow as long as the load lasts. If another point saw
+// refusals, the queue has a bound, and the requests in flight grew toward it.
 func unboundedQueue(e evidence) string {
+	if slices.ContainsFunc(e.broke, func(p *Point) bool { return beyondChance(p.Rejected, p.answers(), e.slo.Rejected) }) {
+		return ""
+	}
 	grow := e.those(func(_, _ *Latency, p *Point) bool {
 		rise := p.InFlight[3] - p.InFlight[1]
 		return p.Rejected == 0 && rise > p.Rate*p.Seconds/2*.02 && p.InFlight[3] > 1.5*p.InFlight[1] && p.InFlight[3] > 1.2*p.InFlight[2]

@@ -1,6 +1,9 @@
 package capacity
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestLittleWaitsWhereManyAnswersAreFast(t *testing.T) {
 	at := func(rate, mean float64, ok uint64) *rung {
@@ -23,5 +26,19 @@ func TestLittleWaitsWhereManyAnswersAreFast(t *testing.T) {
 		if got := calm(c.rungs, at(100, 9, 100)); got.Rate != c.want {
 			t.Errorf("%s: %v", name, got.Rate)
 		}
+	}
+}
+
+// A short point ends before a limiter refuses anything; a longer one shows that the limiter does.
+func TestAQueueThatRefusesElsewhereHasABound(t *testing.T) {
+	grows := &Point{Rate: 640, OK: 300, Seconds: .5, Latency: &Latency{Mean: 100}, InFlight: [4]float64{10, 40, 60, 80}}
+	refuses := &Point{Rate: 540, OK: 400, Rejected: 140, Seconds: 1, Latency: &Latency{Mean: 250}}
+	e := evidence{slo: SLO{Rejected: .01}, quiet: &Point{Latency: &Latency{Mean: 20}}, broke: []*Point{grows}}
+	if said := unboundedQueue(e); !strings.Contains(said, "a queue without bound") {
+		t.Errorf("alone: %q", said)
+	}
+	e.broke = append(e.broke, refuses)
+	if said := unboundedQueue(e); said != "" {
+		t.Errorf("beside a point with refusals: %q", said)
 	}
 }
