@@ -32,7 +32,7 @@ type loadCmd struct {
 	DataRandom bool          `group:"The request" help:"Draw the rows of --data at random, by --seed, instead of in turn."`
 	Mix        string        `group:"The request" placeholder:"FILE" help:"Several requests by weight, from a JSON file; their outcomes are reported by class, too."`
 	Timeout    time.Duration `short:"t" group:"The request" default:"30s" help:"How long one request may take."`
-	HTTP2      bool          `name:"http2" aliases:"h2,h2c" group:"The request" help:"Speak HTTP/2 instead of HTTP/1.1."`
+	HTTP2      bool          `name:"http2" aliases:"h2,h2c" group:"The request" help:"Speak HTTP/2 instead of HTTP/1.1; with http:// at once, which the server has to permit (h2c)."`
 
 	Format   string        `short:"o" aliases:"output-format" group:"The result" enum:"text,json,prometheus" default:"text" help:"Of the result on standard output: text, json or prometheus, for a push gateway or a text file collector."`
 	JSON     bool          `name:"json" group:"The result" help:"The same as --format json; progress stays on standard error."`
