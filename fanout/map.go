@@ -195,38 +195,39 @@ func (m *mapping[T, R]) depart() {
 // works alone because the budget was spent asks for a token before each element.
 func (m *mapping[T, R]) work(grow bool) {
 	for {
-		i, ok := m.take(&grow)
+		i, item, ok := m.take(&grow)
 		if !ok {
 			return
 		}
-		m.call(i)
+		m.call(i, item)
 	}
 }
 
 // take takes the next element, and starts another goroutine if grow is set or the caller works
-// alone. grow is reset when a goroutine was started.
-func (m *mapping[T, R]) take(grow *bool) (i int, ok bool) {
+// alone. grow is reset when a goroutine was started. The element is read under the lock while the
+// call is open: once Map has returned, the caller may write to the slice.
+func (m *mapping[T, R]) take(grow *bool) (i int, item T, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.next == len(m.items) || m.closed || m.exited || m.ctx.Err() != nil {
-		return 0, false
+		return 0, item, false
 	}
 	i = m.next
 	m.next++
 	if *grow || m.working == 1 {
 		*grow = !m.start() && *grow
 	}
-	return i, true
+	return i, m.items[i], true
 }
 
-func (m *mapping[T, R]) call(i int) {
+func (m *mapping[T, R]) call(i int, item T) {
 	returned := false
 	defer func() {
 		if !returned {
 			m.exit()
 		}
 	}()
-	v, err := guard(m.ctx, m.items[i], m.fn)
+	v, err := guard(m.ctx, item, m.fn)
 	returned = true
 	if late := m.record(i, v, err); late && err != nil && m.onLate != nil {
 		m.onLate(&ItemError{i, err})

@@ -349,3 +349,20 @@ func TestALateGoexitInMapIsNobodysEnd(t *testing.T) {
 		late.Wait()
 	}
 }
+
+// An element was once read without the lock. The read raced with a caller who used the slice again
+// after Map had failed.
+func TestTheElementsBelongToTheCallerOnceMapHasFailed(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	items := numbers(2)
+	_, err := Map(t.Context(), MapConfig{Limit: 2}, items, func(_ context.Context, i int) (int, error) {
+		if i == 0 {
+			<-release
+		}
+		return 0, errDown
+	})
+	if items[0], items[1] = 2, 3; err == nil {
+		t.Error("no error")
+	}
+}
