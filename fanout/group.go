@@ -74,13 +74,15 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V
 }
 
 // equalsItself reports whether a map finds key again. The error reports a key that cannot be
-// compared: a map panics for such a key, and would do so under the group's lock.
+// compared: a map panics for such a key, and would do so under the group's lock. The comparison
+// alone is no proof: it ends at the first field that differs, as NaN differs from itself.
 func equalsItself[K comparable](key K) (same bool, err error) {
 	defer func() {
 		if recover() != nil {
 			err = fmt.Errorf("fanout: Group.Do: the key is a %T, which cannot be compared: use strings, numbers, or structs and arrays of those", key)
 		}
 	}()
+	_ = map[K]bool(nil)[key]
 	other := key
 	return key == other, nil
 }

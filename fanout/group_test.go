@@ -143,7 +143,7 @@ func TestAKeyThatCannotBeComparedHarmsNoOtherCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Group[any, int]
 		one := func(context.Context) (int, error) { return 1, nil }
-		for _, key := range []any{[]int{1}, map[string]int{}, func() {}, pair{"a", []int{1}}, [2]any{1, []int{}}} {
+		for _, key := range []any{[]int{1}, map[string]int{}, func() {}, pair{"a", []int{1}}, [2]any{1, []int{}}, pair{math.NaN(), []int{1}}} {
 			if _, _, err := g.Do(t.Context(), key, func(context.Context) (int, error) { t.Error("it ran"); return 0, nil }); err == nil || !strings.Contains(err.Error(), "cannot be compared") {
 				t.Errorf("%T: %v", key, err)
 			}
