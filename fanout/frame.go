@@ -81,9 +81,8 @@ func (fr *frame[Req, Res]) run(w *worker) {
 			w.cancel()
 		}
 	}()
-	err := fr.slots[w.branch].run(w.ctx, fr.req, w.attempt)
+	fr.finish(w, fr.slots[w.branch].run(w.ctx, fr.req, w.attempt))
 	returned = true
-	fr.finish(w, err)
 }
 
 // leave ends w, also after runtime.Goexit. The last user recycles the frame.

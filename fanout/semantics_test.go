@@ -368,7 +368,8 @@ func (hostile) Error() string { return "hostile" }
 func (hostile) Is(error) bool { panic("nil map") }
 
 // An error whose method panics once ended the process if its branch ran on another goroutine. In the
-// caller, the panic led to the unlock of a mutex that was not locked.
+// caller, the panic led to the unlock of a mutex that was not locked. The panic of a late branch's
+// error once left Do in Sequential.
 func TestAnErrorWhoseMethodPanicsIsAPanicOfItsBranch(t *testing.T) {
 	everywhere(t, func(t *testing.T, cfg Config) {
 		if cfg.Mode == Sequential {
@@ -382,6 +383,47 @@ func TestAnErrorWhoseMethodPanicsIsAPanicOfItsBranch(t *testing.T) {
 		}
 		if synctest.Wait(); f.budget.InUse() != held {
 			t.Errorf("%d goroutines are left", f.budget.InUse()-held)
+		}
+	})
+	everywhere(t, func(t *testing.T, cfg Config) {
+		late := make(chan string, 1)
+		cfg.OnLate = func(e *BranchError) { late <- firstLine(e.Err) }
+		f, err := New(cfg, Optional("cache", source{takes: 2 * ms, deaf: true, err: hostile{}}.ask, merge).Within(ms))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Do(t.Context(), "")
+		if err != nil || len(got.Missing) != 1 || got.Missing[0].Err != context.DeadlineExceeded {
+			t.Errorf("%v, %v", got, err)
+		}
+		if got := <-late; got != "panic: nil map" {
+			t.Errorf("late: %s", got)
+		}
+		synctest.Wait()
+	})
+}
+
+// exiting is an error whose method calls runtime.Goexit.
+type exiting struct{}
+
+func (exiting) Error() string { return "exiting" }
+func (exiting) Is(error) bool { runtime.Goexit(); return false }
+
+// Such an error's branch once never ended, and its caller hung.
+func TestGoexitInAnErrorsMethodEndsTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newLookup(t, Config{Mode: Parallel}, source{err: exiting{}}, after(ms, nil))
+		returned, ended := false, make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = f.Do(t.Context(), "")
+			returned = true
+		}()
+		if <-ended; returned {
+			t.Error("Do returned")
+		}
+		if synctest.Wait(); f.budget.InUse() != 0 {
+			t.Errorf("%d goroutines are left", f.budget.InUse())
 		}
 	})
 }

@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -82,9 +81,10 @@ func (fr *frame[Req, Res]) inCaller(ctx context.Context, b *branch[Req, Res], re
 	if ended == context.DeadlineExceeded {
 		b.lateness.late(fr.now(), left)
 	}
-	if !errors.Is(err, ended) {
+	e := ending{err: err, over: ended}
+	if e.compare(); !e.matches {
 		fr.counts.late.Add(1)
-		fr.reportLate(&b.spec, err, true)
+		fr.reportLate(&b.spec, e.err, true)
 	}
 	return !endedAlone(own, ctx), ended
 }

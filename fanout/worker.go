@@ -48,21 +48,29 @@ func (c *call) finish(w *worker, err error) {
 	}
 }
 
-// ask fills in the fields of e that follow from the error and the contexts. A panic in an error's
-// method is a panic of the branch.
+// ask fills in the fields of e that follow from the attempt, the error, and the contexts.
 func (e *ending) ask(ctx, parent context.Context) {
-	defer func() {
-		if p := recover(); p != nil {
-			e.err = &spillway.PanicError{Value: p, Stack: debug.Stack()}
-		}
-	}()
-	e.rejected, e.matches = false, false
+	defer e.catch()
+	*e = ending{attempt: e.attempt, err: e.err}
 	if e.over = ctx.Err(); e.over != nil {
 		e.own = endedAlone(ctx, parent)
 	}
+	e.compare()
+}
+
+// compare finds out what the error matches.
+func (e *ending) compare() {
+	defer e.catch()
 	if e.err != nil {
 		e.rejected = errors.Is(e.err, spillway.ErrRejected)
 		e.matches = e.over != nil && errors.Is(e.err, e.over)
+	}
+}
+
+// catch is deferred. A panic in a method of the error or of a context is a panic of the branch.
+func (e *ending) catch() {
+	if p := recover(); p != nil {
+		e.err = &spillway.PanicError{Value: p, Stack: debug.Stack()}
 	}
 }
 
