@@ -265,8 +265,7 @@ func (c *call) attempt(w *worker, i int, ctx context.Context, cancel context.Can
 	w.running, w.branch, w.ctx, w.cancel, w.began = true, i, ctx, cancel, began
 }
 
-// end carries out what the end of w's attempt means. report: the attempt has to be reported as
-// late; last: no other attempt of the branch runs.
+// end carries out what the end of w's attempt means. The results are those of unreported.
 func (c *call) end(w *worker) (report, last bool) {
 	i := w.branch
 	b, s := c.branches[i], &c.states[i]
@@ -275,8 +274,6 @@ func (c *call) end(w *worker) (report, last bool) {
 		c.miss(i, w.over)
 	}
 	switch v.effect {
-	case spare:
-		return false, false
 	case settles:
 		if v.err == nil && c.weight > 0 {
 			b.times.add(w.ended, w.ended-w.began, c.weight)
@@ -286,7 +283,6 @@ func (c *call) end(w *worker) (report, last bool) {
 		}
 		c.endHedge(i, v.err)
 		c.settle(i, v.err, w.ended-s.started)
-		return false, false
 	case overdue:
 		c.counts.late.Add(1)
 		c.disarm(i)

@@ -80,7 +80,9 @@ type Config struct {
 	BorrowedContext bool
 
 	// OnLate receives the outcome of each branch that ends after the caller stopped waiting for it,
-	// on the branch's goroutine. A late panic is a *spillway.PanicError and never ends the process.
+	// on the branch's goroutine. Of a hedged branch, OnLate also receives the panic of an attempt
+	// while the other attempt goes on, and a second attempt's panic after the first has failed. A
+	// late panic is a *spillway.PanicError and never ends the process.
 	// If OnLate is nil, only Stats counts late branches.
 	OnLate func(*BranchError)
 }

@@ -2,9 +2,11 @@ package fanout
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,6 +164,33 @@ func TestAHedgeThatFailsDisturbsNobody(t *testing.T) {
 		got, err := f.Do(t.Context(), 0)
 		if got.Value != 1 || err != nil || time.Since(began) != time.Second || attempts != 102 {
 			t.Errorf("%v, %v after %v, %d attempts", got, err, time.Since(began), attempts)
+		}
+	})
+}
+
+// A panic of one attempt was once lost if the other attempt went on and answered.
+func TestAPanicOfAnAttemptIsReportedThoughTheOtherAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts atomic.Int64
+		var reported []string
+		f, err := New(Config{OnLate: func(e *BranchError) { reported = append(reported, e.Error()) }}, Required("replica", func(context.Context, int) (int, error) {
+			switch time.Sleep(10 * ms); attempts.Add(1) {
+			case 101: // the first attempt, while the second runs
+				time.Sleep(10 * ms)
+				panic("nil map")
+			case 102:
+				time.Sleep(time.Second)
+			}
+			return 1, nil
+		}, func(sum *int, v int) { *sum += v }).Hedged(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p99(t, f, 101); attempts.Load() != 102 {
+			t.Fatalf("%d attempts", attempts.Load())
+		}
+		if len(reported) != 1 || firstLine(errors.New(reported[0])) != "fanout: branch replica: panic: nil map" || f.Stats().LatePanics != 1 {
+			t.Errorf("reported: %q, %+v", reported, f.Stats())
 		}
 	})
 }

@@ -126,9 +126,7 @@ func (p *progress) end(i int, e *ending) verdict {
 	}
 	switch v.effect {
 	case spare:
-		if s.spare == nil || e.attempt == 0 { // the first attempt's error counts
-			s.spare = v.err
-		}
+		s.spare = v.err
 	case settles:
 		s.winner = e.attempt
 	case overdue:
@@ -138,11 +136,12 @@ func (p *progress) end(i int, e *ending) verdict {
 	return v
 }
 
-// unreported reports whether the end of an attempt that nobody waited for has to be reported, and
-// whether no other attempt of its late branch runs.
+// unreported tells about an attempt that has just ended with err. report: reportLate has to report
+// this end, because the branch is late, or because err is a panic and not the error of the branch.
+// last: the branch is late, and no other attempt of the branch runs.
 func (s *state) unreported(err error) (report, last bool) {
 	_, panicked := err.(*spillway.PanicError)
-	return s.late || panicked, s.late && s.running == 0
+	return s.late || panicked && s.err != err, s.late && s.running == 0
 }
 
 // settle settles branch i, whose error may be nil.

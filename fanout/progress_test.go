@@ -227,12 +227,12 @@ func FuzzProgress(f *testing.F) {
 			if v.effect == settles || v.effect == overdue {
 				p.settle(r.branch, v.err, 0)
 			}
-			if v.effect == unheard || v.effect == overdue {
-				if report, last := p.states[r.branch].unreported(e.err); last {
-					ended[r.branch]++
-				} else if report != (p.states[r.branch].late || e.err == error(panicked)) {
-					t.Fatalf("%+v: reported %v", h, report)
-				}
+			_, panicked := e.err.(*spillway.PanicError)
+			returned := v.effect == settles && v.err == e.err
+			if report, last := p.states[r.branch].unreported(e.err); last {
+				ended[r.branch]++
+			} else if report != (p.states[r.branch].late || panicked && !returned) {
+				t.Fatalf("%+v: reported %v", h, report)
 			}
 		}
 		begins := func(i int, attempt int8) {
@@ -258,7 +258,7 @@ func FuzzProgress(f *testing.F) {
 			case what < 6 && len(running) > 0:
 				var e ending
 				detail := next()
-				if e.err = []error{nil, errDown, errors.New("other"), panicked}[detail&3]; detail&4 != 0 {
+				if e.err = []error{nil, errDown, errors.New("other"), &spillway.PanicError{Value: "oh"}}[detail&3]; detail&4 != 0 {
 					e.own = detail&8 != 0
 					if e.over = h.left; e.own {
 						e.over = context.DeadlineExceeded
@@ -313,5 +313,3 @@ func FuzzProgress(f *testing.F) {
 		}
 	})
 }
-
-var panicked = &spillway.PanicError{Value: "oh"}

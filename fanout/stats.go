@@ -18,7 +18,7 @@ type Stats struct {
 
 	Late       uint64 // branches given up while they ran
 	LateEnded  uint64 // late branches that have ended since
-	LatePanics uint64 // panics that no caller waited for, also of attempts that lost to the other attempt
+	LatePanics uint64 // panics that no caller waited for, and those that OnLate got from hedged branches
 
 	Hedges uint64 // second attempts
 
