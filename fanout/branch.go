@@ -35,7 +35,7 @@ type branch[Req, Res any] struct {
 // slot holds the answers of one branch of one call: each attempt's in a place of its own.
 type slot[Req, Res any] interface {
 	run(ctx context.Context, req Req, attempt int8) error
-	merge(res *Res, attempt int8)
+	take(attempt int8, res *Res) // forgets the attempt's answer; merges it first, unless res is nil
 	clear()
 }
 
@@ -127,6 +127,13 @@ func (s *typed[Req, Res, T]) run(ctx context.Context, req Req, attempt int8) (er
 	return err
 }
 
-func (s *typed[Req, Res, T]) merge(res *Res, attempt int8) { s.into(res, s.values[attempt]) }
+func (s *typed[Req, Res, T]) take(attempt int8, res *Res) {
+	var none T
+	v := s.values[attempt]
+	s.values[attempt] = none
+	if res != nil {
+		s.into(res, v)
+	}
+}
 
 func (s *typed[Req, Res, T]) clear() { s.values = [2]T{} }

@@ -37,14 +37,19 @@ func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measure
 	if out.exited {
 		runtime.Goexit()
 	}
-	if out.err == nil {
-		for i := range fr.states { // closed: what is read here stays as it is
-			if s := &fr.states[i]; s.settled && s.err == nil {
-				fr.slots[i].merge(&fr.res, s.winner)
-			}
-		}
-		res.Value = fr.res
+	into := &fr.res
+	if out.err != nil {
+		into = nil
 	}
+	// A late branch may keep the frame for long, so the frame must not keep the answers. After close,
+	// no goroutine writes to the fields that are read here.
+	for i := range fr.states {
+		if s := &fr.states[i]; s.settled && s.err == nil {
+			fr.slots[i].take(s.winner, into)
+		}
+	}
+	var none Res
+	res.Value, fr.res = fr.res, none
 	res.Missing = out.missing
 	return res, out.err
 }
@@ -96,7 +101,7 @@ func (fr *frame[Req, Res]) leave(w *worker) {
 func (fr *frame[Req, Res]) recycle() {
 	var noReq Req
 	var noRes Res
-	fr.req, fr.res, fr.parent, fr.failure = noReq, noRes, nil, nil
+	fr.req, fr.res, fr.parent, fr.failure, fr.cut = noReq, noRes, nil, nil, nil
 	if fr.cfg.BorrowedContext && fr.ctx.unused() {
 		fr.ctx.parent = nil
 		fr.ctx.state.Store(nil)

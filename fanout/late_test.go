@@ -100,6 +100,59 @@ func TestLateBranchesHarmNobody(t *testing.T) {
 	})
 }
 
+// A late branch keeps its frame. The frame once kept the answers of the whole call for as long.
+func TestALateBranchKeepsNoAnswerOfOthers(t *testing.T) {
+	for name, err := range map[string]error{"success": nil, "failure": errDown} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), ms)
+			defer cancel()
+			f, newErr := New(Config{Mode: Parallel},
+				Required("database", after(0, err, "ann").ask, merge),
+				Optional("index", after(0, nil, "bob").ask, merge),
+				Optional("cache", deaf(time.Hour).ask, merge))
+			if newErr != nil {
+				t.Fatal(newErr)
+			}
+			fr := newFrame(f)
+			got, doErr := fr.parallel(ctx, "", false, false)
+			if (doErr == nil) != (err == nil) || doErr == nil && len(got.Value) != 2 {
+				t.Errorf("%s: %v, %v", name, got, doErr)
+			}
+			if fr.res != nil {
+				t.Errorf("%s: the frame keeps %v", name, fr.res)
+			}
+			for i, s := range fr.slots[:2] {
+				if v := s.(*typed[string, []string, []string]).values; v[0] != nil && fr.states[i].err == nil {
+					t.Errorf("%s: slot %d keeps %v", name, i, v[0])
+				}
+			}
+			time.Sleep(2 * time.Hour) // the late branch ends
+		})
+	}
+}
+
+// A frame in the pool keeps nothing of its last call, so no other caller can get an answer of that
+// call: neither of the attempt that won, nor of the one that lost, nor of one that failed.
+func TestAFrameInThePoolKeepsNoAnswer(t *testing.T) {
+	for name, database := range map[string]source{"success": after(2*ms, nil, "ann"), "failure": after(2*ms, errDown, "ann")} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newLookup(t, Config{Mode: Parallel}, database, after(ms, errDown, "bob"))
+			fr := newFrame(f)
+			fr.slots[0].(*typed[string, []string, []string]).values[1] = []string{"of the attempt that lost"}
+			_, _ = fr.parallel(t.Context(), "eve", false, false)
+			synctest.Wait()
+			for i, s := range fr.slots {
+				if v := s.(*typed[string, []string, []string]).values; v[0] != nil || v[1] != nil {
+					t.Errorf("%s: slot %d keeps %v", name, i, v)
+				}
+			}
+			if fr.req != "" || fr.res != nil || fr.parent != nil || fr.ctx != nil || fr.failure != nil || fr.cut != nil {
+				t.Errorf("%s: the frame keeps something", name)
+			}
+		})
+	}
+}
+
 func TestALatePanicIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reported []*BranchError
