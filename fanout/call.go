@@ -12,7 +12,7 @@ import (
 
 // call is the state of a call that runs branches beside its caller. The methods in the first part
 // of this file lock the call, and only they call those in the second part. A call is used again when
-// its last user has left, unless a branch was late.
+// its last user has departed, unless the call was outlived by an attempt.
 type call struct {
 	*plan
 	wake  chan struct{} // signals the caller to look at the call
@@ -29,12 +29,12 @@ type call struct {
 
 	mu sync.Mutex
 	progress
-	hedges  []hedge
-	permits []limiter.Permit // the helpers' permits, in no order
-	pending int              // helpers that have not begun
-	others  bool             // an earlier call started some pending helpers, with the profile labels of its caller
-	users   int              // the caller, helpers that have begun, timers of hedges
-	late    bool             // a branch was still running when the call closed
+	hedges    []hedge
+	permits   []limiter.Permit // the helpers' permits, in no order
+	pending   int              // helpers that have not begun
+	inherited bool             // some helpers were pending at begin: they have the profile labels of an earlier caller
+	users     int              // number of goroutines that use the call: the caller, helpers that have begun, timers of hedges
+	outlived  bool             // an attempt was running when the call closed: this call is never used again
 }
 
 // hedge is what a branch needs for a second attempt.
@@ -50,8 +50,8 @@ type outcome struct {
 	exited  bool // a branch called runtime.Goexit
 }
 
-// begin begins a call. It starts helpers, and the caller's first branch if the caller is to run
-// branches too, as with joins; then it returns true.
+// begin begins a call and starts helpers. The caller runs branches too if joins is set, or if too few
+// helpers were admitted. begin then gives the first attempt to w, the caller, and returns true.
 func (c *call) begin(w *worker, ctx context.Context, joins, measured bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *call) begin(w *worker, ctx context.Context, joins, measured bool) bool 
 	}
 	c.ctx.parent = ctx
 	c.progress.begin()
-	c.users, c.late, c.others = 1, false, c.pending > 0
+	c.users, c.outlived, c.inherited = 1, false, c.pending > 0
 
 	// Start as many helpers as processors can run at once. Before each branch, a helper starts
 	// another helper if none is pending. So branches that wait all start at once, and branches that
@@ -80,25 +80,27 @@ func (c *call) begin(w *worker, ctx context.Context, joins, measured bool) bool 
 	return c.busy && c.start(w)
 }
 
-// arrive begins a helper. It starts the helper's first branch, or returns false.
+// arrive takes a helper that has begun. It gives the helper its first attempt, or returns false: the
+// helper has then departed.
 func (c *call) arrive(w *worker) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pending--
 	if c.phase == idle {
 		c.dismiss()
-		w.left = true
+		w.departed = true
 		return false
 	}
 	c.users++
 	w.token = true
-	if c.others {
+	if c.inherited {
 		pprof.SetGoroutineLabels(c.parent)
 	}
 	return c.start(w)
 }
 
-// step is next up to an attempt whose end is to be reported.
+// step takes the end of w's attempt, if w made one. Unless the end is to be reported, step starts
+// w's next attempt. The caller of step reports without the lock, and then calls step again.
 func (c *call) step(w *worker) (report, last, started bool) {
 	c.mu.Lock()
 	if w.running {
@@ -112,7 +114,7 @@ func (c *call) step(w *worker) (report, last, started bool) {
 	return report, last, started
 }
 
-// hedge starts the second attempt of a branch for w, or returns false.
+// hedge gives the second attempt of branch i to w, or returns false.
 func (c *call) hedge(w *worker, i int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,8 +151,8 @@ func (c *call) exit(w *worker) {
 	signal(c.wake)
 }
 
-// check closes the call if it is over, with its result in out. Otherwise next is a lower bound of the time until the next
-// deadline of a branch, and zero if no branch has a deadline of its own.
+// check closes the call if the call is over, with its result in out. Otherwise next is a lower bound
+// of the time until a branch's own deadline passes; zero: no unsettled branch has its own deadline.
 func (c *call) check(out *outcome) (over bool, next time.Duration) {
 	c.mu.Lock()
 	if c.within {
@@ -168,13 +170,14 @@ func (c *call) check(out *outcome) (over bool, next time.Duration) {
 	return over, next
 }
 
-// leave ends w, also after runtime.Goexit, and reports whether the call can now be used again.
+// leave lets w depart, unless w has departed, and reports whether w was the last user of a call that
+// can be used again. A caller that leaves an open call has called runtime.Goexit or panics.
 func (c *call) leave(w *worker) bool {
-	if w.left {
+	if w.departed {
 		return w.last
 	}
 	c.mu.Lock()
-	if w.caller && c.phase != idle { // runtime.Goexit
+	if w.caller && c.phase != idle {
 		c.phase = exited
 		c.close(new(outcome))
 	}
@@ -225,15 +228,15 @@ func (c *call) depart(w *worker) {
 		c.dismiss()
 	}
 	c.users--
-	w.left, w.last = true, c.users == 0 && !c.late
+	w.departed, w.last = true, c.users == 0 && !c.outlived
 }
 
 // start starts the next branch for w. If there is none, w departs, except the caller.
 func (c *call) start(w *worker) bool {
-	for w.attempt == 0 && c.phase == open && c.started < len(c.states) {
-		i := c.started
-		c.started++
-		if c.started < len(c.states) && c.pending == 0 && c.admit() {
+	for w.attempt == 0 && c.phase == open && c.nextBranch < len(c.states) {
+		i := c.nextBranch
+		c.nextBranch++
+		if c.nextBranch < len(c.states) && c.pending == 0 && c.admit() {
 			c.startHelper()
 		}
 		b, s := c.branches[i], &c.states[i]
@@ -289,7 +292,7 @@ func (c *call) end(w *worker) (report, last bool) {
 		c.settle(i, v.err, w.ended-s.started)
 	case unheard:
 		if s.settled && s.err == nil { // the other attempt won
-			b.times.add(w.ended, w.ended-w.began, c.weight) // a lower bound: this attempt was cancelled
+			b.times.add(w.ended, w.ended-w.began, c.weight) // a lower bound, because this attempt was cancelled
 		}
 	}
 	return s.unreported(w.err)
@@ -386,7 +389,7 @@ func (c *call) endHedge(i int, err error) {
 	}
 }
 
-// close ends the call: from now on no branch changes its outcome, out.
+// close ends the call, with its result in out. From now on no attempt changes the result.
 func (c *call) close(out *outcome) {
 	if out.exited = c.phase == exited; !out.exited {
 		out.missing, out.err = c.outcome()
@@ -404,7 +407,7 @@ func (c *call) close(out *outcome) {
 		if !c.states[i].settled {
 			c.giveUp(i, c.cut)
 		}
-		c.late = c.late || c.states[i].running > 0
+		c.outlived = c.outlived || c.states[i].running > 0
 	}
 	cause := context.Canceled
 	if c.cut != nil {

@@ -28,8 +28,8 @@ type callState struct {
 // finished is the state of a call that was cancelled before its real context was made.
 var finished = &callState{cause: context.Canceled}
 
-// parents is the state of a call whose parent was seen to have ended before the call.
-var parents = &callState{}
+// endedByParent is the state of a call whose parent was seen to have ended before the call.
+var endedByParent = &callState{}
 
 func (c *callContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 
@@ -40,10 +40,10 @@ func (c *callContext) Err() error {
 			err := c.parent.Err()
 			// A branch that saw the parent's error must not see another error: the call may be
 			// about to end.
-			if err == nil || c.state.CompareAndSwap(nil, parents) {
+			if err == nil || c.state.CompareAndSwap(nil, endedByParent) {
 				return err
 			}
-		case s == parents:
+		case s == endedByParent:
 			return c.parent.Err()
 		case s.real != nil:
 			return s.real.Err()
@@ -65,7 +65,7 @@ func (c *callContext) real() context.Context {
 		if s != nil && s.real != nil {
 			return s.real
 		}
-		parent, ended := c.parent, s != nil && s != parents
+		parent, ended := c.parent, s != nil && s != endedByParent
 		if ended { // a later end of the parent must not change the cause
 			parent = context.WithoutCancel(parent)
 		}

@@ -5,14 +5,14 @@ import (
 	"runtime"
 )
 
-// frame is a call, and what depends on its types. Only the caller merges, and a helper or a second
-// attempt writes to its own place in a slot, so a late branch cannot change the caller's result.
+// frame is a call, and what depends on its types. Only the caller merges, and each attempt writes to
+// its own place in a slot, so a late attempt cannot change the caller's result.
 type frame[Req, Res any] struct {
 	call
 	f     *Fanout[Req, Res]
 	slots []slot[Req, Res]
-	req   Req // for the branches beside the caller
-	res   Res // merged answers
+	req   Req // the caller's request
+	res   Res // the merged answers, until the caller has taken them
 }
 
 func newFrame[Req, Res any](f *Fanout[Req, Res]) *frame[Req, Res] {

@@ -108,7 +108,7 @@ type mapping[T, R any] struct {
 	errs    []*ItemError // unsorted
 	next    int
 	done    int
-	working int  // goroutines, and the caller while it runs fn itself
+	working int  // number of goroutines, plus one if the caller runs elements itself
 	exited  bool // fn called runtime.Goexit
 	closed  bool
 }

@@ -18,7 +18,10 @@ import (
 //	waiting ──start──► running ─┬─ an attempt answers, or the last one fails ─► settled
 //	 │                          ├─ the context of the branch ends first ──────► settled, late ─┐
 //	 │                          └─ the call is closed first ──────────────────► late ──────────┤
-//	 └─ no time is left ─► settled                           the last attempt ends ─► ended ◄──┘
+//	 └─ not worth starting ─► settled                        the last attempt ends ─► ended ◄──┘
+//
+// While a hedged branch is settled by one attempt, the other attempt may still run. Such an attempt
+// changes nothing in the call, and does not make the branch late.
 //
 // Three types share the work. A progress decides: events go in, decisions come out. A call owns the
 // mutex and carries the decisions out. A frame runs the branches, without the mutex.
@@ -36,28 +39,28 @@ const (
 
 // state is the state of one branch of a call.
 type state struct {
-	running  int8 // attempts in progress
-	winner   int8 // the attempt that settled the branch
+	running  int8 // number of attempts in progress
+	winner   int8 // the attempt that settled the branch: 0 or 1
 	settled  bool
-	late     bool  // given up while running
+	late     bool  // given up while an attempt ran: when the context of the branch ended, or the call
 	err      error // why there is no answer, once settled
 	spare    error // error of the attempt that failed while the other was running
 	started  time.Duration
 	duration time.Duration // until the branch was settled
-	left     time.Duration // remaining time at the start; zero: not determined, or counted as late
+	left     time.Duration // remaining time at the start; zero: not determined, or miss has counted the branch
 }
 
 // progress is how far the branches of one call are. It reads no clock, takes no lock, and runs
 // nothing.
 type progress struct {
-	branches  []*spec // the required ones first
-	states    []state
-	phase     phase
-	started   int   // the branches before this index have started
-	unsettled int   // branches
-	busy      bool  // the caller runs branches itself
-	failure   error // error of the required branch that failed first
-	cut       error // error of the caller's context, once this context has ended the call
+	branches   []*spec // the required ones first
+	states     []state
+	phase      phase
+	nextBranch int   // index of the branch that starts next
+	unsettled  int   // number of branches that are not settled
+	busy       bool  // the caller runs branches itself
+	failure    error // error of the required branch that failed first
+	cut        error // error of the caller's context, once this context has ended the call
 }
 
 // ending is how an attempt ended.
@@ -80,7 +83,7 @@ type verdict struct {
 type effect uint8
 
 const (
-	unheard effect = iota // none: nobody waits for the attempt
+	unheard effect = iota // none: the branch is settled, or the call is over
 	spare                 // the other attempt may still succeed
 	settles               // the attempt settles the branch
 	overdue               // the context settles the branch, and nobody waits for the attempt
@@ -113,11 +116,11 @@ func judge(e *ending, s *state, live, busy bool) verdict {
 }
 
 func (p *progress) begin() {
-	p.phase, p.started, p.unsettled, p.busy, p.failure, p.cut = open, 0, len(p.states), false, nil, nil
+	p.phase, p.nextBranch, p.unsettled, p.busy, p.failure, p.cut = open, 0, len(p.states), false, nil, nil
 }
 
-// end takes the end of an attempt of branch i. The caller of end then settles the branch if the
-// verdict settles the branch.
+// end takes the end of an attempt of branch i. If the effect is settles or overdue, the caller of
+// end then calls settle.
 func (p *progress) end(i int, e *ending) verdict {
 	s := &p.states[i]
 	v := judge(e, s, p.phase == open, p.busy)
@@ -171,7 +174,7 @@ func (p *progress) exit(i int) (last bool) {
 
 // remaining returns how much of its own time branch i has.
 func (p *progress) remaining(i int, now time.Duration) time.Duration {
-	if i >= p.started {
+	if i >= p.nextBranch {
 		return p.branches[i].within
 	}
 	return p.branches[i].within - (now - p.states[i].started)

@@ -242,16 +242,16 @@ func FuzzProgress(f *testing.F) {
 		}
 		for len(data) > 0 {
 			switch what, which := next()%8, next(); {
-			case what < 2 && p.phase == open && p.started < len(p.branches):
-				p.started++
+			case what < 2 && p.phase == open && p.nextBranch < len(p.branches):
+				p.nextBranch++
 				if which%8 == 0 {
-					h.events = append(h.events, event{refused, p.started - 1, ending{}})
-					p.settle(p.started-1, tooLate, 0)
+					h.events = append(h.events, event{refused, p.nextBranch - 1, ending{}})
+					p.settle(p.nextBranch-1, tooLate, 0)
 				} else {
-					begins(p.started-1, 0)
+					begins(p.nextBranch-1, 0)
 				}
-			case what == 2 && p.phase == open && p.started > 0: // a second attempt
-				if i := which % p.started; !hedged[i] && !p.states[i].settled && p.states[i].running == 1 {
+			case what == 2 && p.phase == open && p.nextBranch > 0: // a second attempt
+				if i := which % p.nextBranch; !hedged[i] && !p.states[i].settled && p.states[i].running == 1 {
 					hedged[i] = true
 					begins(i, 1)
 				}
@@ -266,8 +266,8 @@ func FuzzProgress(f *testing.F) {
 					e.matches = e.err != nil && detail&16 != 0
 				}
 				end(which%len(running), e)
-			case what == 6 && p.started > 0:
-				if i := which % p.started; p.phase == open && !p.states[i].settled {
+			case what == 6 && p.nextBranch > 0:
+				if i := which % p.nextBranch; p.phase == open && !p.states[i].settled {
 					h.events = append(h.events, event{expires, i, ending{}})
 					p.states[i].late = p.states[i].running > 0
 					p.settle(i, context.DeadlineExceeded, 0)

@@ -17,9 +17,9 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 	var out Result[Res]
 	var ended, fatal error // why nothing more is started; the call's error
 	for i := range f.branches {
-		b, err, late := &f.branches[i], ended, false
+		b, err, callerEnded := &f.branches[i], ended, false
 		if ended == nil {
-			late, err = fr.inCaller(ctx, b, req)
+			callerEnded, err = fr.inCaller(ctx, b, req)
 		}
 		if measured {
 			now := f.now()
@@ -34,7 +34,7 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 		out.Missing = append(out.Missing, BranchError{b.name, err})
 		if b.required && fatal == nil {
 			fatal = &BranchError{b.name, err}
-			if !late && ended == nil {
+			if !callerEnded && ended == nil {
 				break
 			}
 		}
@@ -59,8 +59,8 @@ func (fr *frame[Req, Res]) sequential(ctx context.Context, req Req, measured boo
 
 // inCaller runs branch b and merges its answer. If the branch's context has ended by then, neither
 // answer nor error counts, as if the branch had run beside the caller. err is then the context's
-// error, and late reports whether the caller's context has ended.
-func (fr *frame[Req, Res]) inCaller(ctx context.Context, b *branch[Req, Res], req Req) (late bool, err error) {
+// error, and callerEnded reports whether the caller's context has ended.
+func (fr *frame[Req, Res]) inCaller(ctx context.Context, b *branch[Req, Res], req Req) (callerEnded bool, err error) {
 	own, left := ctx, time.Duration(0)
 	if b.within > 0 || b.lateness.watched() {
 		var cancel context.CancelFunc

@@ -25,10 +25,11 @@ type Stats struct {
 	Branches []BranchStats // in the order in which branches start
 }
 
-// BranchStats holds the learned times of one branch. The times are of successes: the latest
-// thousand, or those of a minute or two. They are zero while fewer than 64 are known, and accurate
-// within an eighth. Parallel calls of a Fanout with a Hedged or Within branch are all measured. Of
-// other calls at least one in sixteen is measured, and each when calls are slow.
+// BranchStats holds the learned times of one branch. The times are of successes, and of attempts
+// that ended after the other attempt had succeeded: the latest thousand, or those of a minute or
+// two. The times are zero while fewer than 64 are known, and accurate within an eighth. Parallel
+// calls of a Fanout with a Hedged or Within branch are all measured. Of other calls at least one in
+// sixteen is measured, and each when calls are slow.
 type BranchStats struct {
 	Name  string
 	Quick time.Duration // the 10th percentile: with less time left, no second attempt is made

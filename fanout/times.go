@@ -82,10 +82,10 @@ func (t *times) quantile(q float64, edge int) time.Duration {
 	rank := int(q * float64(t.total))
 	for i, n := range t.counts {
 		if rank -= int(n); rank < 0 {
-			return end(i + edge)
+			return lowerEnd(i + edge)
 		}
 	}
-	return end(buckets)
+	return lowerEnd(buckets)
 }
 
 func bucket(d time.Duration) int {
@@ -96,8 +96,8 @@ func bucket(d time.Duration) int {
 	return min(octave*8+int(d>>octave), buckets-1)
 }
 
-// end is the lower end of bucket i: bucket(end(i)) is i.
-func end(i int) time.Duration {
+// lowerEnd is the lower end of bucket i: bucket(lowerEnd(i)) is i.
+func lowerEnd(i int) time.Duration {
 	if i < 8 {
 		return 0
 	}

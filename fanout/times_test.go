@@ -9,10 +9,10 @@ import (
 
 func TestBucketsHaveNoGaps(t *testing.T) {
 	for i := 8; i < buckets; i++ {
-		if bucket(end(i)) != i || bucket(end(i+1)-1) != i {
-			t.Fatalf("bucket %d from %d to %d", i, end(i), end(i+1))
+		if bucket(lowerEnd(i)) != i || bucket(lowerEnd(i+1)-1) != i {
+			t.Fatalf("bucket %d from %d to %d", i, lowerEnd(i), lowerEnd(i+1))
 		}
-		if i > 16 && float64(end(i+1))/float64(end(i)) > 1.126 {
+		if i > 16 && float64(lowerEnd(i+1))/float64(lowerEnd(i)) > 1.126 {
 			t.Fatalf("bucket %d is too wide", i)
 		}
 	}

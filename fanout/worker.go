@@ -11,13 +11,13 @@ import (
 
 // worker runs attempts: the caller, a helper, or the goroutine of a second attempt.
 type worker struct {
-	caller bool
-	token  bool // holds a token and a permit of admit
-	left   bool // is no user of the call any more
-	last   bool // was the last user of a call that can be used again
+	caller   bool
+	token    bool // holds a token and a permit of admit
+	departed bool // is no user of the call any more
+	last     bool // was the last user of a call that can be used again
 
 	// The attempt.
-	running bool // as far as the call knows
+	running bool // an attempt was given to the worker, and step has not taken its end
 	branch  int
 	ctx     context.Context
 	cancel  context.CancelFunc // may be nil
@@ -27,7 +27,7 @@ type worker struct {
 }
 
 // next takes the end of w's attempt and starts another attempt. It returns false if there is none;
-// unless w is the caller, w has then left the call.
+// unless w is the caller, w has then departed.
 func (c *call) next(w *worker) bool {
 	for {
 		report, last, started := c.step(w)
