@@ -28,9 +28,25 @@ type falls struct {
 
 type octaves [18]octave // indexed by the bit length of the concurrency
 
-type octave struct{ ends, late, span float64 }
+// octave is what happened while the concurrency was in one octave.
+type octave struct {
+	ends, late ended
+	span       float64 // nanoseconds
+	area       float64 // concurrency times nanoseconds
+}
 
-// ended is a number of ends and their total time.
+// add adds the ends and the time of o, without the late ones.
+func (a *octave) add(o octave) {
+	a.ends = ended{a.ends.n + o.ends.n, a.ends.time + o.ends.time}
+	a.span, a.area = a.span+o.span, a.area+o.area
+}
+
+// burst reports whether the work that ended took far longer than the octave lasted for all work in
+// flight. The work then ran in another octave: work that ends in lockstep passes through the octaves
+// below in no time.
+func (a *octave) burst() bool { return a.ends.time > 2*a.area }
+
+// ended is a number of ends and the total time of the work, in nanoseconds.
 type ended struct{ n, time float64 }
 
 const (
@@ -49,7 +65,8 @@ func octaveOf(inFlight int) int { return min(bits.Len(uint(max(inFlight, 0))), l
 
 // pass enters a time d with inFlight pieces of work in flight.
 func (f *falls) pass(now, d time.Duration, inFlight int) {
-	f.at[octaveOf(inFlight)].span += float64(d)
+	at := &f.at[octaveOf(inFlight)]
+	at.span, at.area = at.span+float64(d), at.area+float64(d)*float64(inFlight)
 	if now-f.began < fallsPiece {
 		return
 	}
@@ -62,10 +79,9 @@ func (f *falls) pass(now, d time.Duration, inFlight int) {
 	if few || well {
 		for i, o := range f.at {
 			if few { // if many are late, late work may be half done, or not started
-				o.ends += o.late
+				o.add(octave{ends: o.late})
 			}
-			f.now[i].ends += o.ends
-			f.now[i].span += o.span
+			f.now[i].add(o)
 		}
 	}
 	f.at, f.began, f.good, f.late, f.lost = octaves{}, now, ended{}, ended{}, 0
@@ -75,10 +91,10 @@ func (f *falls) pass(now, d time.Duration, inFlight int) {
 func (f *falls) end(inFlight int, o Outcome, elapsed float64) {
 	switch at := &f.at[octaveOf(inFlight)]; o {
 	case Success:
-		at.ends++
+		at.ends = ended{at.ends.n + 1, at.ends.time + elapsed}
 		f.good = ended{f.good.n + 1, f.good.time + elapsed}
 	case Deadline:
-		at.late++
+		at.late = ended{at.late.n + 1, at.late.time + elapsed}
 		f.late = ended{f.late.n + 1, f.late.time + elapsed}
 	case Overload, Canceled:
 		f.lost++
@@ -100,10 +116,11 @@ func (f *falls) together() bool { return f.shared+f.before > time.Second }
 // clear fall was found.
 func (f *falls) worst() (from, to int, before, after float64) {
 	var at octaves
-	var above octave
+	var above struct{ ends, seconds float64 }
 	for i := range at {
-		at[i].ends, at[i].span = f.now[i].ends+f.old[i].ends, (f.now[i].span+f.old[i].span)/1e9
-		above.ends, above.span = above.ends+at[i].ends, above.span+at[i].span
+		at[i].add(f.now[i])
+		at[i].add(f.old[i])
+		above.ends, above.seconds = above.ends+at[i].ends.n, above.seconds+at[i].span/1e9
 	}
 	share := 1 - fallsBy
 	if f.together() {
@@ -111,20 +128,21 @@ func (f *falls) worst() (from, to int, before, after float64) {
 	}
 	for i := range at {
 		if i > 0 {
-			above.ends, above.span = above.ends-at[i-1].ends, max(above.span-at[i-1].span, 0)
+			above.ends, above.seconds = above.ends-at[i-1].ends.n, max(above.seconds-at[i-1].span/1e9, 0)
 		}
 		// Upper bound of the ends, valid for few ends too.
 		sure := above.ends + fallsSure*fallsSure/2 + fallsSure*math.Sqrt(above.ends+fallsSure*fallsSure/4)
 		var below octave
 		for low := i - 1; low >= 0; low-- {
-			below.ends, below.span = below.ends+at[low].ends, below.span+at[low].span
-			if below.ends < fallsKnown {
+			below.add(at[low])
+			ends, seconds := below.ends.n, below.span/1e9
+			if ends < fallsKnown || below.burst() {
 				continue
 			}
-			best := (below.ends - fallsSure*math.Sqrt(below.ends)) / below.span
-			if most := sure / above.span; above.span*best >= fallsKnown && most < share*best {
+			best := (ends - fallsSure*math.Sqrt(ends)) / seconds
+			if most := sure / above.seconds; above.seconds*best >= fallsKnown && most < share*best {
 				share = most / best
-				from, to, before, after = low, i, below.ends/below.span, above.ends/above.span
+				from, to, before, after = low, i, ends/seconds, above.ends/above.seconds
 			}
 		}
 	}
