@@ -107,7 +107,7 @@ func TestALateBranchKeepsNoAnswerOfOthers(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), ms)
 			defer cancel()
 			f, newErr := New(Config{Mode: Parallel},
-				Required("database", after(0, err, "ann").ask, merge),
+				Required("database", after(ms/2, err, "ann").ask, merge), // settled after the index
 				Optional("index", after(0, nil, "bob").ask, merge),
 				Optional("cache", deaf(time.Hour).ask, merge))
 			if newErr != nil {
