@@ -65,6 +65,9 @@ func (l *Limiter) acquire(ctx context.Context, r Request) (Permit, error) {
 	if l.tick(now) {
 		l.grant(now)
 	}
+	if mode == Enforce && l.gate.Short(a.Cost) {
+		l.relieve(now)
+	}
 	if l.lease.nothing(now) && mode == Enforce && !r.DryRun && l.gate.ClosedFor() == 0 {
 		return l.refuseLeased(now, r.Priority)
 	}
@@ -97,7 +100,11 @@ func (l *Limiter) acquire(ctx context.Context, r Request) (Permit, error) {
 	case gate.Reject:
 		advice, row := l.gate.RetryAfter(r.Priority), l.rowOf(d)
 		if mode == Enforce && !l.over.moving() {
-			l.memos.keep(l.gate, a, d, mayWait, advice, row)
+			most := forever
+			if l.relieves() {
+				most = l.nextLook
+			}
+			l.memos.keep(l.gate, a, d, mayWait, advice, most, row)
 		}
 		rej := l.refusal.From(row, advice)
 		l.unlock()

@@ -72,6 +72,13 @@ type Config struct {
 	// Zero means no slow start.
 	SlowStart time.Duration
 
+	// MaxAside bounds how much work may run without its slots: paused work, and overdue work
+	// beside which others are served in their usual time. Beyond MaxAside such work keeps its
+	// slots. Zero means 4,096, negative means none. Overdue work gives up slots only under the
+	// default law, which finds the limit by trials: a Law of your own and NoMaxWait bound
+	// exactly what runs.
+	MaxAside int
+
 	// LeakAfter finds permits that were never ended: a permit older than LeakAfter is
 	// reported once, with its call site. Zero means off and costs nothing; otherwise
 	// every admission records its call stack. Reports are made while the limiter is
@@ -95,6 +102,7 @@ const (
 	defaultMaxWait = 10 * time.Second
 	longestWait    = forever / 4 // in effect for ever; adding other times does not overflow
 	defaultQueue   = 16384
+	defaultAside   = 4096
 	forever        = time.Duration(math.MaxInt64)
 )
 

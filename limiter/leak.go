@@ -1,12 +1,15 @@
 package limiter
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
 )
 
 // Leak is a permit that was not ended in time. If the oldest leaks all have one Site while
@@ -54,12 +57,20 @@ func (l *Limiter) leaks(now time.Duration) (all []Leak) {
 	if l.leakAfter == 0 {
 		return nil
 	}
-	for s := l.running.oldest; s != nil && now-s.grant.Start >= l.leakAfter; s = s.next {
-		all = append(all, Leak{s.site.String(), now - s.grant.Start, s.grant.Priority})
-		if !s.reported {
-			s.reported = true
-			l.leaked++
+	paused, parked := l.gate.FirstAside()
+	for _, w := range [...]*gate.Work{paused, parked, l.gate.Oldest()} {
+		for ; w != nil; w = w.Next() {
+			if now-w.Start < l.leakAfter {
+				continue
+			}
+			s := w.Owner.(*slot)
+			all = append(all, Leak{s.site.String(), now - w.Start, w.Priority})
+			if !s.reported {
+				s.reported = true
+				l.leaked++
+			}
 		}
 	}
+	slices.SortStableFunc(all, func(a, b Leak) int { return cmp.Compare(b.Age, a.Age) })
 	return all
 }

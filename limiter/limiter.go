@@ -141,6 +141,7 @@ type Limiter struct {
 	observer  Observer
 	leakAfter time.Duration
 	signals   []Signal
+	parks     bool        // trials may park overdue work
 	quiet     bool        // no call site to record, Observer.Admitted or user-defined law to handle after an admission
 	shut      atomic.Bool // the intake is closed
 
@@ -165,6 +166,8 @@ type Limiter struct {
 	lease    lease
 	refusal  *refusal.Table
 	running  slots
+	nextLook time.Duration // earliest time of the next look for slots that others may have
+	pauses   atomic.Bool   // some work has ever paused
 	waiters  waiters
 	woken    *waiter       // waiters to notify after the unlock, linked by next
 	grew     time.Duration // when last a slot was allocated or a caller queued
@@ -199,8 +202,10 @@ func New(cfg Config) (*Limiter, error) {
 		l.observer = *cfg.Observer
 	}
 	l.quiet = l.leakAfter == 0 && l.observer.Admitted == nil && l.careful == nil
+	l.parks = l.ownLaw && l.maxWait < forever
 	l.gate = gate.New(gate.Config{
 		Law: l.law, QueueSize: cmp.Or(cfg.QueueSize, defaultQueue), MaxWait: l.maxWait, MaxRefused: cfg.MaxRefused,
+		MaxAside: cmp.Or(cfg.MaxAside, defaultAside), Parks: l.parks,
 	})
 	l.bound()
 	l.refusal = refusal.NewTable(uint64(l.base.UnixNano()))

@@ -136,8 +136,8 @@ func (m *memos) expect(reason spillway.Reason) {
 	m.dirty = true
 }
 
-// keep stores a rejection that the gate just made.
-func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool, advice time.Duration, row *refusal.Row) {
+// keep stores a rejection that the gate just made, until the time most at the latest.
+func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool, advice, most time.Duration, row *refusal.Row) {
 	until, needs, ok := g.Repeats(a, d, mayWait)
 	if !ok || row.Reason() >= reasons {
 		return
@@ -146,7 +146,7 @@ func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool
 	if k.version.Load()&1 == 1 {
 		k.version.Add(1)
 	}
-	k.until.Store(int64(until))
+	k.until.Store(int64(min(until, most)))
 	k.needs.Store(int64(needs))
 	k.advice.Store(int64(advice))
 	k.row.Store(row)

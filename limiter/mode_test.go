@@ -93,7 +93,7 @@ func TestAWaiterIsServedWhenTimeAloneMakesRoom(t *testing.T) {
 
 func TestOutsideEnforcementAllWorkPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{Mode: DryRun})
+		l := configured(t, Config{Mode: DryRun, MaxAside: -1})
 		if s := l.Stats(); s.Law != "passive" {
 			t.Fatalf("a dry run has the law %q", s.Law)
 		}

@@ -43,7 +43,7 @@ type End struct {
 
 // endOf describes work that ended at now. Call endOf before the slot is reused.
 func endOf(s *slot, now time.Duration, o limit.Outcome) End {
-	return End{s.grant.Priority, s.long.Load(), o, max(now-s.grant.Start, 0)}
+	return End{s.work.Priority, s.long.Load(), o, max(now-s.work.Start, 0)}
 }
 
 // admitted returns the permit and notifies the observer. If the observer or the law panics,
@@ -57,7 +57,7 @@ func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Dur
 	}()
 	l.reportChanges(changes)
 	l.raise()
-	if l.leakAfter > 0 && !p.s.grant.Long {
+	if l.leakAfter > 0 && !p.s.work.Long {
 		l.recordSite(p)
 	}
 	if l.observer.Admitted != nil {

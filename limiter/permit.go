@@ -16,7 +16,10 @@ type Permit struct {
 	gen uint64
 }
 
-func (l *Limiter) permit(s *slot) Permit { return Permit{l, s, s.gen.Load()} }
+func (l *Limiter) permit(s *slot) Permit { return Permit{l, s, s.state.generation()} }
+
+// valid reports whether the work of p has not ended.
+func (p Permit) valid() bool { return p.s != nil && p.s.state.generation() == p.gen }
 
 // Done ends the work and reports its outcome to the limiter. A nil error gives a
 // latency sample; a deadline or a cancellation gives a censored sample; an error that
@@ -31,19 +34,19 @@ func (p Permit) Release() { p.end(limit.Unknown) }
 
 // Shrink gives back some of the slots that the work holds, as when the largest part of the
 // work is done. The work runs on with the rest: it keeps at least one slot until it ends.
-// If the work is Long or has ended, Shrink does nothing.
+// If the work is Long, holds no slots or has ended, Shrink does nothing.
 func (p Permit) Shrink(slots int) {
-	if p.s == nil || p.s.gen.Load() != p.gen {
+	if !p.valid() {
 		return
 	}
 	l := p.l
 	now := l.lock(l.now())
 	defer l.unlock()
 	s := p.s
-	if slots = min(slots, s.grant.Cost-1); slots > 0 && s.gen.Load() == p.gen && !s.grant.Long {
+	if slots = min(slots, s.work.Cost-1); slots > 0 && p.valid() && !s.work.Long && !s.work.Aside() {
 		l.tick(now)
-		l.gate.Shrink(s.grant, slots)
-		s.grant.Cost -= slots // read under the lock only
+		l.gate.Shrink(s.work.Grant, slots)
+		s.work.Cost -= slots // read under the lock only
 		l.grant(now)
 	}
 }
@@ -53,37 +56,24 @@ func (p Permit) Shrink(slots int) {
 // continues, gives no sample and enters no prediction, and Drain waits for the work. If
 // the work is already long or has ended, Long does nothing.
 func (p Permit) Long() {
-	if p.s == nil || p.s.gen.Load() != p.gen {
+	if !p.valid() {
 		return
 	}
 	l := p.l
 	now := l.lock(l.now())
 	defer l.unlock()
 	// If the work ends from here on, the lock holder settles the end later.
-	if s := p.s; s.gen.Load() == p.gen && !s.grant.Long {
+	if s := p.s; p.valid() && !s.work.Long {
 		l.tick(now)
-		l.gate.Lengthen(now, s.grant)
-		l.running.unlink(s)
-		s.grant.Long, s.site, s.reported = true, nil, false
+		l.gate.LengthenWork(now, &s.work)
+		s.site, s.reported = nil, false
 		s.long.Store(true)
 		l.grant(now)
 	}
 }
 
-// Pause says that the work waits for its client: to send a body, to take an answer. Time in a pause
-// is no part of the sample. A pause that lasts gives the slots to others while others want them;
-// the work then counts as Stats.Paused. Pauses nest, also across goroutines: the work goes on after
-// as many calls of Resume. Pause does not block, allocates nothing and reads the clock once. Pause of
-// work that is Long or has ended does nothing.
-func (p Permit) Pause() {}
-
-// Resume ends a pause. Work that has given its slots away takes them again at once, over the limit
-// if all are in use: work that has begun does not wait for a slot, since it may hold a lock that
-// others with a slot wait for.
-func (p Permit) Resume() {}
-
 func (p Permit) end(o limit.Outcome) {
-	if p.s == nil || !p.s.gen.CompareAndSwap(p.gen, p.gen+1) {
+	if p.s == nil || !p.s.state.end(p.gen) {
 		return // ended before, perhaps through a copy
 	}
 	l, now := p.l, p.l.now()

@@ -8,85 +8,63 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// slot is one running piece of work. Slots are reused; gen distinguishes the successive
-// uses, and the goroutine that increments gen has ended the work.
+// slot is one running piece of work. Slots are reused; the generation in state distinguishes the
+// successive uses, and the goroutine that increments the generation has ended the work.
 type slot struct {
-	gen            atomic.Uint64
-	grant          gate.Grant
-	long           atomic.Bool   // copy of grant.Long for an end that races Permit.Long
-	waited         time.Duration // in the queue
-	end            time.Duration // when the work ended, if handed to the lock holder
-	outcome        limit.Outcome
-	nextEnded      *slot     // the end handed over before, or after once the list is reversed
-	site           *callSite // where the permit was acquired; nil without leak detection
-	reported       bool
-	previous, next *slot
+	state     state
+	pausedAt  atomic.Int64 // when the current pause began
+	away      atomic.Int64 // time of all past pauses
+	work      gate.Work
+	long      atomic.Bool   // copy of work.Long for an end that races Permit.Long
+	waited    time.Duration // in the queue
+	end       time.Duration // when the work ended, if handed to the lock holder
+	outcome   limit.Outcome
+	nextEnded *slot     // the end handed over before, or after once the list is reversed
+	site      *callSite // where the permit was acquired; nil without leak detection
+	reported  bool
+	nextFree  *slot
 }
 
-// slots is the list of running slots, oldest first, and the list of free slots. Long work
-// is in neither list: its age means nothing.
+// slots is the list of free slots.
 type slots struct {
-	oldest, youngest *slot
-	free             *slot
-	nFree            int
+	free  *slot
+	nFree int
 }
 
 // begin takes a free slot, or allocates one.
-func (r *slots) begin(long bool) (s *slot, isNew bool) {
+func (r *slots) begin() (s *slot, isNew bool) {
 	s = r.free
 	if isNew = s == nil; isNew {
 		s = &slot{}
+		s.work.Owner = s
 	} else {
-		r.free = s.next
+		r.free = s.nextFree
 		r.nFree--
 	}
-	if long {
-		return s, isNew
-	}
-	s.previous, s.next = r.youngest, nil
-	if r.youngest == nil {
-		r.oldest = s
-	} else {
-		r.youngest.next = s
-	}
-	r.youngest = s
 	return s, isNew
 }
 
 // end frees the slot of work that has ended.
 func (r *slots) end(s *slot) {
-	if !s.grant.Long {
-		r.unlink(s)
-	}
 	s.site, s.reported = nil, false
-	s.previous, s.next = nil, r.free
+	s.nextFree = r.free
 	r.free = s
 	r.nFree++
 }
 
-func (r *slots) unlink(s *slot) {
-	if s.previous == nil {
-		r.oldest = s.next
-	} else {
-		s.previous.next = s.next
-	}
-	if s.next == nil {
-		r.youngest = s.previous
-	} else {
-		s.next.previous = s.previous
-	}
-}
-
 // start assigns a slot to the gate's latest admission. The caller holds the lock.
 func (l *Limiter) start(now time.Duration, a *gate.Arrival, waited time.Duration) *slot {
-	s, isNew := l.running.begin(a.Traits&gate.Long != 0)
+	s, isNew := l.running.begin()
 	if isNew {
 		l.grew = now
 	}
-	s.grant = l.gate.Started()
-	s.grant.Priority = a.Priority // the gate knows named priorities only
-	if s.long.Load() != s.grant.Long {
-		s.long.Store(s.grant.Long)
+	l.gate.Track(&s.work)
+	s.work.Priority = a.Priority // the gate knows named priorities only
+	if s.long.Load() != s.work.Long {
+		s.long.Store(s.work.Long)
+	}
+	if s.away.Load() != 0 {
+		s.away.Store(0)
 	}
 	s.waited = waited
 	return s
@@ -95,7 +73,10 @@ func (l *Limiter) start(now time.Duration, a *gate.Arrival, waited time.Duration
 // settle ends work and starts waiters. The caller holds the lock.
 func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
 	l.tick(now)
-	l.gate.End(now, s.grant, o)
+	if away := s.away.Load(); away != 0 {
+		s.work.Away = min(time.Duration(away), now-s.work.Start)
+	}
+	l.gate.EndWork(now, &s.work, o)
 	l.running.end(s)
 	l.grant(now)
 }
@@ -104,7 +85,7 @@ func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
 // it has needed no more for spareFor.
 const (
 	spareFor     = time.Second
-	spareSlots   = 8
+	spareSlots   = 4
 	spareWaiters = 2
 )
 
@@ -119,9 +100,9 @@ func (l *Limiter) trimSpare() {
 	if r := &l.running; r.nFree > spareSlots {
 		last := r.free
 		for range spareSlots - 1 {
-			last = last.next
+			last = last.nextFree
 		}
-		last.next, r.nFree = nil, spareSlots
+		last.nextFree, r.nFree = nil, spareSlots
 	}
 	if ws := &l.waiters; ws.n > spareWaiters {
 		last := ws.free

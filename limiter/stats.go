@@ -29,7 +29,9 @@ type Stats struct {
 	Limit          int           // slots
 	InFlight       int           // slots in use
 	LongInFlight   int           // pieces of work admitted as Long, which hold no slot
-	OldestInFlight time.Duration // age of the oldest running work that is not Long
+	Paused         int           // pieces of work that wait for their clients and have given their slots to others
+	Parked         int           // overdue pieces of work without slots: others are served beside them in their usual time
+	OldestInFlight time.Duration // for how long work has held its slots, at most
 	Stalled        bool          // work runs but none has ended for long: the backend may hang
 	Queued         int           // callers waiting
 
@@ -101,12 +103,13 @@ func (l *Limiter) Stats() Stats {
 		Cancelled: c.Cancelled, WouldReject: c.WouldReject(), WouldRejectBy: map[spillway.Reason]uint64{},
 		ByPriority: map[spillway.Priority]PriorityStats{},
 	}
+	s.Paused, s.Parked = l.gate.Aside()
 	if s.Mode == Enforce && processors.Admitted < 1 {
 		s.Demand = max(s.Demand, 1/processors.Admitted)
 	}
-	if oldest := l.running.oldest; oldest != nil {
-		s.OldestInFlight = now - oldest.grant.Start
-		s.Stalled = l.gate.StalledFor(now, oldest.grant.Start) > 0
+	if oldest := l.gate.Oldest(); oldest != nil {
+		s.OldestInFlight = now - oldest.Taken()
+		s.Stalled = l.gate.StalledFor(now, oldest.Taken()) > 0
 	}
 	for p := spillway.Low; p <= spillway.Critical; p++ {
 		c, queued := l.gate.CountsOf(p), l.gate.QueuedBy(p)

@@ -53,6 +53,13 @@ func (ws *waiters) give(w *waiter) {
 	ws.n++
 }
 
+// All waiters together look every recheckEach for slots that they may have, and each of them not more
+// often than recheckLeast.
+const (
+	recheckLeast = 20 * time.Millisecond
+	recheckEach  = 5 * time.Millisecond
+)
+
 // recheckEvery returns how often a waiter of the given cost checks whether time alone has
 // made room. The result is zero except during a slow start, with signals, and for large
 // work, for which slots may be gathered. Otherwise the operation that makes room wakes the
@@ -67,8 +74,10 @@ func (l *Limiter) recheckEvery(cost int) time.Duration {
 		return max(l.gate.GatherFor(), time.Duration(l.gate.Large())*time.Millisecond)
 	case cost > 1:
 		return l.gate.GatherFor()
+	case !l.relieves():
+		return 0
 	}
-	return 0
+	return max(recheckLeast, time.Duration(l.gate.Queued())*recheckEach)
 }
 
 // recheck starts the waiters for which time alone has made room. It returns the time until
@@ -80,8 +89,10 @@ func (l *Limiter) recheck(cost int) time.Duration {
 	}
 	now = l.lock(now)
 	defer l.unlock()
-	l.tick(now)
-	l.grant(now)
+	l.relieve(now)
+	if l.tick(now) || len(l.signals) > 0 || cost > 1 {
+		l.grant(now)
+	}
 	return l.recheckEvery(cost)
 }
 
@@ -115,9 +126,12 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 		case <-ctx.Done():
 			waiting = false
 		case <-alarm:
-			if expired = l.now() >= expires; expired {
-				waiting = false
-			} else {
+			switch now := l.now(); {
+			case now >= expires:
+				expired, waiting = true, false
+			case now >= w.arrival.Deadline: // ctx ends now
+				recheck = 0
+			default:
 				recheck = l.recheck(w.arrival.Cost)
 			}
 		}
@@ -145,7 +159,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 		s := w.slot
 		l.gate.Taken(&w.Waiter, s.waited)
 		p := l.permit(s)
-		priority, waited := s.grant.Priority, s.waited
+		priority, waited := s.work.Priority, s.waited
 		l.keep(w, notified)
 		return l.admitted(p, priority, waited, l.release())
 	}
@@ -189,7 +203,7 @@ func (l *Limiter) abandon(w *waiter) {
 
 // revoke takes back the slot that w was granted. The caller holds the lock.
 func (l *Limiter) revoke(now time.Duration, w *waiter) {
-	l.gate.Revoke(now, w.slot.grant)
+	l.gate.RevokeWork(now, &w.slot.work)
 	l.running.end(w.slot)
 	l.grant(now)
 }

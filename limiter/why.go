@@ -62,8 +62,8 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 	if stands > 0 {
 		s = fmt.Sprintf("%.0f %% of what ended of late was lost: late, given up or refused below; %s", 100*stands, s)
 	}
-	if oldest := l.running.oldest; oldest != nil {
-		if d := l.gate.StalledFor(now, oldest.grant.Start); d > 0 {
+	if oldest := l.gate.Oldest(); oldest != nil {
+		if d := l.gate.StalledFor(now, oldest.Taken()); d > 0 {
 			stands = 1
 			s = fmt.Sprintf("nothing has ended for %v with %d in flight; %s", d.Round(time.Second), l.gate.InFlight(), s)
 		}

@@ -79,8 +79,8 @@ func TestStateNamesTheEstimateThatADryRunLeft(t *testing.T) {
 
 // released ends all work of l.
 func (l *Limiter) released() *Limiter {
-	for s := l.running.oldest; s != nil; s = l.running.oldest {
-		l.permit(s).Done(nil)
+	for w := l.gate.Oldest(); w != nil; w = l.gate.Oldest() {
+		l.permit(w.Owner.(*slot)).Done(nil)
 	}
 	return l
 }

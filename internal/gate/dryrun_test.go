@@ -64,13 +64,13 @@ func TestADryRunRefusesWhatWouldHaveWaitedForNothing(t *testing.T) {
 	}
 	before := g.Counts()
 	now := 2 * time.Second
-	for range 2 * mostLate {
+	for range 2 * mostLateRefusals {
 		force(g, now, true, now+1)
 		now += time.Second
 	}
 	after := g.Counts()
-	if n, late := after.WouldReject()-before.WouldReject(), len(g.LateRefusals()); n < 2*mostLate-1 || late != mostLate {
-		t.Errorf("%d were counted and %d kept, at most %d may be", n, late, mostLate)
+	if n, late := after.WouldReject()-before.WouldReject(), len(g.LateRefusals()); n < 2*mostLateRefusals-1 || late != mostLateRefusals {
+		t.Errorf("%d were counted and %d kept, at most %d may be", n, late, mostLateRefusals)
 	}
 }
 

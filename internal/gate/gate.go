@@ -101,6 +101,10 @@ type Config struct {
 	// MaxWait is the longest wait. Never: work waits until its turn, or until its caller leaves, and
 	// waiters behind large work do not pass it.
 	MaxWait time.Duration
+	// MaxAside is how many pieces of work may be aside at a time: see Work. Zero: none.
+	MaxAside int
+	// Parks allows trials that park overdue work: see parking.
+	Parks bool
 	// MaxRefused is the share of arrivals that may be refused for lack of capacity. Beyond that
 	// share the gate admits work over the limit. Zero or one: any share. Work that would be late
 	// even if it ran at once is refused even beyond that share.
@@ -119,8 +123,11 @@ type Gate struct {
 	inFlight          int             // slots in use
 	running           int             // pieces of work that run, long work included
 	long              int             // pieces of long work that run
-	crowdedAt         time.Duration   // when work last started over the limit, as in a dry run or for MaxRefused
-	busyAt            time.Duration   // since when any slots have been in use
+	holding           line            // tracked work that holds slots, in the order of taking them
+	paused, parked    line            // tracked work that runs without its slots
+	parking           parking
+	crowdedAt         time.Duration // when work last started over the limit, as in a dry run or for MaxRefused
+	busyAt            time.Duration // since when any slots have been in use
 	queues            [levels]queue
 	queued            int
 	large             int // waiters that cost more than one slot
@@ -145,7 +152,7 @@ type Gate struct {
 
 // New returns an open gate.
 func New(cfg Config) *Gate {
-	cfg.QueueSize = max(cfg.QueueSize, 0)
+	cfg.QueueSize, cfg.MaxAside = max(cfg.QueueSize, 0), max(cfg.MaxAside, 0)
 	g := &Gate{cfg: cfg, places: places.New(), overdemand: overdemandMost}
 	g.SetLaw(cfg.Law)
 	g.floor.over(1)
@@ -276,6 +283,9 @@ func (g *Gate) fits(cost int) bool {
 	return cost <= g.Limit()-g.inFlight || g.inFlight == 0 // the sum might overflow an int
 }
 
+// Short reports whether new work of the given cost finds no free slot.
+func (g *Gate) Short(cost int) bool { return g.queued > 0 || !g.fits(cost) }
+
 // mustAdmit reports whether one more refusal for lack of capacity would exceed the share that may
 // be refused, and the lease has room for cost.
 func (g *Gate) mustAdmit(cost int) bool {
@@ -374,18 +384,23 @@ func (g *Gate) start(lv int) {
 		w.Seq = g.seq
 		return
 	}
+	g.service.kinds.list[w.Kind].present++
+	g.hold(w.Start, lv, w)
+}
+
+// hold gives slots to running work. To the law the work starts at the time at.
+func (g *Gate) hold(at time.Duration, lv int, w *Grant) {
 	g.seq++
 	w.Seq = g.seq
 	w.Cost = min(w.Cost, math.MaxInt-g.inFlight) // inFlight must not overflow
 	if g.inFlight == 0 {
-		g.busyAt = w.Start
+		g.busyAt = at
 	}
 	g.inFlight += w.Cost
 	g.ledger[lv].inFlight += w.Cost
-	g.service.kinds.list[w.Kind].present++
 	load := g.load()
-	if g.inFlight > load.Enforced && g.running > 1 {
-		g.crowdedAt = w.Start
+	if g.inFlight > load.Enforced && g.pieces() > 1 {
+		g.crowdedAt = at
 	}
 	if load.Queued == 0 {
 		load.Queued = g.refusedSinceStart
@@ -393,12 +408,15 @@ func (g *Gate) start(lv int) {
 	g.refusedSinceStart = 0
 	load.Class = w.Kind
 	load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
-	g.limits.started(w.Start, load)
+	g.limits.started(at, load)
 }
+
+// pieces is how many pieces of work hold slots.
+func (g *Gate) pieces() int { return g.running - g.long - g.paused.n - g.parked.n }
 
 func (g *Gate) load() limit.Load {
 	inFlight := g.inFlight
-	if g.running-g.long == 1 { // work that runs alone counts as at most the limit
+	if g.pieces() == 1 { // work that runs alone counts as at most the limit
 		inFlight = min(inFlight, g.Limit())
 	}
 	return limit.Load{InFlight: inFlight, Queued: g.queued, Enforced: g.Limit()}
@@ -422,6 +440,9 @@ type Grant struct {
 	Kind     uint8 // place of the kind
 	Long     bool  // see Traits
 	overtook bool  // see Gate.overtakes
+	// Away is the time since Start in which the work waited for its client. The owner sets Away
+	// before the end.
+	Away time.Duration
 }
 
 // leavesAtDeadline reports whether a caller that leaves now leaves because of its deadline. Over a
@@ -452,8 +473,9 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 	case w.overtook:
 		g.freed = 2 // the slot goes to the next work that overtakes
 	}
-	s := limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: o, Class: w.Kind}
-	elapsed := now - w.Start
+	// The work counts with the time that it took, which ends now.
+	elapsed := now - w.Start - w.Away
+	s := limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}
 	if o != limit.Unknown { // unfinished work, for example after a panic, has no valid duration
 		g.times.Record(int64(elapsed))
 	}
@@ -469,9 +491,17 @@ func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
 		// Work that a shorter, unknown deadline ended is left out.
 		g.life.end(float64(elapsed), o, float64(late), g.service.mean)
 	}
+	k := &g.service.kinds.list[w.Kind]
+	if g.parking.trying && w.Seq > g.parking.after {
+		g.parking.probe(w.Seq, w.Kind, k, float64(age(float64(elapsed))), o)
+	}
+	if o == limit.Success {
+		k.usual.finished(float64(elapsed), float64(now-k.last))
+		k.usual.end(float64(age(float64(elapsed))), g.usualWeight(now, k))
+	}
 	g.service.end(now, w.Kind, float64(elapsed), float64(elapsed)/float64(among), within, o)
-	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited {
-		s.Outcome = limit.Unknown // the work spent most of its time in the queue
+	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited+w.Away {
+		s.Outcome = limit.Unknown // the work spent most of its time in the queue, or its client took the time
 	}
 	g.limits.ended(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
 }

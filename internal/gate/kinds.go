@@ -79,8 +79,10 @@ type kind struct {
 	named   bool  // the kind has a name
 	present int32 // pieces of work that wait or run
 	occupancy
-	low, high float64       // estimates of the 5 % and the 95 % quantile
-	last      time.Duration // when work of the kind last ended
+	low, high float64 // estimates of the 5 % and the 95 % quantile
+	usual
+	parked parked
+	last   time.Duration // when work of the kind last ended
 	// has is the approximate time to the deadline on arrival, in nanoseconds; 0: no deadline. Of
 	// the work of a named kind, 19 in 20 pieces have at least that time.
 	has          float64
@@ -149,7 +151,7 @@ func (k *kind) recent(now time.Duration) bool {
 // evidence is dropped first.
 func (k *kind) end(now time.Duration, elapsed, part float64, within bool, o limit.Outcome) {
 	if !k.recent(now) {
-		*k = kind{level: k.level, named: k.named, present: k.present, has: k.has, times: k.times, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted}
+		*k = kind{level: k.level, named: k.named, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted}
 	}
 	weight := weightOf(now - k.last)
 	k.last = now

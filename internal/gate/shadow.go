@@ -53,8 +53,8 @@ type LateRefusal struct {
 // use.
 const pieces = 1 << 12
 
-// mostLate bounds the list for an owner that does not call Gate.LateRefusals.
-const mostLate = 1024
+// mostLateRefusals bounds the list for an owner that does not call Gate.LateRefusals.
+const mostLateRefusals = 1024
 
 // mostShadowWaiters bounds the waiters of a shadow. Callers in a dry run do not wait: each is admitted
 // and may send again, so waiters of the shadow can outnumber callers. Work that arrives while that
@@ -218,7 +218,7 @@ func (g *Gate) shadowDrops(w *Waiter, reason spillway.Reason) {
 		s.gate.take(w)
 	}
 	g.ledger[w.level].would[reason]++
-	if len(s.late) < mostLate {
+	if len(s.late) < mostLateRefusals {
 		s.late = append(s.late, LateRefusal{priority.Of(w.level), reason})
 	}
 	w.next, s.free = s.free, w

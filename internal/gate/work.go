@@ -1,0 +1,191 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway/internal/priority"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// Work is one piece of running work that the gate keeps in a list. Work holds its slots, or runs aside
+// without them: paused while its client takes the time, or parked by a trial (see parking). The owner
+// may reuse a Work after EndWork.
+//
+//	holding ── Pause ──▶ paused ── Back ──▶ holding
+//	holding ── a trial ──▶ parked
+type Work struct {
+	Grant
+	Owner any // for the owner; the gate never reads it
+
+	where          whereabouts
+	trial          int32         // number of the trial that parked the work
+	taken          time.Duration // when the work last took its slots
+	previous, next *Work
+}
+
+// whereabouts is where running work is.
+type whereabouts uint8
+
+const (
+	nowhere whereabouts = iota // long, or ended
+	isHolding
+	isPaused
+	isParked
+)
+
+// Paused reports whether the work is paused without its slots.
+func (w *Work) Paused() bool { return w.where == isPaused }
+
+// Aside reports whether the work runs without its slots.
+func (w *Work) Aside() bool { return w.where == isPaused || w.where == isParked }
+
+// Taken is when the work last took its slots.
+func (w *Work) Taken() time.Duration { return w.taken }
+
+// line is a list of work.
+type line struct {
+	first, last *Work
+	n           int
+}
+
+func (l *line) push(w *Work) {
+	w.previous, w.next = l.last, nil
+	if l.last == nil {
+		l.first = w
+	} else {
+		l.last.next = w
+	}
+	l.last = w
+	l.n++
+}
+
+func (l *line) remove(w *Work) {
+	if w.previous == nil {
+		l.first = w.next
+	} else {
+		w.previous.next = w.next
+	}
+	if w.next == nil {
+		l.last = w.previous
+	} else {
+		w.next.previous = w.previous
+	}
+	w.previous, w.next = nil, nil
+	l.n--
+}
+
+// move puts w into the list of its whereabouts.
+func (g *Gate) move(w *Work, to whereabouts) {
+	if l := g.lineOf(w.where); l != nil {
+		l.remove(w)
+	}
+	w.where = to
+	if l := g.lineOf(to); l != nil {
+		l.push(w)
+	}
+}
+
+func (g *Gate) lineOf(at whereabouts) *line {
+	switch at {
+	case isHolding:
+		return &g.holding
+	case isPaused:
+		return &g.paused
+	case isParked:
+		return &g.parked
+	}
+	return nil
+}
+
+// leaveLine takes work out of the lists.
+func (g *Gate) leaveLine(w *Work) {
+	if w.where == isParked {
+		g.service.kinds.list[w.Kind].parked.now--
+	}
+	g.move(w, nowhere)
+}
+
+// Track begins to keep the work that started last.
+func (g *Gate) Track(w *Work) {
+	w.Grant, w.taken = g.latest, g.latest.Start
+	if !w.Long {
+		g.move(w, isHolding)
+	}
+}
+
+// EndWork ends tracked work: see End. Work that ends aside is no evidence about other work.
+func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
+	aside := w.Aside()
+	if k := &g.service.kinds.list[w.Kind]; w.where == isParked && o == limit.Success {
+		k.usual.finished(float64(now-w.Start-w.Away), float64(now-k.last))
+	}
+	g.leaveLine(w)
+	if !aside {
+		g.End(now, w.Grant, o)
+		return
+	}
+	g.running--
+	g.ledger[priority.Level(w.Priority)].completed++
+	g.service.kinds.list[w.Kind].present--
+}
+
+// RevokeWork is Revoke for tracked work.
+func (g *Gate) RevokeWork(now time.Duration, w *Work) {
+	g.leaveLine(w)
+	g.Revoke(now, w.Grant)
+}
+
+// LengthenWork is Lengthen for tracked work. Work that is aside has no slots to return.
+func (g *Gate) LengthenWork(now time.Duration, w *Work) {
+	aside := w.Aside()
+	g.leaveLine(w)
+	if !aside {
+		g.Lengthen(now, w.Grant)
+	} else {
+		g.long++
+		g.service.kinds.list[w.Kind].present--
+	}
+	w.Long = true
+}
+
+// MayPause reports whether one more piece of work may run aside.
+func (g *Gate) MayPause() bool { return g.paused.n+g.parked.n < g.cfg.MaxAside }
+
+// Pause takes the slots of work that waits for its client.
+func (g *Gate) Pause(now time.Duration, w *Work) { g.putAside(now, w, isPaused) }
+
+// putAside takes the slots of work, which runs on. The law sees an end with the outcome
+// [limit.Unknown].
+func (g *Gate) putAside(now time.Duration, w *Work, where whereabouts) {
+	g.move(w, where)
+	g.inFlight -= w.Cost
+	g.ledger[priority.Level(w.Priority)].inFlight -= w.Cost
+	if g.inFlight < g.Limit() {
+		g.freed = 0
+	}
+	g.limits.ended(limit.Sample{Seq: w.Seq, Start: w.taken, End: now, Outcome: limit.Unknown, Class: w.Kind}, g.load())
+}
+
+// Back gives paused work its slots again, also over the limit. The law sees a start.
+func (g *Gate) Back(now time.Duration, w *Work) {
+	if !w.Aside() {
+		return
+	}
+	g.leaveLine(w)
+	g.move(w, isHolding)
+	w.taken = now
+	g.hold(now, priority.Level(w.Priority), &w.Grant)
+}
+
+// Oldest returns the work that has held its slots for the longest time, or nil. Next goes on from
+// there.
+func (g *Gate) Oldest() *Work { return g.holding.first }
+
+// Next returns the work that took its slots after w, or nil.
+func (w *Work) Next() *Work { return w.next }
+
+// Aside returns how many pieces of work are paused and parked.
+func (g *Gate) Aside() (paused, parked int) { return g.paused.n, g.parked.n }
+
+// FirstAside returns the first piece of work in the list of paused and in that of parked work, or nil.
+func (g *Gate) FirstAside() (paused, parked *Work) { return g.paused.first, g.parked.first }
