@@ -7,6 +7,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/carry"
+	"github.com/spillway-go/spillway/internal/clock"
 	"github.com/spillway-go/spillway/internal/gate"
 )
 
@@ -27,7 +28,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request) (Permit, error) {
 		a.Kind = l.gate.KindOf(r.Kind)
 	}
 	if end, ok := ctx.Deadline(); ok {
-		a.Deadline = max(end.Sub(l.base), 0)
+		a.Deadline = max(clock.Monotonic(end).Sub(l.base), 0)
 	}
 	now := l.now()
 	if now >= time.Duration(l.due.Load()) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/clock"
 	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/refusal"
 )
@@ -29,7 +30,9 @@ func (s *lease) nothing(now time.Duration) bool { return s.held && (s.slots <= 0
 // Work refused because of the lease is rejected as Budget with the given cause, and
 // Config.MaxRefused does not admit such work. Work that costs more than all slots runs
 // alone, as without a lease. A dry run admits all work, and treats a lease without slots
-// as a lease of one slot. The zero until ends the lease, and with it the bound.
+// as a lease of one slot. The zero until ends the lease, and with it the bound. An until
+// without a monotonic reading, such as a decoded one, counts from the wall clock of the call;
+// a later change of the wall clock changes nothing.
 func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 	now := l.lock(l.now())
 	defer l.unlock()
@@ -40,7 +43,7 @@ func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 	}
 	l.lease, l.over.leased, l.over.lessor = lease{}, 0, ""
 	if !until.IsZero() {
-		l.lease = lease{true, slots, until.Sub(l.base), cause, row}
+		l.lease = lease{true, slots, clock.Monotonic(until).Sub(l.base), cause, row}
 		l.over.leased, l.over.lessor = max(slots, 1), cause
 	}
 	l.bound()

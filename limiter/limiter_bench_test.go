@@ -71,6 +71,16 @@ func BenchmarkAcquireDone(b *testing.B) {
 			p.Done(nil)
 		}
 	})
+	b.Run("deadline", func(b *testing.B) {
+		l := fixed(b, 1, 1)
+		ctx, cancel := context.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		b.ReportAllocs()
+		for b.Loop() {
+			p, _ := l.Acquire(ctx)
+			p.Done(nil)
+		}
+	})
 	b.Run("kinds", func(b *testing.B) {
 		l := fixed(b, 1, 1)
 		b.ReportAllocs()
