@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/clock"
 )
 
 // Outcome is the result of one request. Results keep the outcomes apart, each with
@@ -93,7 +94,8 @@ type Config struct {
 
 	// Begin is when the run begins, for processes that begin together. Run waits until Begin. If
 	// Begin has passed, requests that are already due are sent at once, and their lag shows how
-	// late they are. The zero Time means now.
+	// late they are. The zero Time means now. A Begin without a monotonic reading, such as a decoded
+	// one, counts from the wall clock of the call of Run.
 	Begin time.Time
 
 	// MaxInFlight bounds the requests of an open loop that are in flight at one time, of all shares
@@ -166,6 +168,15 @@ func (cfg Config) check() (Config, error) {
 	return cfg, nil
 }
 
+// beginning returns when the run begins, with a monotonic reading: all times of the run count from
+// then, and must not jump with the wall clock.
+func (cfg Config) beginning() time.Time {
+	if cfg.Begin.IsZero() {
+		return time.Now()
+	}
+	return clock.Monotonic(cfg.Begin)
+}
+
 // Run sends the load and returns the measured result. Run returns when every request has its
 // outcome, and in an open loop not before the end of the schedule. The only errors are those of
 // cfg, before anything is sent.
@@ -178,9 +189,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Begin.IsZero() {
-		cfg.Begin = time.Now()
-	}
+	cfg.Begin = cfg.beginning()
 	await(ctx, cfg.Begin)
 	r := newRun(ctx, cfg)
 	done := make(chan struct{})

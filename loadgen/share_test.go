@@ -150,6 +150,20 @@ func TestALateBeginIsLag(t *testing.T) {
 	})
 }
 
+// A Begin that another process has sent has no monotonic reading. All latencies of the run were once
+// differences of the wall clock, and a step of that clock was in them.
+func TestARunCountsFromAMonotonicReading(t *testing.T) {
+	for name, begin := range map[string]time.Time{
+		"now":     {},
+		"own":     time.Now().Add(time.Hour),
+		"decoded": time.Unix(time.Now().Unix()+3600, 0),
+	} {
+		if at := (Config{Begin: begin}).beginning(); at == at.Round(0) {
+			t.Errorf("%s: no monotonic reading in %v", name, at)
+		}
+	}
+}
+
 func TestAContextThatEndsBeforeTheBeginEndsTheRun(t *testing.T) {
 	for name, cfg := range map[string]Config{"open": {Open: Constant(10, time.Second)}, "closed": {Closed: &Closed{Clients: 2, Requests: 10}}} {
 		synctest.Test(t, func(t *testing.T) {
