@@ -100,7 +100,7 @@ func (r *Route) problems(cfg *Config) (problems []openapi.Problem) {
 	if r.plan.Body() {
 		errs = append(errs, errNoType, errCut, errTooSlow, errTooBig, unsupported(r.plan, r.jsonTypes(cfg), cfg.Codecs))
 	}
-	if r.limiter != nil {
+	if r.limiter != nil || r.until != nil {
 		errs = append(errs, &spillway.Rejection{RetryAfter: time.Second})
 	}
 	if r.limits.withDefaults(cfg.Limits).Handle > 0 {

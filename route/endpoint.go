@@ -2,10 +2,12 @@ package route
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"reflect"
 	"sync"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/route/internal/encode"
 	"github.com/spillway-go/spillway/route/internal/shape"
@@ -26,7 +28,8 @@ type core struct {
 	pattern        string
 	status         int
 	limiter        *limiter.Limiter
-	timings        *timings // nil if the route is untimed
+	until          context.Context // nil: no end but that of the request
+	timings        *timings        // nil if the route is untimed
 	allowUnknown   bool
 	allowUnknownIf func(*http.Request) bool // nil: never
 	escapes        bool                     // user code gets a pointer into the request
@@ -93,8 +96,17 @@ func (e *endpoint[Req, Res]) ServeContext(ctx context.Context, w http.ResponseWr
 	e.run(w, r, override{ctx, values})
 }
 
-// run applies the request's time limit, and calls Observe.
+// stopped is the cause of the end of a context by Route.Until.
+var stopped = &spillway.Rejection{Reason: spillway.Draining}
+
+// run applies Route.Until and the request's time limit, and calls Observe.
 func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by override) {
+	if e.until != nil {
+		ctx, cancel := context.WithCancelCause(by.context(r))
+		defer cancel(nil)
+		defer context.AfterFunc(e.until, func() { cancel(stopped) })()
+		r, by.ctx = r.WithContext(ctx), nil
+	}
 	if e.limits.Handle > 0 {
 		ctx, cancel := context.WithTimeout(by.context(r), e.limits.Handle)
 		defer cancel()
@@ -110,6 +122,10 @@ func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by over
 
 // admit acquires a permit from the route's limiter, and then serves the request.
 func (e *endpoint[Req, Res]) admit(w http.ResponseWriter, r *http.Request, by override, t *progress) {
+	if e.until != nil && e.until.Err() != nil { // the context of r may end a little later
+		e.refuse(w, r, by, t, stopped)
+		return
+	}
 	if e.limiter == nil {
 		e.serve(w, r, by, t, limiter.Permit{})
 		return
@@ -117,12 +133,17 @@ func (e *endpoint[Req, Res]) admit(w http.ResponseWriter, r *http.Request, by ov
 	permit, err := e.limiter.Acquire(by.context(r))
 	t.waited()
 	if err != nil {
-		e.limits.setReadDeadline(w, r)
-		e.fail(w, by.request(r), t, err)
+		e.refuse(w, r, by, t, err)
 		return
 	}
 	defer permit.Release() // also when the handler panics
 	e.serve(w, r, by, t, permit)
+}
+
+// refuse answers a request whose body is not read.
+func (c *core) refuse(w http.ResponseWriter, r *http.Request, by override, t *progress, err error) {
+	c.limits.setReadDeadline(w, r)
+	c.fail(w, by.request(r), t, err)
 }
 
 // serve binds the request, calls the handler and answers. It does not recover panics. After a panic
@@ -173,6 +194,9 @@ func (c *core) fail(w http.ResponseWriter, r *http.Request, t *progress, err err
 			c.cfg.report(r, c.pattern, late.error)
 		}
 		panic(http.ErrAbortHandler)
+	}
+	if errors.Is(err, context.Canceled) && context.Cause(r.Context()) == error(stopped) {
+		err = stopped
 	}
 	t.setError(err)
 	t.write(w.Header())

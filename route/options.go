@@ -1,6 +1,7 @@
 package route
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -42,6 +43,15 @@ func (r *Route) Limits(l Limits) *Route { r.limits = l.withDefaults(r.limits); r
 // time in Acquire as the wait. A refusal is answered with Retry-After. Invalid requests and
 // responses that are a File or Stream give no latency sample.
 func (r *Route) Limiter(l *limiter.Limiter) *Route { r.limiter = l; return r }
+
+// Until ends the route's requests when stop ends: streams and long polls, for which a service that
+// stops would wait. Their contexts are then cancelled, with a *spillway.Rejection as the cause whose
+// reason is Draining. A request that has no answer yet when its handler returns that cause or
+// context.Canceled, and a request that comes later, is refused like one at a limiter that drains.
+//
+// Work that ends by itself should not end before: give Until to endless routes only, and end stop
+// before limiter.Limiter.Drain and http.Server.Shutdown, which wait for them.
+func (r *Route) Until(stop context.Context) *Route { r.until = stop; return r }
 
 // Untimed leaves out Server-Timing, which tells clients how long decoding, waiting and handling
 // took. Server-Timing costs three clock reads, or four with a Limiter.

@@ -104,6 +104,8 @@
 //   - Clients that send more than they should are refused, until [Route.AllowUnknown] or
 //     [Route.AllowUnknownIf] permits unknown names. [Route.RefuseUnknown] selects names that
 //     stay refused.
+//   - limiter.Limiter.Drain and http.Server.Shutdown wait for streams and long polls. Give endless
+//     routes a [Route.Until], and end its context before.
 //
 // # When not to use it
 //
@@ -145,6 +147,7 @@ type Route struct {
 	edits                 []func(op map[string]any)
 	use                   []func(http.Handler) http.Handler
 	limiter               *limiter.Limiter
+	until                 context.Context // nil: no end but that of the request
 	admission             admission
 	untimed, allowUnknown bool
 	allowUnknownIf        func(*http.Request) bool
@@ -232,7 +235,7 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 	c := &core{
 		cfg: cfg, plan: r.plan, answer: r.answer, limits: r.limits.withDefaults(cfg.Limits).withDefaults(defaults),
 		json: r.jsonTypes(&cfg), content: jsonContent, pathValue: cfg.PathValue,
-		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, allowUnknown: r.allowUnknown, allowUnknownIf: r.allowUnknownIf,
+		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, until: r.until, allowUnknown: r.allowUnknown, allowUnknownIf: r.allowUnknownIf,
 	}
 	if !r.untimed && !cfg.Untimed {
 		c.timings = &timings{start: time.Now(), waits: r.limiter != nil}
