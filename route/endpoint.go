@@ -172,9 +172,9 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by ov
 			}
 			*res = answer
 			if e.answer.releases {
-				err = e.respondAndRelease(&b.out, w, r, t, res)
+				err = e.respondAndRelease(by.context(r), &b.out, w, r, t, res)
 			} else {
-				err = e.respond(&b.out, w, r, t, res)
+				err = e.respond(by.context(r), &b.out, w, r, t, res)
 			}
 		}
 	}

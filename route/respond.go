@@ -1,6 +1,7 @@
 package route
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"mime"
@@ -106,7 +107,7 @@ func answerOf(t reflect.Type) (*answer, error) {
 
 // respond answers with v, a pointer to the response. If respond returns an error, the request can
 // still be answered with a problem.
-func (c *core) respond(out *encode.Output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
+func (c *core) respond(ctx context.Context, out *encode.Output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	h := w.Header()
 	status := c.status
 	var headers http.Header // set last, because a problem must not have these headers
@@ -122,11 +123,11 @@ func (c *core) respond(out *encode.Output, w http.ResponseWriter, r *http.Reques
 	}
 	if c.answer.dynamic {
 		if one := special(reflect.ValueOf(v).Elem().Interface()); one != nil {
-			return c.special(w, r, t, status, headers, one)
+			return c.special(ctx, w, r, t, status, headers, one)
 		}
 	}
 	if c.answer.special {
-		return c.special(w, r, t, status, headers, v)
+		return c.special(ctx, w, r, t, status, headers, v)
 	}
 	if bodiless(status) {
 		set(h, headers)
@@ -153,7 +154,7 @@ func (c *core) respond(out *encode.Output, w http.ResponseWriter, r *http.Reques
 }
 
 // respondAndRelease is respond for a Releaser. It calls Release even if user code panics.
-func (c *core) respondAndRelease(out *encode.Output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
+func (c *core) respondAndRelease(ctx context.Context, out *encode.Output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	value := v
 	if c.answer.indirect {
 		value = reflect.ValueOf(v).Elem().Interface()
@@ -161,7 +162,7 @@ func (c *core) respondAndRelease(out *encode.Output, w http.ResponseWriter, r *h
 	if held, ok := value.(Releaser); ok && !isNil(value) {
 		defer held.Release()
 	}
-	return c.respond(out, w, r, t, v)
+	return c.respond(ctx, out, w, r, t, v)
 }
 
 // jsonContent is shared by all responses, like the value of Produces that replaces it. Appending to
@@ -203,12 +204,12 @@ func special(v any) any {
 }
 
 // special answers with a response that is not encoded.
-func (c *core) special(w http.ResponseWriter, r *http.Request, t *progress, status int, headers http.Header, v any) error {
+func (c *core) special(ctx context.Context, w http.ResponseWriter, r *http.Request, t *progress, status int, headers http.Header, v any) error {
 	switch v := v.(type) {
 	case *File:
 		return v.serve(w, r, t, status, headers)
 	case *Stream:
-		return v.serve(w, r, t, status, headers)
+		return v.serve(ctx, w, r, t, status, headers)
 	}
 	set(w.Header(), headers)
 	t.write(w.Header())

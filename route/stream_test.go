@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -96,5 +97,128 @@ func TestAStreamThatEndsWithItsClientIsNotReported(t *testing.T) {
 	server.Close()
 	if reported > 0 {
 		t.Errorf("reported %d times", reported)
+	}
+}
+
+// unflushable fails every flush, as a writer does that buffers for a client that has left.
+type unflushable struct {
+	*httptest.ResponseRecorder
+	err error
+}
+
+func (u unflushable) FlushError() error { return u.err }
+
+// Streams went on after a flush that had failed, and a stream whose last flush had failed was
+// complete.
+func TestAStreamEndsWithAFlushThatFails(t *testing.T) {
+	broken := errors.New("broken")
+	for _, heeds := range []bool{true, false} {
+		writes, outcome := 0, Outcome{}
+		var failed []error
+		h := answering(t, Config{Observe: func(_ *http.Request, o Outcome) { outcome = o }}, func() (Stream, error) {
+			return Stream{Write: func(w io.Writer) error {
+				for writes < 3 {
+					writes++
+					if _, err := io.WriteString(w, "part"); err != nil {
+						if failed = append(failed, err); heeds {
+							return nil
+						}
+					}
+				}
+				return nil
+			}}, nil
+		})
+		w := unflushable{httptest.NewRecorder(), broken}
+		func() {
+			defer func() {
+				if p := recover(); p != http.ErrAbortHandler {
+					t.Errorf("the answer ends with %v: the client takes the part for the whole", p)
+				}
+			}()
+			h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		}()
+		for _, err := range failed {
+			if err != broken {
+				t.Errorf("a write fails with %v", err)
+			}
+		}
+		if len(failed) != writes || heeds != (writes == 1) || w.Body.String() != "part" || outcome.Err != broken || outcome.Bytes != 4 {
+			t.Errorf("%d writes, %d failed, sent %q, outcome %+v", writes, len(failed), w.Body, outcome)
+		}
+	}
+}
+
+// A stream that heeded its writes alone went on past the end of its context for as long as its
+// client read.
+func TestAStreamThatOnlyWritesEndsWithItsContext(t *testing.T) {
+	for name, adapter := range map[string]bool{"of the request": false, "of an adapter": true} {
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		ended := make(chan error, 1)
+		h, err := New("GET", "/", func(context.Context, Empty) (Stream, error) {
+			return Stream{Write: func(w io.Writer) error {
+				for {
+					if _, err := io.WriteString(w, "part"); err != nil {
+						ended <- err
+						return err
+					}
+				}
+			}}, nil
+		}).Handler(Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if adapter {
+				h.(ContextHandler).ServeContext(ctx, w, r, nil)
+				return
+			}
+			h.ServeHTTP(w, r.WithContext(ctx))
+		}))
+		resp, err := server.Client().Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(resp.Body, make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+		end()
+		if _, err := io.Copy(io.Discard, resp.Body); err == nil {
+			t.Errorf("%s: the client takes the part for the whole", name)
+		}
+		if err := <-ended; err != context.Canceled {
+			t.Errorf("%s: a write fails with %v", name, err)
+		}
+		_ = resp.Body.Close()
+		server.Close()
+	}
+}
+
+// The client leaves while the stream has nothing to say, and the stream does not look.
+func TestAStreamEndsWithItsClient(t *testing.T) {
+	left, ended := make(chan struct{}), make(chan error, 1)
+	h, err := New("GET", "/", func(ctx context.Context, _ Empty) (Stream, error) {
+		return Stream{Write: func(w io.Writer) error {
+			_, _ = io.WriteString(w, "part")
+			<-left
+			<-ctx.Done()
+			_, err := io.WriteString(w, "more")
+			ended <- err
+			return nil
+		}}, nil
+	}).Handler(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	resp, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	close(left)
+	if err := <-ended; err != context.Canceled {
+		t.Errorf("the write after the client has left: %v", err)
 	}
 }
