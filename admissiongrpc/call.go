@@ -90,8 +90,6 @@ func (c *call) acquire() (permit limiter.Permit, err error) {
 	case errors.Is(err, spillway.ErrRejected):
 	case !c.enforced():
 		return permit, nil // the handler deals with a context that has ended
-	case errors.Is(err, context.DeadlineExceeded) && c.caller.Err() == nil:
-		err = &spillway.Rejection{Reason: spillway.WaitTooLong} // a deadline of Config.Deadlines
 	}
 	err = Refuse(c.caller, err)
 	if !hasStatus(err) {

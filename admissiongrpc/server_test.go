@@ -170,7 +170,7 @@ func TestDeadlinesOnlyShrink(t *testing.T) {
 }
 
 // A call that waits until the server's own deadline is refused, because its caller's deadline has
-// not passed.
+// not passed. The caller was told wait_too_long while the limiter counted a caller that had left.
 func TestAWaitToTheServersDeadlineIsARefusal(t *testing.T) {
 	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1)})
 	if err != nil {
@@ -179,8 +179,11 @@ func TestAWaitToTheServersDeadlineIsARefusal(t *testing.T) {
 	defer hold(t, lim)()
 	conn := connect(t, Config{Limiter: lim, Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: time.Millisecond}}, &service{})
 	trailer, err := do(t.Context(), conn)
-	if status.Code(err) != codes.Unavailable || len(trailer.Get(ReasonKey)) != 1 {
+	if told := single(trailer.Get(ReasonKey)); status.Code(err) != codes.Unavailable || told != spillway.DeadlineTooClose.String() {
 		t.Errorf("%v %v", err, trailer)
+	}
+	if s := lim.Stats(); s.RejectedBy[spillway.DeadlineTooClose] != 1 || s.Rejected != 1 || s.Cancelled != 0 {
+		t.Errorf("%v rejected, %d cancelled", s.RejectedBy, s.Cancelled)
 	}
 }
 

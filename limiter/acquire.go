@@ -53,12 +53,11 @@ func (l *Limiter) acquire(ctx context.Context, r Request) (Permit, error) {
 		}
 	}
 	now = l.lock(now)
-	if ctxErr != nil {
-		l.gate.Abandoned(r.Priority)
-		l.unlock()
-		return Permit{}, ctxErr
-	}
 	mode := Mode(l.mode.Load())
+	if ctxErr != nil && (mode == Enforce && !r.DryRun || !l.answersLate(ctxErr)) { // a dry run refuses nothing
+		l.gate.Abandoned(r.Priority)
+		return l.left(ctxErr, r.Priority, 0)
+	}
 	if mode == Off && l.gate.ClosedFor() == 0 { // switched off meanwhile
 		l.unlock()
 		return Permit{}, nil

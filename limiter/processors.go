@@ -16,6 +16,10 @@ import (
 // middleware behind a listener. The middlewares of admissionhttp and admissiongrpc call Front. Once
 // some limiter is at the front, the other limiters no longer shed for lack of processors, because a
 // request that reaches them is already half done. See Config.IgnoreProcessors.
+//
+// In front, someone is there for an answer when a deadline passes before the admission. So l then
+// refuses the work as spillway.DeadlineTooClose, with an error that matches context.DeadlineExceeded
+// too, and Stats counts a rejection. A context that ends in another way counts as cancelled.
 func (l *Limiter) Front() { l.front(cmp.Or(l.door.monitor, processors.Of(l.base))) }
 
 // front puts l at the front of the process of m, also if l itself ignores the processors.

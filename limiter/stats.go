@@ -52,7 +52,7 @@ type Stats struct {
 	Offered, Admitted, Completed uint64
 	Rejected                     uint64 // for all reasons
 	RejectedBy                   map[spillway.Reason]uint64
-	Cancelled                    uint64 // the caller's context ended before the admission
+	Cancelled                    uint64 // the caller's context ended before the admission; see Limiter.Front
 
 	WouldReject   uint64                     // admitted by a dry run, but refused under enforcement
 	WouldRejectBy map[spillway.Reason]uint64 // WouldReject by reason

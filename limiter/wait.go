@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -163,9 +164,9 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 		l.keep(w, notified)
 		return l.admitted(p, priority, waited, l.release())
 	}
+	priority := w.arrival.Priority
 	l.keep(w, notified)
-	l.unlock()
-	return Permit{}, ctxErr
+	return l.left(ctxErr, priority, waited)
 }
 
 // refuse ends the wait of a caller whose waiter was dropped, and unlocks.
@@ -178,6 +179,33 @@ func (l *Limiter) refuse(w *waiter, reason spillway.Reason, waited time.Duration
 	l.keep(w, notified)
 	l.unlock()
 	return l.rejected(priority, rej)
+}
+
+// late is a refusal of work whose deadline has passed. It matches the rejection and
+// context.DeadlineExceeded.
+type late struct{ *spillway.Rejection }
+
+func (e late) Unwrap() error        { return e.Rejection }
+func (e late) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// answersLate reports whether ctxErr is a deadline that passed in front of the process. There
+// someone still waits for an answer, which is a refusal; anywhere else the caller has left.
+func (l *Limiter) answersLate(ctxErr error) bool {
+	return l.door.front.Load() && errors.Is(ctxErr, context.DeadlineExceeded)
+}
+
+// left returns the error for work that the gate has counted as cancelled, because its context ended
+// with ctxErr. It unlocks.
+func (l *Limiter) left(ctxErr error, p spillway.Priority, waited time.Duration) (Permit, error) {
+	if !l.answersLate(ctxErr) {
+		l.unlock()
+		return Permit{}, ctxErr
+	}
+	l.gate.Late(p)
+	rej := l.refusal.Waited(spillway.DeadlineTooClose, 0, waited)
+	l.unlock()
+	_, _ = l.rejected(p, rej)
+	return Permit{}, late{rej}
 }
 
 // keep returns w to the free list if its caller was notified. Otherwise the message

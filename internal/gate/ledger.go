@@ -83,6 +83,14 @@ func (g *Gate) answered(lv int) {
 // Abandoned counts an arrival whose caller had left before the gate was asked.
 func (g *Gate) Abandoned(p spillway.Priority) { g.ledger[priority.Level(p)].cancelled++ }
 
+// Late turns the latest cancellation of priority p, by Leave, Revoke or Abandoned, into a refusal:
+// the caller is still there for an answer, but its deadline has passed. Call Late under the same lock.
+func (g *Gate) Late(p spillway.Priority) {
+	a := &g.ledger[priority.Level(p)]
+	a.cancelled--
+	a.rejected[spillway.DeadlineTooClose]++
+}
+
 // Revoke takes back a grant that was not Taken, because the caller left before the grant reached
 // it. The law sees an end with the outcome [limit.Unknown].
 func (g *Gate) Revoke(now time.Duration, w Grant) {
