@@ -82,9 +82,11 @@ type Config struct {
 	// in ctx, or the result of authentication there. Nil honors the metadata of no caller.
 	Trusted func(ctx context.Context) bool
 
-	// Deadlines limit the time of a call, including its wait, by priority. An earlier deadline of
-	// the call's context prevails. Streams have no deadline unless they are Short. Zero means none.
-	// In a dry run, the limiter decides with Deadlines, but the handler's context is unchanged.
+	// Deadlines limit the time of a call, including its wait, by priority. A priority without an
+	// entry has the deadline of the nearest priority that has one; of two that are equally near, the
+	// shorter. So one entry is for all. Zero means none, and anything above is at least a millisecond.
+	// An earlier deadline of the call's context prevails. Streams have no deadline unless they are
+	// Short. In a dry run, the limiter decides with Deadlines, but the handler's context is unchanged.
 	Deadlines map[spillway.Priority]time.Duration
 
 	// Short reports streams that are short work, such as the rows of a query. They hold their slot
@@ -124,6 +126,8 @@ func New(cfg Config) (*Interceptor, error) {
 			fault("Deadlines: there is no %v", p)
 		} else if d < 0 {
 			fault("Deadlines: %v has %v, which cannot be negative (zero means none)", p, d)
+		} else if d > 0 && d < time.Millisecond {
+			fault("Deadlines: %v has %v: the least is 1ms, and a plain number counts nanoseconds (write 2*time.Second)", p, d)
 		}
 	}
 	if cfg.Limiter == nil && cfg.Keyed == nil {
@@ -144,7 +148,25 @@ func New(cfg Config) (*Interceptor, error) {
 	} else {
 		cfg.Limiter.Front()
 	}
+	cfg.Deadlines = complete(cfg.Deadlines)
 	return &Interceptor{cfg}, nil
+}
+
+// complete returns Config.Deadlines with an entry for each priority, unless entries is empty.
+func complete(entries map[spillway.Priority]time.Duration) map[spillway.Priority]time.Duration {
+	all := map[spillway.Priority]time.Duration{}
+	for p := spillway.Low; p <= spillway.Critical; p++ {
+		nearest := spillway.Critical - spillway.Low + 1
+		for q, d := range entries {
+			switch away := max(p-q, q-p); {
+			case away < nearest:
+				nearest, all[p] = away, d
+			case away == nearest && d > 0 && (d < all[p] || all[p] == 0):
+				all[p] = d
+			}
+		}
+	}
+	return all
 }
 
 // Limiter returns the limiter that admits calls, for its Stats, SetMode and Drain. It is nil with

@@ -169,6 +169,30 @@ func TestDeadlinesOnlyShrink(t *testing.T) {
 	}
 }
 
+// With an entry for Normal alone, calls of other priorities had no deadline.
+func TestAPriorityWithoutAnEntryHasTheNearestDeadline(t *testing.T) {
+	i, err := New(Config{Deadlines: map[spillway.Priority]time.Duration{spillway.Low: 9 * time.Second, spillway.High: time.Second, spillway.Critical: 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[spillway.Priority]time.Duration{
+		-100: 9 * time.Second, spillway.Low: 9 * time.Second, spillway.Normal: time.Second, spillway.High: time.Second, spillway.Critical: 0, 100: 0,
+	} {
+		ctx, cancel := context.WithTimeout(spillway.WithPriority(t.Context(), p), time.Hour)
+		defer cancel()
+		c, done := i.newCall(ctx, "/s/m", true)
+		defer done()
+		end, _ := c.wait.Deadline()
+		if short := time.Until(end) <= 9*time.Second; short != (want > 0) || short && time.Until(end) > want {
+			t.Errorf("%v has %v, want %v", p, time.Until(end), want)
+		}
+	}
+	all := complete(map[spillway.Priority]time.Duration{spillway.Low: 9, spillway.High: 1})
+	if all[spillway.Normal] != 1 || all[spillway.Critical] != 1 {
+		t.Errorf("of two that are equally near: %v", all)
+	}
+}
+
 // A call that waits until the server's own deadline is refused, because its caller's deadline has
 // not passed. The caller was told wait_too_long while the limiter counted a caller that had left.
 func TestAWaitToTheServersDeadlineIsARefusal(t *testing.T) {
@@ -250,7 +274,7 @@ func TestADryRunRefusesNothing(t *testing.T) {
 	}
 
 	// Neither mode shortens a deadline or refuses a call without time left.
-	tight := Config{Limiter: lim, Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: 1}}
+	tight := Config{Limiter: lim, Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: time.Millisecond}}
 	for _, mode := range []limiter.Mode{limiter.DryRun, limiter.Off} {
 		lim.SetMode(mode)
 		conn = connect(t, tight, &service{unary: func(ctx context.Context) error { return ctx.Err() }})
@@ -263,8 +287,8 @@ func TestADryRunRefusesNothing(t *testing.T) {
 func TestNewNamesAllThatIsWrong(t *testing.T) {
 	t.Setenv(modeVariable, "perhaps")
 	class := func(string) string { return "" }
-	_, err := New(Config{Class: class, Deadlines: map[spillway.Priority]time.Duration{9: 1, spillway.Low: -1}})
-	for _, text := range []string{"Class", "priority(9)", "low", modeVariable} {
+	_, err := New(Config{Class: class, Deadlines: map[spillway.Priority]time.Duration{9: 1, spillway.Low: -1, spillway.High: 2000}})
+	for _, text := range []string{"Class", "priority(9)", "low", "high has 2µs", modeVariable} {
 		if err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s is not named: %v", text, err)
 		}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/fair"
-	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/shedlog"
@@ -65,10 +64,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	if cfg.DeadlineHeader == noHeader {
 		g.header = ""
 	}
-	for p, d := range cfg.Deadlines {
-		g.usual[priority.Level(p)] = d
-		g.limited = g.limited || d > 0
-	}
+	g.usual, g.limited = usualOf(cfg.Deadlines), len(cfg.Deadlines) > 0
 	if g.exempt == nil {
 		g.exempt = Probe
 	}
@@ -137,7 +133,7 @@ type guard struct {
 	kind       func(*http.Request) string
 	header     string // name of the deadline header; empty: none
 	usual      usual
-	limited    bool // usual has a deadline
+	limited    bool // there are Deadlines
 	exempt     func(*http.Request) bool
 	long       func(*http.Request) bool
 	hold       bool

@@ -44,8 +44,10 @@ type Config struct {
 	// exist below it.
 	Kind func(*http.Request) string
 
-	// Deadlines limit the time of a request, including its wait, by priority. An earlier deadline
-	// of the request's context or header prevails. Streams have no deadline. Zero means none. Where
+	// Deadlines limit the time of a request, including its wait, by priority. A priority without an
+	// entry has the deadline of the nearest priority that has one; of two that are equally near, the
+	// shorter. So one entry is for all. Zero means none, and anything above is at least a millisecond.
+	// An earlier deadline of the request's context or header prevails. Streams have no deadline. Where
 	// decisions are not enforced, the limiter predicts with Deadlines, but the request's context
 	// does not end.
 	Deadlines map[spillway.Priority]time.Duration
@@ -149,6 +151,8 @@ func (cfg *Config) check() error {
 			fault("Deadlines: there is no %v", p)
 		} else if d < 0 {
 			fault("Deadlines: %v has %v, which cannot be negative (zero means none)", p, d)
+		} else if d > 0 && d < time.Millisecond {
+			fault("Deadlines: %v has %v: the least is 1ms, and a plain number counts nanoseconds (write 2*time.Second)", p, d)
 		}
 	}
 	if h := cfg.DeadlineHeader; h != "" && h != noHeader && !isToken(h) {

@@ -9,8 +9,24 @@ import (
 	"github.com/spillway-go/spillway/internal/priority"
 )
 
-// usual has the deadlines of Config, by priority.
+// usual has the deadlines of Config, by priority; 0: none.
 type usual [priority.Levels]time.Duration
+
+// usualOf completes the entries of Config.Deadlines.
+func usualOf(entries map[spillway.Priority]time.Duration) (all usual) {
+	for lv := range all {
+		nearest := priority.Levels
+		for p, d := range entries {
+			switch away := max(lv-priority.Level(p), priority.Level(p)-lv); {
+			case away < nearest:
+				nearest, all[lv] = away, d
+			case away == nearest && d > 0 && (d < all[lv] || all[lv] == 0):
+				all[lv] = d
+			}
+		}
+	}
+	return all
+}
 
 // limits returns the context limited, in which r waits and runs. A request that only claims to be a
 // stream is limited like other requests; lasting is then the context that applies once the request
