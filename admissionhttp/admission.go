@@ -159,14 +159,18 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 		next.ServeHTTP(w, r)
 		return
 	}
+	class := ""
+	if g.keyed != nil {
+		class = g.bounded(g.class(r))
+	}
+	if g.admitted(r.Context(), w, class) {
+		next.ServeHTTP(w, r)
+		return
+	}
 	ctx := g.prioritized(r)
 	var req limiter.Request
 	if g.cost != nil {
 		req.Cost = g.cost(r)
-	}
-	class := ""
-	if g.keyed != nil {
-		class = g.bounded(g.class(r))
 	}
 	req.Kind = g.kindOf(ctx, to, r)
 	req.DryRun = g.percent < 100 && fair.Hash(g.seed, g.caller(r))%100 >= g.percent
@@ -186,7 +190,7 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 		g.refuse(w, r, spillway.PriorityFrom(ctx), err)
 		return
 	}
-	a := &work{ResponseWriter: w, guard: g, permit: permit, ticket: t, stream: stream}
+	a := &work{ResponseWriter: w, guard: g, class: class, permit: permit, ticket: t, stream: stream}
 	a.held.Store(1)
 	if limited != ctx && g.enforces(class, req) {
 		ctx = limited
@@ -195,14 +199,12 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 			defer cancel()
 		}
 	}
-	if g.hold {
-		ctx = context.WithValue(ctx, workKey{}, a)
-	}
-	if ctx == r.Context() {
+	if ctx == r.Context() && !g.hold {
 		a.run(next, r)
 		return
 	}
-	with(ctx, r, func(r *http.Request) { a.run(next, r) })
+	a.scope = scope{ctx, a}
+	with(&a.scope, r, func(r *http.Request) { a.run(next, r) })
 }
 
 // acquire asks the limiter.

@@ -16,6 +16,8 @@ import (
 type work struct {
 	http.ResponseWriter
 	guard  *guard
+	class  string // for Keyed
+	scope  scope  // of the handler; without a context if the handler has the one of the request
 	permit limiter.Permit
 	ticket ticket
 	status int

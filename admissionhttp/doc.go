@@ -42,8 +42,13 @@
 // for its own calls, or call a service that calls this service back. Such a handler waits for slots
 // that only requests like its own hold; under load the throughput collapses. Use a separate limiter
 // for the calls of handlers. Calls back from inside need one too: a second middleware, on their own
-// routes or chosen by [Config.Class]. The middleware does not mark the context of a request: only
-// some requests have their own context, and a mark would not cross the network.
+// routes or chosen by [Config.Class].
+//
+// Middlewares over one limiter may be nested, as admit(mux) with admit(handler) in the mux: a request
+// takes one slot, and the inner middleware passes the request on, whatever its settings. The inner one
+// finds the outer one through the ResponseWriter (Unwrap). If code between hides the writer, as
+// http.TimeoutHandler does, it is found through the request's context, if the outer middleware has
+// Deadlines or Hold. Otherwise the request takes two slots.
 //
 // # Samples for the limiter
 //

@@ -7,7 +7,51 @@ import (
 	"sync"
 )
 
-type workKey struct{}
+// scope is the context of a handler and names the work of the request. To be part of the work, scope
+// needs no allocation.
+type scope struct {
+	context.Context
+	work *work
+}
+
+type (
+	workKey struct{} // for the nearest work
+	holdKey struct{} // for the nearest work with Config.Hold
+)
+
+func (s *scope) Value(key any) any {
+	switch {
+	case key == workKey{}, key == holdKey{} && s.work.guard.hold:
+		return s.work
+	}
+	return s.Context.Value(key)
+}
+
+// admitted reports whether the request already holds a slot of the limiter that g would ask, through
+// a middleware outside. A second slot would be waited for with the first one held. Code between that
+// hides its writer also hides the work, unless the work has a scope.
+func (g *guard) admitted(ctx context.Context, w http.ResponseWriter, class string) bool {
+	for below := w; below != nil; {
+		if o, ok := below.(interface{ self() *work }); ok && o.self().slotOf(g, class) {
+			return true
+		}
+		u, ok := below.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			break
+		}
+		below = u.Unwrap()
+	}
+	o, _ := ctx.Value(workKey{}).(*work)
+	return o != nil && (o.slotOf(g, class) || g.admitted(o.scope.Context, o.ResponseWriter, class))
+}
+
+// self returns w for the writers that embed w.
+func (w *work) self() *work { return w }
+
+// slotOf reports whether w has not ended and was admitted by the limiter of g and class.
+func (w *work) slotOf(g *guard, class string) bool {
+	return w.guard.lim == g.lim && w.guard.keyed == g.keyed && w.class == class && w.held.Load() > 0
+}
 
 // Hold keeps the slot of a request while work for the request continues after the middleware has
 // returned: in a goroutine that the handler left behind, or in a handler that http.TimeoutHandler
@@ -19,7 +63,7 @@ type workKey struct{}
 // Release may be called more than once. Without [Config.Hold], and for a request that holds no
 // slot, Hold does nothing.
 func Hold(ctx context.Context) (release func()) {
-	w, _ := ctx.Value(workKey{}).(*work)
+	w, _ := ctx.Value(holdKey{}).(*work)
 	if w == nil || !w.hold() {
 		return func() {}
 	}

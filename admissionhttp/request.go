@@ -48,8 +48,8 @@ func announced(r *http.Request) bool {
 //
 //	mux.Handle("POST /orders", admissionhttp.WithPriority(spillway.Critical, admit(order)))
 //
-// A middleware outside, such as admit(mux), has decided before WithPriority runs, without p. Around
-// a whole mux, set Config.Priority instead.
+// A middleware outside, such as admit(mux), has decided before WithPriority runs, without p, and admit
+// inside then passes its requests on. Around a whole mux, set Config.Priority instead.
 func WithPriority(p spillway.Priority, h http.Handler) http.Handler {
 	present(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
