@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,7 @@ import (
 // Protect returns h behind its own adaptive limiter, in the mode of the environment variable
 // SPILLWAY_MODE: enforce, the default, dryrun or off. Protect logs any other value to slog's
 // default logger and then enforces: a misspelt mode must not switch the protection off. Health
-// probes are exempt. Refusals, and requests that a dry run would have refused, are logged to the
+// probes are exempt: see [Probe] and [WithProbes]. Refusals, and requests that a dry run would have refused, are logged to the
 // same logger, in at most one line per ten seconds.
 //
 // The limiter cannot be drained or watched from outside. To do so, pass a limiter to New.
@@ -66,7 +67,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	}
 	g.usual, g.limited = usualOf(cfg.Deadlines), len(cfg.Deadlines) > 0
 	if g.exempt == nil {
-		g.exempt = Probe
+		g.exempt, g.agents = Probe, true
 	}
 	if g.caller == nil {
 		g.caller = address
@@ -96,9 +97,19 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	}
 	return func(next http.Handler) http.Handler {
 		present(next)
+		inner, own := next, probes(slices.Clone(cfg.Probes))
+		for p, ok := inner.(*probed); ok; p, ok = inner.(*probed) {
+			inner, own = p.Handler, append(own, p.probes...)
+		}
 		to := &router{}
-		to.mux, _ = next.(*http.ServeMux)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(next, to, w, r) })
+		to.mux, _ = inner.(*http.ServeMux)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if own.has(r) {
+				inner.ServeHTTP(w, r)
+				return
+			}
+			g.serve(inner, to, w, r)
+		})
 	}, nil
 }
 
@@ -135,6 +146,7 @@ type guard struct {
 	usual      usual
 	limited    bool // there are Deadlines
 	exempt     func(*http.Request) bool
+	agents     bool // health checks are exempt by their User-Agent
 	long       func(*http.Request) bool
 	hold       bool
 	outcome    func(int, http.Header) error
@@ -150,12 +162,18 @@ type guard struct {
 	processors *processors.Monitor // nil in virtual time
 
 	shedding shedding
+	byAgent  atomic.Int32 // requests that run exempt by their User-Agent
 	broken   atomic.Int64 // when an error of Keyed was last logged
 }
 
 // serve admits r and runs next, or refuses r. to finds the route that r will have in next.
 func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *http.Request) {
 	if g.exempt(r) {
+		next.ServeHTTP(w, r)
+		return
+	}
+	if g.checked(r) {
+		defer g.byAgent.Add(-1)
 		next.ServeHTTP(w, r)
 		return
 	}

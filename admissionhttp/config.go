@@ -56,8 +56,16 @@ type Config struct {
 	// digits. The header can only make a deadline earlier. Empty means Spillway-Deadline, "-" none.
 	DeadlineHeader string
 
-	// Exempt reports requests that are not counted, limited or delayed. Nil means [Probe].
+	// Exempt reports requests that are not counted, limited or delayed. Nil means [Probe], and a GET or
+	// HEAD with the User-Agent of a health check (kube-probe/, GoogleHC/, ELB-HealthChecker/). Any client
+	// can send that User-Agent, so at most four such requests run at a time; further ones are admitted
+	// like other requests. An attacker gets four requests past the limiter by it, and can take their
+	// places from the health checks: name the paths of your probes in Probes.
 	Exempt func(*http.Request) bool
+	// Probes are paths of further probes, in addition to Exempt: a GET or HEAD of such a path, with or
+	// without a slash at the end, is exempt. A path with a slash at the end stands for all below it
+	// too. Clients may call these paths without a bound.
+	Probes []string
 	// Long reports requests that will be streams. Streams get no deadline from Deadlines, and are
 	// counted apart from their first flush on. Nil means CONNECT, and requests for an upgrade or
 	// for text/event-stream. Any client can claim to be such a request, so it keeps its deadline
@@ -157,6 +165,9 @@ func (cfg *Config) check() error {
 	}
 	if h := cfg.DeadlineHeader; h != "" && h != noHeader && !isToken(h) {
 		fault("DeadlineHeader is %.40q: a name has letters, digits, hyphens and underscores; empty means %s, %q none", h, HeaderDeadline, noHeader)
+	}
+	if err := probes(cfg.Probes).check(); err != nil {
+		fault("Probes: %w", err)
 	}
 	if cfg.Recording != nil {
 		if err := cfg.Recording.check(); err != nil {

@@ -24,6 +24,7 @@ func TestWhatIsNotThereIsFoundWhileTheProgramStarts(t *testing.T) {
 		"Protect":        func() http.Handler { return Protect(nil) },
 		"Held":           func() http.Handler { return Held(nil) },
 		"WithPriority":   func() http.Handler { return WithPriority(spillway.High, nil) },
+		"WithProbes":     func() http.Handler { return WithProbes(nil) },
 		"Ready":          func() http.Handler { return Ready(new(Switch), nil) },
 		"Ready, limiter": func() http.Handler { return Ready(failed) },
 	} {

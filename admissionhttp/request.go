@@ -7,21 +7,6 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Probe reports whether r is a GET or HEAD of a path that platforms use for health or metrics:
-// /livez, /readyz, /healthz, /health, /startupz or /metrics. By default such requests are never
-// refused, so a client that can reach these paths may call them without a bound. Keep expensive
-// handlers off these paths, or on their own listener.
-func Probe(r *http.Request) bool {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return false
-	}
-	switch r.URL.Path {
-	case "/livez", "/readyz", "/healthz", "/health", "/startupz", "/metrics":
-		return true
-	}
-	return false
-}
-
 // longestAccept bounds how many bytes of Accept headers are read. In HTTP/2 a client can give a
 // megabyte of them with every request by sending a few kilobytes.
 const longestAccept = 1 << 10

@@ -236,35 +236,17 @@ func TestClassesHaveLimitersOfTheirOwnAndBoundedNames(t *testing.T) {
 	}
 }
 
-func TestProbesAreExempt(t *testing.T) {
-	lim := one(t)
-	_, _ = lim.Acquire(t.Context())
-	h := middleware(t, admissionhttp.Config{Limiter: lim})(ok)
-	for _, path := range []string{"/livez", "/readyz", "/healthz", "/health", "/startupz", "/metrics"} {
-		if w := get(h, path); w.Code != 200 {
-			t.Errorf("GET %s: %d", path, w.Code)
-		}
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil)); w.Code != 503 {
-			t.Errorf("POST %s: %d", path, w.Code)
-		}
-	}
-	if w := get(h, "/healthz/../patients"); w.Code != 503 {
-		t.Errorf("%d", w.Code)
-	}
-}
-
 func TestNewNamesAllThatIsWrong(t *testing.T) {
 	lim := one(t)
 	family, _ := limiter.NewKeyed(limiter.KeyedConfig{})
 	_, err := admissionhttp.New(admissionhttp.Config{
 		Limiter: lim, Keyed: family, FairShares: true, EnforcePercent: 101, DeadlineHeader: "a b",
-		Deadlines: map[spillway.Priority]time.Duration{9: 1, spillway.Low: -1, spillway.High: 2000}, Recording: &admissionhttp.Recording{},
+		Deadlines: map[spillway.Priority]time.Duration{9: 1, spillway.Low: -1, spillway.High: 2000}, Probes: []string{"/"}, Recording: &admissionhttp.Recording{},
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, word := range []string{"Keyed:", "Class", "FairShares", "101", "DeadlineHeader", "priority(9)", "low", "high has 2µs", "Recorder"} {
+	for _, word := range []string{"Keyed:", "Class", "FairShares", "101", "DeadlineHeader", "priority(9)", "low", "high has 2µs", "Probes", "Recorder"} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("%q is not in:\n%v", word, err)
 		}

@@ -1,0 +1,109 @@
+package admissionhttp
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Probe reports whether r is a GET or HEAD of a path that platforms use for health, metrics or
+// profiles, with or without a slash at the end:
+//
+//	/livez /readyz /healthz /startupz /health /live /ready /up /ping /metrics
+//	/health/live /health/ready /api/health /-/healthy /-/ready
+//	/actuator/health and /debug/pprof, and all below these two
+//
+// By default such requests are never refused, so a client that can reach these paths may call them
+// without a bound. Keep expensive handlers off these paths, or on their own listener; if one of the
+// paths belongs to your API, set [Config.Exempt].
+func Probe(r *http.Request) bool {
+	if !plain(r) {
+		return false
+	}
+	switch strings.TrimSuffix(r.URL.Path, "/") {
+	case "/livez", "/readyz", "/healthz", "/startupz", "/health", "/live", "/ready", "/up", "/ping", "/metrics",
+		"/health/live", "/health/ready", "/api/health", "/-/healthy", "/-/ready":
+		return true
+	}
+	return below(r.URL.Path, "/actuator/health") || below(r.URL.Path, "/debug/pprof")
+}
+
+// plain reports whether r is a GET or HEAD, which change nothing, of a path that means the same to all
+// routers: /a%2Fb is one segment for some.
+func plain(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.RawPath == ""
+}
+
+// below reports whether path is top or below top. Some handlers resolve /top/../other by themselves.
+func below(path, top string) bool {
+	rest, ok := strings.CutPrefix(path, top)
+	return ok && (rest == "" || rest[0] == '/' && !strings.Contains(rest, "/.") && !strings.Contains(rest, "//"))
+}
+
+// probes are paths of probes. A path with a slash at the end stands for all below it too.
+type probes []string
+
+// has reports whether r is a probe.
+func (all probes) has(r *http.Request) bool {
+	if len(all) == 0 || !plain(r) {
+		return false
+	}
+	for _, probe := range all {
+		if top, ok := strings.CutSuffix(probe, "/"); ok && below(r.URL.Path, top) || strings.TrimSuffix(r.URL.Path, "/") == top {
+			return true
+		}
+	}
+	return false
+}
+
+// check returns an error for a path that cannot be the path of a probe.
+func (all probes) check() error {
+	for _, path := range all {
+		if !strings.HasPrefix(path, "/") || strings.Trim(path, "/") == "" {
+			return fmt.Errorf("there is %.60q: a path begins with a slash, as /my/health; / alone would exempt every GET", path)
+		}
+	}
+	return nil
+}
+
+// WithProbes returns h with paths of further probes, for a middleware directly around it. WithProbes
+// is [Config.Probes] for a handler that is protected without a Config:
+//
+//	admissionhttp.Protect(admissionhttp.WithProbes(mux, "/my/health"))
+//
+// WithProbes panics for a path that does not begin with a slash, and for "/".
+func WithProbes(h http.Handler, paths ...string) http.Handler {
+	present(h)
+	p := &probed{h, slices.Clone(paths)}
+	if err := p.probes.check(); err != nil {
+		panic("admissionhttp: WithProbes: " + err.Error())
+	}
+	return p
+}
+
+type probed struct {
+	http.Handler
+	probes
+}
+
+// agents are the beginnings of the User-Agent of health checks, whose path is the user's choice.
+var agents = []string{"kube-probe/", "GoogleHC/", "ELB-HealthChecker/"}
+
+// agentsAtOnce is how many requests are exempt by their User-Agent at a time: a kubelet has up to three
+// probes of a container.
+const agentsAtOnce = 4
+
+// checked reports whether r is exempt by its User-Agent. Any client can send one, so this is bounded. If
+// checked returns true, its caller must call g.byAgent.Add(-1) at the end of r.
+func (g *guard) checked(r *http.Request) bool {
+	agent := r.Header["User-Agent"]
+	if !g.agents || len(agent) != 1 || !plain(r) || !slices.ContainsFunc(agents, func(a string) bool { return strings.HasPrefix(agent[0], a) }) {
+		return false
+	}
+	if g.byAgent.Add(1) <= agentsAtOnce {
+		return true
+	}
+	g.byAgent.Add(-1)
+	return false
+}
