@@ -241,8 +241,7 @@ func (g *guard) acquire(ctx context.Context, r *http.Request, class string, req 
 // acquireShare counts the request in its caller's share while the request waits or runs.
 func (g *guard) acquireShare(ctx context.Context, r *http.Request, req limiter.Request) (p limiter.Permit, t ticket, err error) {
 	caller := maphash.String(g.hash, g.caller(r))
-	t.key, req.OverShare = g.shares.Enter(time.Since(g.shedding.base), caller, g.lim.Limit())
-	t.counted = true
+	t, req.OverShare = g.shares.Enter(time.Since(g.shedding.base), caller, cmp.Or(req.Cost, spillway.CostFrom(ctx)), g.lim.Limit())
 	returned := false
 	defer func() {
 		if !returned || err != nil {
@@ -250,6 +249,9 @@ func (g *guard) acquireShare(ctx context.Context, r *http.Request, req limiter.R
 		}
 	}()
 	p, err = g.lim.AcquireWith(ctx, req)
+	if err == nil {
+		g.shares.Start(time.Since(g.shedding.base), &t)
+	}
 	returned = true
 	return p, t, err
 }
@@ -322,15 +324,11 @@ func address(r *http.Request) string {
 }
 
 // ticket is one request counted in its caller's share.
-type ticket struct {
-	key     uint64
-	counted bool
-}
+type ticket = fair.Ticket
 
 // leave removes t from its caller's share, once.
 func (g *guard) leave(t *ticket) {
-	if t.counted {
-		t.counted = false
-		g.shares.Leave(time.Since(g.shedding.base), t.key)
+	if g.shares != nil {
+		g.shares.Leave(time.Since(g.shedding.base), t)
 	}
 }

@@ -84,10 +84,12 @@ type Config struct {
 	// authenticated name: a caller that can make up names has a share for each name. Nil means the
 	// IP address of the connection, and for IPv6 its /64.
 	Caller func(*http.Request) string
-	// FairShares keeps one caller from taking the queue. It limits a caller, while several are
-	// active, to an equal part of the work or to one request. A request beyond that share is
-	// refused with 429 where it would have to wait, whatever its priority. FairShares needs a
-	// Limiter, not Keyed.
+	// FairShares keeps one caller from taking the slots and the queue. While several callers are
+	// active, a caller that uses more than an equal part is refused with 429 where its request would
+	// have to wait, whatever the priority, unless it has no other request. What a caller uses is the
+	// slots that its requests hold, now and on average over some seconds, so long requests use more than
+	// short ones. A request that waits uses nothing, but of those that wait, too, one caller has no more
+	// than an equal part. A stream uses nothing. FairShares needs a Limiter, not Keyed.
 	FairShares bool
 	// EnforcePercent enforces decisions for this percentage of the callers, from 1 to 100, always
 	// the same ones. For other callers there is a dry run, and nothing bounds how much of their

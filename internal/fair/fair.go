@@ -1,8 +1,11 @@
-// Package fair says which callers have more than an equal part of the work of a
-// service, over those that are active. Its memory is bounded.
+// Package fair says which callers use more than an equal part of a service, among the callers that are
+// active. What a caller uses is the slots that its work holds, now and on average over the last seconds:
+// work that takes a hundred times as long uses a hundred times as much, and work that waits for others
+// uses nothing. Its memory is bounded.
 package fair
 
 import (
+	"math"
 	"sync"
 	"time"
 )
@@ -14,31 +17,80 @@ const (
 	further    = 1024
 	// lull is how long a caller without work stays active, at least; twice that at
 	// most. A caller that sends one request after the other is not gone between them.
+	// Averages are exponential, with lull as their time constant.
 	lull = 5 * time.Second
 )
 
 // Shares counts the work of each active caller. It is safe for concurrent use. The
-// zero value is ready.
+// zero value is ready. Times that are passed to its methods do not go back, but for the little by
+// which goroutines overtake one another.
 type Shares struct {
 	mu      sync.Mutex
 	of      map[uint64]entry
-	total   int // pieces of work of all callers
+	all     use // of all callers
+	waiting int // pieces of work of all callers that wait
+	waiters int // callers with work that waits
 	round   uint32
 	started time.Duration // of the round
 }
 
 type entry struct {
-	load int    // pieces of work that wait or run
-	seen uint32 // the round of the latest arrival or end
+	use
+	waiting, running int    // pieces of work
+	seen             uint32 // the round of the latest arrival, start or end
 }
 
-// Enter counts one more piece of work of a caller, at a time that does not go back,
-// and reports whether the caller already has more than an equal part of what the
-// service holds. That is limit pieces of work, or what is there if it is more: a
-// queue is shared like what runs. A caller alone is never over its share, and neither is
-// one with a single piece of work: where there are more callers than that, an equal part
-// is less than one. The key that it returns is for Leave.
-func (s *Shares) Enter(now time.Duration, caller uint64, limit int) (key uint64, over bool) {
+// use is the slots that are held, and their average until at.
+type use struct {
+	held    int
+	average float64
+	at      time.Duration
+}
+
+// until brings the average up to date.
+func (u *use) until(now time.Duration) {
+	if now > u.at {
+		past := math.Exp(-float64(now-u.at) / float64(lull))
+		u.average, u.at = float64(u.held)+(u.average-float64(u.held))*past, now
+	}
+}
+
+func (u *use) hold(now time.Duration, slots int) {
+	u.until(now)
+	u.held += slots
+}
+
+// total is what counts against a share: half of it is now, half the past.
+func (u *use) total(now time.Duration) float64 {
+	u.until(now)
+	return u.average + float64(u.held)
+}
+
+// Ticket is one piece of work of a caller: it waits, then it runs, then it has left. The zero Ticket has
+// left.
+type Ticket struct {
+	key   uint64
+	slots int // that the work takes
+	state state
+}
+
+type state uint8
+
+const (
+	left state = iota
+	waits
+	runs
+)
+
+// Enter counts one more piece of work of a caller, which waits until Start, and reports whether the
+// caller already has more than its share. It has if it uses more than an equal part of what all use, or
+// of limit, if that is more. It also has if others wait too and it has more than an equal part of the
+// places where work waits, of which there are limit at least.
+//
+// A caller alone is never over its share, and neither is one without other work: where there are
+// more callers than slots, an equal part is less than one. As long as nobody else waits, work that waits
+// is never too much: who holds the slots is the reason for the wait.
+func (s *Shares) Enter(now time.Duration, caller uint64, slots, limit int) (t Ticket, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance(now)
@@ -50,27 +102,66 @@ func (s *Shares) Enter(now time.Duration, caller uint64, limit int) (key uint64,
 	if s.of == nil {
 		s.of = map[uint64]entry{}
 	}
-	e.load++
+	others := e.waiting + e.running
+	if e.waiting == 0 {
+		s.waiters++
+	}
+	e.waiting++
+	s.waiting++
+	used, usedByAll := e.total(now), s.all.total(now)
 	e.seen = s.round
 	s.of[caller] = e
-	s.total++
-	active := len(s.of)
-	return caller, active > 1 && e.load > 1 && e.load*active > max(limit, s.total)
+	if active := len(s.of); active > 1 && others > 0 {
+		over = used*float64(active) > max(float64(limit), usedByAll) || e.waiting*s.waiters > max(limit, s.waiting)
+	}
+	return Ticket{caller, min(max(slots, 1), max(limit, 1)), waits}, over
 }
 
-// Leave ends one piece of work of the caller with that key.
-func (s *Shares) Leave(now time.Duration, key uint64) {
+// Start records that waiting work has been admitted.
+func (s *Shares) Start(now time.Duration, t *Ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.advance(now)
-	e, ok := s.of[key]
-	if !ok || e.load == 0 {
+	if t.state != waits {
 		return
 	}
-	e.load--
+	t.state = runs
+	s.advance(now)
+	e := s.of[t.key]
+	s.waited(&e)
+	e.running++
+	e.hold(now, t.slots)
+	s.all.hold(now, t.slots)
 	e.seen = s.round
-	s.of[key] = e
-	s.total--
+	s.of[t.key] = e
+}
+
+// Leave ends a piece of work, or records that it holds no slots any more. To leave twice does nothing.
+func (s *Shares) Leave(now time.Duration, t *Ticket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := t.state
+	if t.state = left; was == left {
+		return
+	}
+	s.advance(now)
+	e := s.of[t.key]
+	if was == waits {
+		s.waited(&e)
+	} else {
+		e.running--
+		e.hold(now, -t.slots)
+		s.all.hold(now, -t.slots)
+	}
+	e.seen = s.round
+	s.of[t.key] = e
+}
+
+// waited ends the wait of one piece of work of e.
+func (s *Shares) waited(e *entry) {
+	s.waiting--
+	if e.waiting--; e.waiting == 0 {
+		s.waiters--
+	}
 }
 
 // advance forgets the callers without work that were last seen before the previous
@@ -82,8 +173,11 @@ func (s *Shares) advance(now time.Duration) {
 	}
 	s.started += rounds * lull
 	s.round += uint32(rounds)
+	s.all.until(now)
 	for key, e := range s.of {
-		if e.load == 0 && e.seen+1 < s.round {
+		if e.waiting+e.running == 0 && e.seen+1 < s.round {
+			e.until(s.all.at)
+			s.all.average = max(s.all.average-e.average, 0)
 			delete(s.of, key)
 		}
 	}

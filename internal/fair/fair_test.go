@@ -1,43 +1,146 @@
 package fair
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
 
+// admit enters work that starts at once.
+func (s *Shares) admit(now time.Duration, caller uint64, limit int) (t Ticket, over bool) {
+	t, over = s.Enter(now, caller, 1, limit)
+	s.Start(now, &t)
+	return t, over
+}
+
 func TestACallerAloneHasAll(t *testing.T) {
 	var s Shares
-	for range 100 {
-		if _, over := s.Enter(0, 1, 10); over {
+	for i := range 100 {
+		if _, over := s.Enter(0, 1, 1, 10); over {
 			t.Fatal("over its share")
+		}
+		if i < 10 {
+			_, _ = s.admit(0, 1, 10)
 		}
 	}
 }
 
 func TestActiveCallersHaveEqualParts(t *testing.T) {
 	var s Shares
-	s.Enter(0, 1, 10)
+	s.admit(0, 1, 10)
 	overs := 0
-	for range 20 { // its part of ten is five
-		if _, over := s.Enter(0, 2, 10); over {
+	for range 9 { // its part of ten is five
+		if _, over := s.admit(0, 2, 10); over {
 			overs++
 		}
 	}
-	if overs != 15 {
-		t.Errorf("%d of 20 are over the share", overs)
+	if overs != 3 {
+		t.Errorf("%d of 9 are over the share", overs)
 	}
-	if _, over := s.Enter(0, 1, 10); over {
+	if _, over := s.Enter(0, 1, 1, 10); over {
 		t.Error("the other one, with two")
 	}
 }
 
-func TestEqualCallersShareTheQueueToo(t *testing.T) {
+// Work counted while it waited too: a caller beside one that had all slots was over its share with
+// what waited for them.
+func TestWhoWaitsForAnotherIsNotOverItsShare(t *testing.T) {
 	var s Shares
-	s.Enter(0, 1, 10)
-	s.Enter(0, 2, 10)
+	for range 10 {
+		s.admit(0, 1, 10)
+	}
+	for i := range 40 {
+		now := time.Duration(i) * 100 * time.Millisecond
+		if _, over := s.Enter(now, 2, 1, 10); over {
+			t.Fatalf("the %d-th that waits", i)
+		}
+		further, over := s.Enter(now, 1, 1, 10)
+		if !over {
+			t.Fatalf("the caller with all slots, after %v", now)
+		}
+		s.Leave(now, &further) // refused
+	}
+}
+
+func TestCallersThatWaitShareTheQueue(t *testing.T) {
+	var s Shares
+	for range 10 {
+		s.admit(0, 3, 10)
+	}
+	s.Enter(0, 1, 1, 10)
+	s.Enter(0, 2, 1, 10)
 	for i := range 100 {
-		if _, over := s.Enter(0, uint64(1+i%2), 10); over && i%2 == 1 {
+		if _, over := s.Enter(0, uint64(1+i%2), 1, 10); over && i%2 == 1 {
 			t.Fatalf("the %d-th is over", i)
+		}
+	}
+	over := false
+	for range 5 {
+		_, over = s.Enter(0, 1, 1, 10)
+	}
+	if !over {
+		t.Error("more than an equal part of what waits")
+	}
+}
+
+// Two callers ask equally often, and the work of one takes a hundred times as long.
+func TestLongWorkUsesMore(t *testing.T) {
+	var s Shares
+	type end struct {
+		at time.Duration
+		t  Ticket
+	}
+	var ends []end
+	over := [2]int{}
+	for now := time.Duration(0); now < 20*time.Second; now += 10 * time.Millisecond {
+		kept := ends[:0]
+		for _, e := range ends {
+			if e.at > now {
+				kept = append(kept, e)
+			} else {
+				s.Leave(now, &e.t)
+			}
+		}
+		ends = kept
+		for c, takes := range []time.Duration{10 * time.Millisecond, time.Second} {
+			for range 2 {
+				work, isOver := s.Enter(now, uint64(c), 1, 10)
+				if isOver {
+					over[c]++
+				}
+				if len(ends) == 10 {
+					s.Leave(now, &work)
+					continue
+				}
+				s.Start(now, &work)
+				ends = append(ends, end{now + takes, work})
+			}
+		}
+	}
+	if over[0] != 0 || over[1] < 3000 { // of 4000
+		t.Errorf("over its share: short work %d times, long work %d times", over[0], over[1])
+	}
+}
+
+// A caller that used all until now leaves the slots to others before it asks for more.
+func TestThePastCounts(t *testing.T) {
+	var s Shares
+	var work []Ticket
+	for range 10 {
+		w, _ := s.admit(0, 1, 10)
+		work = append(work, w)
+	}
+	for i := range work {
+		s.Leave(20*time.Second, &work[i])
+	}
+	for range 4 {
+		s.admit(20*time.Second, 1, 10)
+		s.admit(20*time.Second, 2, 10)
+	}
+	for caller, want := range map[uint64]bool{1: true, 2: false} {
+		if _, over := s.Enter(20*time.Second, caller, 1, 10); over != want {
+			t.Errorf("caller %d: %v", caller, over)
 		}
 	}
 }
@@ -47,16 +150,16 @@ func TestEqualCallersShareTheQueueToo(t *testing.T) {
 func TestOnePieceOfWorkIsNeverTooMuch(t *testing.T) {
 	var s Shares
 	for i := range uint64(3 * MaxCallers) {
-		if key, over := s.Enter(0, i<<20, 10); over && i < MaxCallers {
+		if work, over := s.admit(0, i<<20, 10); over && i < MaxCallers {
 			t.Fatalf("caller %d", i)
 		} else if i%7 == 0 {
-			s.Leave(0, key)
+			s.Leave(0, &work)
 		}
 	}
-	if key, _ := s.Enter(0, 0, 10); key != 0 {
-		t.Errorf("a caller that is known has the key %d", key)
+	if work, _ := s.admit(0, 0, 10); work.key != 0 {
+		t.Errorf("a caller that is known has the key %d", work.key)
 	}
-	if _, over := s.Enter(0, 0, 10); !over {
+	if _, over := s.Enter(0, 0, 1, 10); !over {
 		t.Error("two, where there is less than one for each")
 	}
 }
@@ -66,15 +169,15 @@ func TestOnePieceOfWorkIsNeverTooMuch(t *testing.T) {
 func TestFurtherCallersAreToldApartToo(t *testing.T) {
 	var s Shares
 	for i := range uint64(MaxCallers) {
-		s.Enter(0, 1<<32+i, 10)
+		s.Enter(0, 1<<32+i, 1, 10)
 	}
 	for range 100 {
-		s.Enter(0, 5, 10)
+		s.Enter(0, 5, 1, 10)
 	}
-	if _, over := s.Enter(0, 5, 10); !over {
+	if _, over := s.Enter(0, 5, 1, 10); !over {
 		t.Error("the one with a hundred")
 	}
-	if _, over := s.Enter(0, 6, 10); over {
+	if _, over := s.Enter(0, 6, 1, 10); over {
 		t.Error("another one")
 	}
 }
@@ -83,27 +186,28 @@ func TestFurtherCallersAreToldApartToo(t *testing.T) {
 // forgotten after a while.
 func TestACallerStaysActiveForALull(t *testing.T) {
 	var s Shares
-	key, _ := s.Enter(0, 1, 10)
-	s.Leave(0, key)
+	work, _ := s.admit(0, 1, 10)
+	s.Leave(0, &work)
 	for range 10 {
-		s.Enter(0, 2, 10)
+		s.admit(0, 2, 10)
 	}
-	if _, over := s.Enter(lull, 2, 10); !over {
+	if _, over := s.Enter(lull, 2, 1, 10); !over {
 		t.Error("the other caller was forgotten at once")
 	}
-	if _, over := s.Enter(3*lull, 2, 10); over || s.Active() != 1 {
+	if _, over := s.Enter(3*lull, 2, 1, 10); over || s.Active() != 1 {
 		t.Errorf("over %v, %d active", over, s.Active())
 	}
 }
 
 func TestLeavingTwiceOrUnknownDoesNothing(t *testing.T) {
 	var s Shares
-	s.Leave(0, 7)
-	key, _ := s.Enter(0, 1, 10)
-	s.Leave(0, key)
-	s.Leave(0, key)
-	if s.total != 0 {
-		t.Errorf("total %d", s.total)
+	s.Leave(0, &Ticket{})
+	work, _ := s.admit(0, 1, 10)
+	s.Leave(0, &work)
+	s.Leave(0, &work)
+	s.Start(0, &work)
+	if s.all.held != 0 || s.waiting != 0 || s.waiters != 0 || s.of[1].running != 0 {
+		t.Errorf("%+v, %d wait", s.all, s.waiting)
 	}
 }
 
@@ -122,46 +226,156 @@ func TestTheSameNameHasTheSameHash(t *testing.T) {
 	}
 }
 
+// held is slots that a caller held for a time.
+type held struct {
+	caller   uint64
+	slots    int
+	from, to time.Duration
+}
+
+// Until callers are forgotten, the answers are those of a twin that integrates all that was ever held.
+func TestSharesAreThoseOfASlowTwin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	compared, overs := 0, 0
+	for range 200 {
+		var s Shares
+		var past []held
+		var work []Ticket
+		callers, limit, now := uint64(2+rng.IntN(4)), 1+rng.IntN(10), time.Duration(0)
+		seen := map[uint64]bool{}
+		for range 300 {
+			now += time.Duration(rng.ExpFloat64() * float64(lull) / 1000)
+			if now > 2*lull { // nobody is forgotten before
+				break
+			}
+			if i := rng.IntN(len(work) + 1); i < len(work) && rng.IntN(3) > 0 {
+				w := &work[i]
+				switch {
+				case w.state == waits && rng.IntN(2) == 0:
+					s.Start(now, w)
+					past = append(past, held{w.key, w.slots, now, -1})
+				case w.state == waits:
+					s.Leave(now, w)
+				case w.state == runs:
+					s.Leave(now, w)
+					for j := range past {
+						if past[j].caller == w.key && past[j].slots == w.slots && past[j].to < 0 {
+							past[j].to = now // any of equal ones: the sums are the same from here on
+							break
+						}
+					}
+				}
+				continue
+			}
+			caller := rng.Uint64N(callers)
+			seen[caller] = true
+			used, all := 0., 0.
+			for _, h := range past {
+				end, isHeld := h.to, 0.
+				if end < 0 {
+					end, isHeld = now, float64(h.slots)
+				}
+				u := isHeld + float64(h.slots)*(math.Exp(-float64(now-end)/float64(lull))-math.Exp(-float64(now-h.from)/float64(lull)))
+				all += u
+				if h.caller == caller {
+					used += u
+				}
+			}
+			others, waiting, waitAll, waiters := 0, 1, 1, map[uint64]bool{caller: true}
+			for _, w := range work {
+				if w.key == caller && w.state != left {
+					others++
+				}
+				if w.state == waits {
+					waitAll++
+					waiters[w.key] = true
+					if w.key == caller {
+						waiting++
+					}
+				}
+			}
+			most := max(float64(limit), all)
+			want := len(seen) > 1 && others > 0 && (used*float64(len(seen)) > most || waiting*len(waiters) > max(limit, waitAll))
+			w, over := s.Enter(now, caller, 1+rng.IntN(3), limit)
+			work = append(work, w)
+			if math.Abs(used*float64(len(seen))-most) < 1e-6 {
+				continue // rounding decides
+			}
+			if compared++; over != want {
+				t.Fatalf("at %v: over %v, want %v: it uses %v of %v, of a limit of %d; %d callers", now, over, want, used, all, limit, len(seen))
+			}
+			if over {
+				overs++
+			}
+		}
+	}
+	if overs < compared/10 || overs > compared*9/10 {
+		t.Errorf("%d of %d were over their share", overs, compared)
+	}
+}
+
 // Whatever callers do, the counts add up and what is kept is bounded.
 func FuzzShares(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 128, 129, 255})
 	f.Fuzz(func(t *testing.T, steps []byte) {
 		var s Shares
-		var keys []uint64
+		var work []Ticket
 		now := time.Duration(0)
 		for i, b := range steps {
 			switch {
 			case b < 100:
-				key, _ := s.Enter(now, uint64(b), int(b)%7)
-				keys = append(keys, key)
+				w, _ := s.Enter(now, uint64(b), int(b)%4, int(b)%7)
+				work = append(work, w)
 			case b < 120: // many new callers
 				for j := range 500 {
-					key, _ := s.Enter(now, uint64(i*1000+j+1000), 5)
-					keys = append(keys, key)
+					w, _ := s.Enter(now, uint64(i*1000+j+1000), 1, 5)
+					work = append(work, w)
 				}
-			case b < 220 && len(keys) > 0:
-				s.Leave(now, keys[len(keys)-1])
-				keys = keys[:len(keys)-1]
+			case b < 170 && len(work) > 0:
+				s.Start(now, &work[int(b)%len(work)])
+			case b < 220 && len(work) > 0:
+				s.Leave(now, &work[len(work)-1])
+				work = work[:len(work)-1]
 			default:
 				now += time.Duration(b) * 100 * time.Millisecond
 			}
 		}
-		sum := 0
+		s.Leave(now, &Ticket{})
+		var sum Shares
+		average := 0.
 		for _, e := range s.of {
-			if e.load < 0 {
-				t.Fatal("a negative load")
+			if e.waiting < 0 || e.running < 0 || e.held < 0 || e.average < 0 {
+				t.Fatalf("below nothing: %+v", e)
 			}
-			sum += e.load
+			e.until(now)
+			sum.all.held += e.held
+			sum.waiting += e.waiting
+			average += e.average
+			if e.waiting > 0 {
+				sum.waiters++
+			}
 		}
-		if sum != s.total || sum != len(keys) || s.Active() > MaxCallers+further {
-			t.Fatalf("%d in all, %d counted, %d expected, %d callers", sum, s.total, len(keys), s.Active())
+		s.all.until(now)
+		pieces := 0
+		for _, w := range work {
+			if w.state == waits {
+				pieces++
+			}
 		}
-		for _, key := range keys {
-			s.Leave(now, key)
+		if sum.all.held != s.all.held || sum.waiting != s.waiting || sum.waiters != s.waiters || pieces != s.waiting ||
+			math.Abs(average-s.all.average) > 1e-6*(1+average) || s.Active() > MaxCallers+further {
+			t.Fatalf("the sums of all callers are %+v and %v, the counts %+v, %d wait, %d callers", sum.all, average, s.all, pieces, s.Active())
 		}
-		s.Leave(now+10*lull, 0)
-		if s.Active() != 0 {
-			t.Fatalf("%d callers without work stay", s.Active())
+		for i := range work {
+			s.Leave(now, &work[i])
+		}
+		last, _ := s.Enter(now+10*lull, 0, 1, 1)
+		if s.Active() != 1 {
+			t.Fatalf("%d callers without work stay", s.Active()-1)
+		}
+		s.Leave(now+10*lull, &last)
+		if s.all.held != 0 || s.waiting != 0 || s.waiters != 0 || s.all.average > 1e-6*(1+average) {
+			t.Fatalf("at rest %+v", s.all)
 		}
 	})
 }
