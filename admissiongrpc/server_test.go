@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -171,22 +172,23 @@ func TestDeadlinesOnlyShrink(t *testing.T) {
 
 // With an entry for Normal alone, calls of other priorities had no deadline.
 func TestAPriorityWithoutAnEntryHasTheNearestDeadline(t *testing.T) {
-	i, err := New(Config{Deadlines: map[spillway.Priority]time.Duration{spillway.Low: 9 * time.Second, spillway.High: time.Second, spillway.Critical: 0}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for p, want := range map[spillway.Priority]time.Duration{
-		-100: 9 * time.Second, spillway.Low: 9 * time.Second, spillway.Normal: time.Second, spillway.High: time.Second, spillway.Critical: 0, 100: 0,
-	} {
-		ctx, cancel := context.WithTimeout(spillway.WithPriority(t.Context(), p), time.Hour)
-		defer cancel()
-		c, done := i.newCall(ctx, "/s/m", true)
-		defer done()
-		end, _ := c.wait.Deadline()
-		if short := time.Until(end) <= 9*time.Second; short != (want > 0) || short && time.Until(end) > want {
-			t.Errorf("%v has %v, want %v", p, time.Until(end), want)
+	synctest.Test(t, func(t *testing.T) {
+		i, err := New(Config{Deadlines: map[spillway.Priority]time.Duration{spillway.Low: 9 * time.Second, spillway.High: time.Second, spillway.Critical: 0}})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		for p, want := range map[spillway.Priority]time.Duration{
+			-100: 9 * time.Second, spillway.Low: 9 * time.Second, spillway.Normal: time.Second, spillway.High: time.Second, spillway.Critical: time.Hour, 100: time.Hour,
+		} {
+			ctx, cancel := context.WithTimeout(spillway.WithPriority(t.Context(), p), time.Hour)
+			defer cancel()
+			c, done := i.newCall(ctx, "/s/m", true)
+			defer done()
+			if end, _ := c.wait.Deadline(); time.Until(end) != want {
+				t.Errorf("%v has %v, want %v", p, time.Until(end), want)
+			}
+		}
+	})
 	all := complete(map[spillway.Priority]time.Duration{spillway.Low: 9, spillway.High: 1})
 	if all[spillway.Normal] != 1 || all[spillway.Critical] != 1 {
 		t.Errorf("of two that are equally near: %v", all)

@@ -93,8 +93,8 @@ func TestProbesOfYourOwn(t *testing.T) {
 // Any client can send the User-Agent of a health check, so only few requests run by it.
 func TestHealthChecksByTheirUserAgent(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	slow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { entered <- struct{}{}; <-leave })
-	h := full(t, admissionhttp.Config{})(slow)
+	stays := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { entered <- struct{}{}; <-leave })
+	h := full(t, admissionhttp.Config{})(stays)
 	statuses := make(chan int)
 	for range 2 { // each place is used again
 		for _, agent := range []string{"kube-probe/1.33", "GoogleHC/1.0", "ELB-HealthChecker/2.0", "kube-probe/1.33"} {

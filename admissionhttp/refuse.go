@@ -49,6 +49,8 @@ func RefusalOf(err error) (Refusal, bool) {
 //	defer permit.Release()
 //
 // Refuse reports whether err is a refusal, like RefusalOf; for any other err it writes nothing.
+// If a deadline passed before the admission, the answer is deadline_too_close. The limiter counts the
+// same if it stands in front of the service: call Limiter.Front.
 // Pass the error of the limiter, not of the work. In the error of Limiter.Do, a deadline may be the
 // work's own, and would be answered as a refusal. After Limiter.Do, refuse only a
 // *spillway.Rejection (errors.AsType).
