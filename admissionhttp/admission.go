@@ -66,6 +66,9 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		g.header = ""
 	}
 	g.usual, g.limited = usualOf(cfg.Deadlines), len(cfg.Deadlines) > 0
+	if cfg.ClientTimeout >= 0 {
+		g.clients.timeout = cmp.Or(cfg.ClientTimeout, usualClientTimeout)
+	}
 	if g.exempt == nil {
 		g.exempt, g.agents = Probe, true
 	}
@@ -164,6 +167,9 @@ type guard struct {
 	shedding shedding
 	byAgent  atomic.Int32 // requests that run exempt by their User-Agent
 	broken   atomic.Int64 // when an error of Keyed was last logged
+
+	clients     clients
+	silent, cut tally // clients that did not move, and answers that a deadline cut
 }
 
 // serve admits r and runs next, or refuses r. to finds the route that r will have in next.
@@ -196,33 +202,49 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 	stream := r.Method == http.MethodConnect && r.ProtoMajor > 1 // an HTTP/1 tunnel is hijacked
 	if g.long != nil {
 		stream = g.long(r)
+		req.Long = stream
 	}
 	delay := g.processors.Delay()
-	if delay > 0 && !g.enforces(class, req) {
+	if delay > 0 && !g.enforces(class, req.DryRun) {
 		delay = 0
 	}
 	limited, lasting, cancel := g.limits(ctx, r, stream, delay)
 	defer cancel()
 	permit, t, err := g.acquire(limited, r, class, req)
-	if err != nil && (errors.Is(err, spillway.ErrRejected) || g.enforces(class, req)) {
+	if err != nil && (errors.Is(err, spillway.ErrRejected) || g.enforces(class, req.DryRun)) {
 		g.refuse(w, r, spillway.PriorityFrom(ctx), err)
 		return
 	}
-	a := &work{ResponseWriter: w, guard: g, class: class, permit: permit, ticket: t, stream: stream}
+	var a *work
+	var p *posted
+	if hasBody(r) {
+		p = &posted{work: work{ResponseWriter: w, guard: g, permit: permit, ticket: t}}
+		a = &p.work
+	} else {
+		a = &work{ResponseWriter: w, guard: g, permit: permit, ticket: t}
+	}
+	a.class, a.dryRun, a.stream, a.long = class, req.DryRun, stream, req.Long
 	a.held.Store(1)
-	if limited != ctx && g.enforces(class, req) {
+	if limited != ctx && g.enforces(class, req.DryRun) {
 		ctx = limited
 		if lasting != limited {
 			ctx, a.proven, cancel = untilProven(lasting, limited)
 			defer cancel()
 		}
+		a.limited = true
 	}
-	if ctx == r.Context() && !g.hold {
+	if ctx != r.Context() || g.hold {
+		a.scope = scope{ctx, a}
+		ctx = &a.scope
+	}
+	switch {
+	case p != nil:
+		p.serve(ctx, next, r)
+	case ctx == r.Context():
 		a.run(next, r)
-		return
+	default:
+		with(ctx, r, func(r *http.Request) { a.run(next, r) })
 	}
-	a.scope = scope{ctx, a}
-	with(&a.scope, r, func(r *http.Request) { a.run(next, r) })
 }
 
 // acquire asks the limiter.
@@ -230,7 +252,7 @@ func (g *guard) acquire(ctx context.Context, r *http.Request, class string, req 
 	switch {
 	case g.keyed != nil:
 		p, err = g.keyed.AcquireWith(ctx, class, req)
-	case g.shares != nil:
+	case g.shares != nil && !req.Long: // a share is of slots
 		p, t, err = g.acquireShare(ctx, r, req)
 	default:
 		p, err = g.lim.AcquireWith(ctx, req)
@@ -257,8 +279,8 @@ func (g *guard) acquireShare(ctx context.Context, r *http.Request, req limiter.R
 }
 
 // enforces reports whether decisions about the request take effect.
-func (g *guard) enforces(class string, req limiter.Request) bool {
-	if req.DryRun {
+func (g *guard) enforces(class string, dryRun bool) bool {
+	if dryRun {
 		return false
 	}
 	lim := g.lim

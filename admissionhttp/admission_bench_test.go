@@ -1,8 +1,12 @@
 package admissionhttp_test
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,10 +21,11 @@ type sink struct {
 	status int
 }
 
-func (s *sink) Header() http.Header         { return s.header }
-func (s *sink) WriteHeader(status int)      { s.status = status }
-func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
-func (s *sink) Flush()                      {}
+func (s *sink) Header() http.Header               { return s.header }
+func (s *sink) WriteHeader(status int)            { s.status = status }
+func (s *sink) Write(p []byte) (int, error)       { return len(p), nil }
+func (s *sink) WriteString(t string) (int, error) { return len(t), nil }
+func (s *sink) Flush()                            {}
 
 var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
@@ -75,5 +80,41 @@ func TestAllocsOfARequest(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, func() { h.ServeHTTP(w, r) }); n > limit {
 			t.Errorf("%s: %v allocations, at most %v", name, n, limit)
 		}
+	}
+}
+
+// wholeSink has the interfaces of net/http's HTTP/1 writer.
+type wholeSink struct{ sink }
+
+func (s *wholeSink) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }
+func (s *wholeSink) CloseNotify() <-chan bool                     { return nil }
+func (s *wholeSink) ReadFrom(io.Reader) (int64, error)            { return 0, nil }
+func (s *wholeSink) SetWriteDeadline(time.Time) error             { return nil }
+
+// bottomless is a body without an end.
+type bottomless struct{}
+
+func (bottomless) Read(p []byte) (int, error) { return len(p), nil }
+func (bottomless) Close() error               { return nil }
+
+// A body, and an answer that the client may be slow to take, cost no allocation more.
+func TestAllocsOfABodyAndALongAnswer(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	lim, err := limiter.New(limiter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	buffer, text := make([]byte, 100<<10), strings.Repeat("x", 100<<10)
+	h := middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = r.Body.Read(buffer)
+		_, _ = w.Write(buffer)
+		_, _ = io.WriteString(w, text)
+	}))
+	r, w := httptest.NewRequest(http.MethodPost, "/patients/7", nil), &wholeSink{sink{header: http.Header{}}}
+	r.Body = bottomless{}
+	if n := testing.AllocsPerRun(1000, func() { h.ServeHTTP(w, r) }); n > 1 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -3,9 +3,11 @@ package admissionhttp
 import (
 	"bufio"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -16,20 +18,32 @@ import (
 type work struct {
 	http.ResponseWriter
 	guard  *guard
-	class  string // for Keyed
-	scope  scope  // of the handler; without a context if the handler has the one of the request
+	scope  scope // of the handler; without a context if the handler has the one of the request
 	permit limiter.Permit
 	ticket ticket
-	status int
-	stream bool        // expected to be a stream: the first flush makes it one
-	long   bool        // has become a stream
+	class  string      // of Config.Keyed
 	proven func() bool // lifts the deadline of a request that claims to be a stream; nil: none
+	status int
 
 	// held counts the parts that still run: the handler, and with Config.Hold each holder. The last
 	// part ends the permit with outcome: the handler's, or an expired deadline.
-	held    atomic.Int32
 	outcome error
+	held    atomic.Int32
+
+	bounded          atomic.Bool // the handler has set a deadline for writing
+	listed, left     atomic.Bool // is or was seen by clients; the connection is no longer the handler's
+	reading, writing waits       // any goroutine may read the body; the handler's writes the answer
+	room, kept       int32       // bytes that the writer below keeps back, and has kept at most
+	written          int64       // bytes of the answer
+
+	limited bool // scope has a deadline of the middleware
+	dryRun  bool
+	stream  bool // expected to be a stream: the first flush makes it one
+	long    bool // holds no slot: was admitted as long, or has become a stream
 	broken  bool // the handler did not return: no sample
+	late    bool // has written although the deadline of the middleware has passed
+	gone    bool // the client did not move; guarded by clients.mu
+	failed  bool // has tried to change its status to an error
 }
 
 // writer returns w with the optional interfaces of the writers below. Code that needs an interface
@@ -40,8 +54,10 @@ func (w *work) writer() http.ResponseWriter {
 	for below := w.ResponseWriter; below != nil; {
 		switch below.(type) {
 		case http1:
+			w.room = keptByHTTP1
 			return http1Work{w}
 		case http2:
+			w.room = keptByHTTP2
 			return http2Work{w}
 		}
 		flushes = flushes || is[http.Flusher](below)
@@ -112,27 +128,77 @@ type (
 func (w *work) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *work) WriteHeader(status int) {
-	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
+	switch {
+	case status < 200 && status != http.StatusSwitchingProtocols: // sent at once
+		w.permit.Pause()
+		defer w.permit.Resume()
+	case w.status == 0:
 		w.status = status
 		if status == http.StatusSwitchingProtocols {
 			w.isStream()
 		}
+	default:
+		w.failed = w.failed || status >= 400
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *work) Write(p []byte) (int, error) {
+// net/http keeps this much of an answer back before anything reaches the connection. Writers of
+// other middleware may keep nothing.
+const (
+	keptByHTTP1 = 2 << 10
+	keptByHTTP2 = 4 << 10
+)
+
+// piece is how much is written at once, at most: a client moves by a piece.
+const piece = 64 << 10
+
+// begin counts n bytes of the answer, and reports whether the writer below keeps all of them.
+func (w *work) begin(n int) (keeps bool) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
-	return w.ResponseWriter.Write(p)
+	w.written += int64(n)
+	if w.limited && w.writing.Load() > 0 && w.scope.Err() != nil {
+		w.late = true
+	}
+	if keeps = n <= int(w.room-w.kept); keeps {
+		w.kept += int32(n)
+	} else {
+		w.kept = int32(min(n, int(w.room)))
+	}
+	return keeps
+}
+
+func (w *work) Write(p []byte) (int, error) {
+	if w.begin(len(p)) {
+		return w.ResponseWriter.Write(p)
+	}
+	return send(w, p, w.ResponseWriter.Write)
 }
 
 func (w *work) WriteString(s string) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
+	if w.begin(len(s)) {
+		return io.WriteString(w.ResponseWriter, s)
 	}
-	return io.WriteString(w.ResponseWriter, s)
+	return send(w, s, func(s string) (int, error) { return io.WriteString(w.ResponseWriter, s) })
+}
+
+// send writes all of p, while the permit is paused.
+func send[T string | []byte](w *work, p T, write func(T) (int, error)) (n int, err error) {
+	w.wait(&w.writing)
+	defer w.goOn(&w.writing)
+	for len(p) > piece {
+		m, err := write(p[:piece])
+		n += m
+		if err != nil || m < piece {
+			return n, err
+		}
+		p = p[piece:]
+		w.writing.Add(oneMove)
+	}
+	m, err := write(p)
+	return n + m, err
 }
 
 // FlushError is what http.ResponseController calls.
@@ -143,6 +209,9 @@ func (w *work) FlushError() error {
 	if !w.long && (w.stream || streams(w.Header().Get("Content-Type"))) {
 		w.isStream()
 	}
+	w.kept = 0
+	w.wait(&w.writing)
+	defer w.goOn(&w.writing)
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
@@ -161,6 +230,7 @@ func (w *work) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
 		w.isStream()
+		w.leave(nil)
 	}
 	return conn, rw, err
 }
@@ -201,20 +271,78 @@ func (w http1Work) Flush()                                       { w.flush() }
 func (w http1Work) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.hijack() }
 func (w http1Work) CloseNotify() <-chan bool                     { return w.closeNotify() }
 func (w http1Work) ReadFrom(src io.Reader) (int64, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
 	if to, ok := w.ResponseWriter.(io.ReaderFrom); ok {
-		return to.ReadFrom(src)
+		return w.readFrom(src, to)
 	}
-	return io.Copy(struct{ io.Writer }{w.ResponseWriter}, src)
+	return io.Copy(struct{ io.Writer }{w.work}, src)
 }
 
 func (w http2Work) Flush()                   { w.flush() }
 func (w http2Work) CloseNotify() <-chan bool { return w.closeNotify() }
 func (w http2Work) Push(target string, opts *http.PushOptions) error {
 	if p, ok := w.ResponseWriter.(http.Pusher); ok {
+		w.permit.Pause()
+		defer w.permit.Resume()
 		return p.Push(target, opts)
 	}
 	return http.ErrNotSupported
+}
+
+// readFrom lets to read src. The time in Read of src is the handler's. But the system copies a file
+// by itself, and all of that time is the client's.
+func (w *work) readFrom(src io.Reader, to io.ReaderFrom) (n int64, err error) {
+	w.begin(0)
+	defer func() {
+		w.written += n
+		w.kept = w.room // net/http may have kept the beginning
+	}()
+	w.wait(&w.writing)
+	defer w.goOn(&w.writing)
+	whole, limited := src.(*io.LimitedReader)
+	if !limited {
+		whole = &io.LimitedReader{R: src, N: math.MaxInt64}
+	}
+	if !isFile(whole.R) {
+		return to.ReadFrom(&source{src, w})
+	}
+	if limited && whole.N <= piece {
+		return to.ReadFrom(src)
+	}
+	for part := (&io.LimitedReader{R: whole.R}); ; {
+		part.N = min(whole.N, piece)
+		want := part.N
+		m, err := to.ReadFrom(part)
+		n += m
+		whole.N -= m
+		if err != nil || m < want || whole.N <= 0 {
+			return n, err
+		}
+		w.writing.Add(oneMove)
+	}
+}
+
+// isFile reports whether the system can copy from r without waiting for anybody, as from a file on a
+// disk. A pipe waits for its writer, and has no offset.
+func isFile(r io.Reader) bool {
+	f, ok := r.(interface {
+		syscall.Conn
+		io.Seeker
+	})
+	if !ok {
+		return false
+	}
+	_, err := f.Seek(0, io.SeekCurrent)
+	return err == nil
+}
+
+// source is read by a writer in whose time the permit is paused.
+type source struct {
+	io.Reader
+	work *work
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	s.work.goOn(&s.work.writing)
+	defer s.work.wait(&s.work.writing)
+	return s.Reader.Read(p)
 }

@@ -50,6 +50,15 @@ type Config struct {
 	// An earlier deadline of the request's context or header prevails. Streams have no deadline. Where
 	// decisions are not enforced, the limiter predicts with Deadlines, but the request's context
 	// does not end.
+	//
+	// An answer that a deadline ends in its middle must not look complete: the middleware then closes
+	// the connection, or resets the stream of HTTP/2, by http.ErrAbortHandler, when the handler has
+	// returned. It does so if a part of the answer was sent before the deadline, and a part of the
+	// Content-Length is missing. Without a Content-Length a part counts as missing if the handler
+	// wrote nothing after the deadline, as when its query ended with the context; or if the handler
+	// tried to change the status to an error; or if the answer has a Content-Encoding, since an
+	// encoder ends what it has. A handler that writes on after the deadline has ended the answer
+	// itself. Declare a Content-Length where a handler works on after it has written all.
 	Deadlines map[spillway.Priority]time.Duration
 	// DeadlineHeader names the header in which a caller sends how long it will wait: whole
 	// milliseconds, or a number with a unit of grpc-timeout (H, M, S, m, u, n), in at most eight
@@ -66,13 +75,29 @@ type Config struct {
 	// without a slash at the end, is exempt. A path with a slash at the end stands for all below it
 	// too. Clients may call these paths without a bound.
 	Probes []string
-	// Long reports requests that will be streams. Streams get no deadline from Deadlines, and are
-	// counted apart from their first flush on. Nil means CONNECT, and requests for an upgrade or
-	// for text/event-stream. Any client can claim to be such a request, so it keeps its deadline
-	// until it answers with a stream. CONNECT does so by Hijack, or in HTTP/2 by a flush. A
-	// function replaces this default, so it must report such requests too. An answer of
-	// text/event-stream is always counted apart.
+	// Long reports requests that take long by nature: streams, long polls, large downloads and
+	// uploads. Such requests get no deadline from Deadlines. They wait for room like other requests,
+	// hold no slot from their admission on, and are counted apart; Limiter.Drain waits for them.
+	// Nothing bounds how many run: give them a limiter of their own, outside (see the example
+	// Streams). Decide by the route, such as by r.URL.Path, and not by a header, because any client
+	// can send a header.
+	//
+	// Nil means CONNECT, and requests for an upgrade or for text/event-stream. Any client can claim
+	// to be such a request, so it keeps its deadline and holds a slot until it answers with a
+	// stream. CONNECT does so by Hijack, or in HTTP/2 by a flush. A function replaces this default,
+	// so it must report the routes of such requests too. Upgraded connections and answers of
+	// text/event-stream are always counted apart.
 	Long func(*http.Request) bool
+	// ClientTimeout is how long a client may stand still while the handler waits for it: send
+	// nothing of a body that is read before the answer has begun, or take nothing of an answer. Then
+	// the read or write fails, or in HTTP/2 the stream is reset. A client that moves has any time.
+	// Reads have no bound once the answer has begun, because in both directions at once a client may
+	// wait for the answer. Timeouts of http.Server apply too. Zero means 30 seconds, negative none.
+	// A client has up to a quarter more. ClientTimeout also bounds how long net/http writes the rest
+	// of an answer of more than a few kilobytes, unless http.Server.WriteTimeout does. A client that
+	// reads nothing of a whole HTTP/2 connection is ended only by http.HTTP2Config.WriteByteTimeout.
+	// A dry run cuts off nobody.
+	ClientTimeout time.Duration
 	// Hold puts the slot into the request's context, for the function Hold. It costs a copy of the
 	// request.
 	Hold bool

@@ -31,18 +31,32 @@
 // A circuit breaker inside answers 503 without Retry-After. Such an answer is no sample. A circuit
 // breaker outside must not count refusals as failures: refusals carry the header Spillway-Reason.
 //
-// A body that comes slowly is work that takes long: set http.Server.ReadTimeout. net/http does not
-// notice that a client has left while the body of its request is unread. The wait of such a request
-// is bounded by its deadline and limiter.Config.MaxWait. A proxy that forwards Spillway-Priority
-// must remove it from requests of untrusted callers.
+// net/http does not notice that a client has left while the body of its request is unread. The wait
+// of such a request is bounded by its deadline and limiter.Config.MaxWait. A proxy that forwards
+// Spillway-Priority must remove it from requests of untrusted callers.
+//
+// # Clients that take long
+//
+// While a handler waits for its client, in a Read of the body, a Write or a Flush, nothing scarce is
+// used: the permit is paused, the time is no part of the sample, and others get the slot if they
+// want it. That holds however the client is slow, in HTTP/1 and 2, also for a body that the
+// transport of a reverse proxy reads, and for files. net/http keeps the first kilobytes of an
+// answer, so a short answer waits for nobody. A handler that fills a buffer of its own, such as
+// that of http.TimeoutHandler, waits outside of this package, without a slot.
+//
+// A client that neither sends nor takes anything for [Config.ClientTimeout] is gone: the read or
+// write fails. http.Server.ReadTimeout and WriteTimeout apply besides; they end slow clients too.
+//
+// Requests that are known to take long, such as polls, are named by [Config.Long] and hold no slot
+// at all.
 //
 // # Calls inside calls
 //
-// A request holds its slot until the handler returns. A handler may acquire from the same limiter
-// for its own calls, or call a service that calls this service back. Such a handler waits for slots
-// that only requests like its own hold; under load the throughput collapses. Use a separate limiter
-// for the calls of handlers. Calls back from inside need one too: a second middleware, on their own
-// routes or chosen by [Config.Class].
+// A request holds its slot until the handler returns, but for its waits for the client. A handler
+// may acquire from the same limiter for its own calls, or call a service that calls this service
+// back. Such a handler waits for slots that only requests like its own hold; under load the
+// throughput collapses. Use a separate limiter for the calls of handlers. Calls back from inside
+// need one too: a second middleware, on their own routes or chosen by [Config.Class].
 //
 // Middlewares over one limiter may be nested, as admit(mux) with admit(handler) in the mux: a request
 // takes one slot, and the inner middleware passes the request on, whatever its settings. The inner one
@@ -58,9 +72,9 @@
 // client left. All other answers, panics and http.ErrAbortHandler are no sample; [Config.Outcome]
 // can decide otherwise. The slot is freed in every case.
 //
-// Upgraded connections, server-sent events and requests of [Config.Long] hold a slot until they
-// prove to be streams: by status 101, by Hijack, or by a flush of a streaming answer. From then on
-// they are counted apart and hold no slot. A browser never reconnects an EventSource that was
+// Requests of [Config.Long] are counted apart and hold no slot. Upgraded connections and server-sent
+// events hold a slot until they prove to be streams: by status 101, by Hijack, or by a flush of a
+// streaming answer. A browser never reconnects an EventSource that was
 // answered 503, and does not report why it failed. The page has to make another EventSource, after
 // a pause that it chooses.
 //
@@ -88,10 +102,10 @@
 //
 // # Cost
 //
-// An admitted request costs one allocation, and a refused request none. Around an http.ServeMux, a
-// route with wildcards allocates their values a second time. "go test ./admissionhttp -run Alloc"
-// tests these numbers. "go test ./admissionhttp -run '^$' -bench Serve" prints the times, also with
-// deadlines and fair shares.
+// An admitted request costs one allocation, also with a body or a long answer, and a refused
+// request none. Around an http.ServeMux, a route with wildcards allocates their values a second
+// time. "go test ./admissionhttp -run Alloc" tests these numbers. "go test ./admissionhttp -run '^$'
+// -bench Serve" prints the times, also with deadlines and fair shares.
 //
 // # Pitfalls
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/spillway-go/spillway"
 )
@@ -17,10 +18,16 @@ func (w *work) run(next http.Handler, r *http.Request) {
 		if w.held.Add(-1) == 0 {
 			w.settle()
 		}
+		w.leave(r)
 	}()
 	next.ServeHTTP(w.writer(), r)
 	w.outcome = w.result(r)
 	returned = true
+	if w.cutOff(r) {
+		w.guard.cut.new.Add(1)
+		w.guard.tell(&w.guard.cut, "answers were cut off by a deadline")
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // settle ends the permit.
@@ -52,6 +59,25 @@ func (w *work) result(r *http.Request) error {
 		return nil
 	}
 	return DefaultOutcome(status, w.Header())
+}
+
+// cutOff reports whether a deadline of the middleware has ended the answer in its middle, as Config.Deadlines
+// says.
+func (w *work) cutOff(r *http.Request) bool {
+	if !w.limited || w.writing.Load() == 0 || context.Cause(&w.scope) != context.DeadlineExceeded ||
+		r.Method == http.MethodHead || w.status == http.StatusNoContent || w.status == http.StatusNotModified ||
+		r.Context().Value(http.ServerContextKey) == nil { // only a server knows http.ErrAbortHandler
+		return false
+	}
+	h := w.Header()
+	if declared, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64); err == nil {
+		return w.written < declared
+	}
+	if streams(h.Get("Content-Type")) {
+		return false // may end anywhere
+	}
+	// An encoder inside writes its end for a handler that has given up.
+	return !w.late || w.failed || h.Get("Content-Encoding") != ""
 }
 
 // errFailed is the outcome of an answer that is no sample.

@@ -60,7 +60,7 @@ func TestWhatIsAStreamHoldsNoSlot(t *testing.T) {
 		"announced and not sent":    {handler: flushText, headers: []string{"Accept", "text/event-stream"}},
 		"a forged upgrade":          {handler: flushText, headers: []string{"Connection", "Upgrade", "Upgrade", "websocket"}},
 		"an ordinary flush":         {handler: flushText},
-		"not yet":                   {handler: func(http.ResponseWriter, *http.Request) {}, headers: []string{"X-Long", "1"}, long: byHeader},
+		"ours, before it answers":   {handler: func(http.ResponseWriter, *http.Request) {}, headers: []string{"X-Long", "1"}, long: byHeader, want: true},
 		"ours, from its first byte": {handler: flushText, headers: []string{"X-Long", "1"}, long: byHeader, want: true},
 		"not ours":                  {handler: flushText, long: byHeader},
 		"CONNECT":                   {method: http.MethodConnect, proto: 2, handler: flushText, want: true},

@@ -1,0 +1,178 @@
+package admissionhttp
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// usualClientTimeout is the ClientTimeout of a zero Config.
+const usualClientTimeout = 30 * time.Second
+
+// waits counts how often a request waits for its client in one direction: waits that go on in the low
+// bits, and moves above. Each begin, end and piece is a move. Zero: never.
+type waits struct{ atomic.Uint64 }
+
+const (
+	oneWait = 1
+	oneMove = 1 << 16
+	goingOn = oneMove - 1
+)
+
+// wait says that the request waits for its client from here on.
+func (w *work) wait(on *waits) {
+	if !w.listed.Load() && w.guard.clients.timeout > 0 && !w.left.Load() {
+		w.guard.clients.watch(w)
+	}
+	on.Add(oneMove + oneWait)
+	w.permit.Pause()
+}
+
+// goOn ends a wait.
+func (w *work) goOn(on *waits) {
+	w.permit.Resume()
+	on.Add(oneMove - oneWait)
+}
+
+// clients ends requests whose client does not move. A sweep looks at all requests that have waited
+// for a client, four times in a timeout. No deadline is set before a client is gone: a deadline of
+// HTTP/2 would end a stream whose handler computes, and one of the server must not become later.
+type clients struct {
+	timeout time.Duration // zero: clients have any time
+
+	mu       sync.Mutex
+	seen     map[*work]sight
+	sweeping bool // a sweep will come
+}
+
+// sight is what the latest sweep saw of a request.
+type sight struct{ reading, writing still }
+
+// still is for how many sweeps in a row a wait goes on without a move.
+type still struct {
+	state  uint64
+	sweeps uint8
+}
+
+// sweeps is how many sweeps after the first find a client still before it is gone. So a client has
+// between one timeout and a quarter more.
+const sweeps = 4
+
+// forTooLong reports whether the client is gone.
+func (s *still) forTooLong(on *waits) bool {
+	now := on.Load()
+	if now&goingOn == 0 || now != s.state {
+		*s = still{state: now}
+		return false
+	}
+	s.sweeps = min(s.sweeps+1, sweeps)
+	return s.sweeps == sweeps
+}
+
+// watch begins to look at w.
+func (c *clients) watch(w *work) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w.listed.Swap(true) || w.left.Load() { // leave looks at listed after it has set left
+		return
+	}
+	if c.seen == nil {
+		c.seen = map[*work]sight{}
+	}
+	c.seen[w] = sight{}
+	if !c.sweeping {
+		c.sweepLater()
+	}
+}
+
+// leave ends the watch, and reports whether the client is gone. No deadline is set after leave has
+// returned.
+func (c *clients) leave(w *work) (gone bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.seen, w)
+	return w.gone
+}
+
+func (c *clients) sweepLater() {
+	c.sweeping = true
+	time.AfterFunc(max(c.timeout/sweeps, time.Millisecond), c.sweep)
+}
+
+// sweep ends when no request is left.
+func (c *clients) sweep() {
+	var of *guard // has clients that are gone
+	c.mu.Lock()
+	for w, s := range c.seen {
+		answers := w.writing.Load() > 0
+		reads, writes := s.reading.forTooLong(&w.reading), s.writing.forTooLong(&w.writing)
+		// Once the answer has begun, a silent client may wait for more of the answer.
+		if (writes || reads && !answers) && w.guard.enforces(w.class, w.dryRun) {
+			if !w.gone {
+				of = w.guard
+				of.silent.new.Add(1)
+			}
+			// A Read that does not end at its deadline writes: 100 Continue.
+			w.hangUp(writes || w.gone)
+			w.gone = true
+		}
+		c.seen[w] = s
+	}
+	if c.sweeping = len(c.seen) > 0; c.sweeping {
+		c.sweepLater()
+	} else {
+		c.seen = nil // a map never shrinks
+	}
+	c.mu.Unlock()
+	if of != nil {
+		of.tell(&of.silent, "clients that neither sent nor took anything were cut off")
+	}
+}
+
+// hangUp ends what waits for the client.
+func (w *work) hangUp(writes bool) {
+	// Writers that belong to no connection know no deadlines.
+	control, past := http.NewResponseController(w.ResponseWriter), time.Unix(1, 0)
+	_ = control.SetReadDeadline(past) // net/http also reads the rest of a body before it writes
+	if writes {
+		_ = control.SetWriteDeadline(past)
+	}
+}
+
+// leave gives the connection away: back to net/http, or to who has hijacked it.
+func (w *work) leave(r *http.Request) {
+	if w.left.Swap(true) || !w.listed.Load() {
+		return
+	}
+	if c := &w.guard.clients; !c.leave(w) && r != nil && w.writing.Load() > 0 && !w.bounded.Load() {
+		w.boundRest(r)
+	}
+}
+
+// boundRest bounds how long net/http writes what it has kept of an answer, unless somebody else
+// does. net/http removes the deadline before the next request of the connection.
+func (w *work) boundRest(r *http.Request) {
+	s, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if ok && s.WriteTimeout <= 0 && w.guard.enforces(w.class, w.dryRun) {
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.guard.clients.timeout))
+	}
+}
+
+// SetWriteDeadline is what http.ResponseController calls.
+func (w *work) SetWriteDeadline(t time.Time) error {
+	w.bounded.Store(!t.IsZero())
+	return http.NewResponseController(w.ResponseWriter).SetWriteDeadline(t)
+}
+
+// tally counts events for the log.
+type tally struct{ new, logged atomic.Int64 }
+
+// tell logs how often an event came, at most once per logEvery.
+func (g *guard) tell(t *tally, message string) {
+	if g.logger != nil && due(&t.logged, g.shedding.now(), logEvery) {
+		g.logger.LogAttrs(context.Background(), slog.LevelWarn, message, slog.Int64("requests", t.new.Swap(0)))
+	}
+}
