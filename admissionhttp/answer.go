@@ -33,7 +33,7 @@ type work struct {
 	bounded          atomic.Bool // the handler has set a deadline for writing
 	listed, left     atomic.Bool // is or was seen by clients; the connection is no longer the handler's
 	reading, writing waits       // any goroutine may read the body; the handler's writes the answer
-	room, kept       int32       // bytes that the writer below keeps back, and has kept at most
+	room, kept       int32       // bytes that the writer below keeps back, and has kept
 	written          int64       // bytes of the answer
 
 	limited bool // scope has a deadline of the middleware
@@ -54,10 +54,14 @@ func (w *work) writer() http.ResponseWriter {
 	for below := w.ResponseWriter; below != nil; {
 		switch below.(type) {
 		case http1:
-			w.room = keptByHTTP1
+			if below == w.ResponseWriter {
+				w.room = keptByHTTP1
+			}
 			return http1Work{w}
 		case http2:
-			w.room = keptByHTTP2
+			if below == w.ResponseWriter {
+				w.room = keptByHTTP2
+			}
 			return http2Work{w}
 		}
 		flushes = flushes || is[http.Flusher](below)
@@ -143,8 +147,8 @@ func (w *work) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// net/http keeps this much of an answer back before anything reaches the connection. Writers of
-// other middleware may keep nothing.
+// net/http keeps this much of an answer back before anything reaches the connection, by a
+// bufio.Writer. Writers of other middleware may keep nothing.
 const (
 	keptByHTTP1 = 2 << 10
 	keptByHTTP2 = 4 << 10
@@ -153,8 +157,8 @@ const (
 // piece is how much is written at once, at most: a client moves by a piece.
 const piece = 64 << 10
 
-// begin counts n bytes of the answer, and reports whether the writer below keeps all of them.
-func (w *work) begin(n int) (keeps bool) {
+// begin counts n bytes of the answer.
+func (w *work) begin(n int) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
@@ -162,33 +166,55 @@ func (w *work) begin(n int) (keeps bool) {
 	if w.limited && w.writing.Load() > 0 && w.scope.Err() != nil {
 		w.late = true
 	}
-	if keeps = n <= int(w.room-w.kept); keeps {
-		w.kept += int32(n)
-	} else {
-		w.kept = int32(min(n, int(w.room)))
+}
+
+// keeps reports whether the writer below keeps n bytes more, with what it has kept already.
+func (w *work) keeps(n int) bool {
+	if n > int(w.room-w.kept) {
+		return false
 	}
-	return keeps
+	w.kept += int32(n)
+	return true
+}
+
+// passes counts n bytes that are written to the writer below, which has a bufio.Writer.
+func (w *work) passes(n int, text bool) {
+	if w.room == 0 || w.keeps(n) {
+		return
+	}
+	room, rest := int(w.room), n-int(w.room-w.kept)
+	switch {
+	case text: // goes through the buffer
+		rest = (rest-1)%room + 1
+	case w.kept == 0 || rest > room: // goes past the buffer
+		rest = 0
+	}
+	w.kept = int32(rest)
 }
 
 func (w *work) Write(p []byte) (int, error) {
-	if w.begin(len(p)) {
+	w.begin(len(p))
+	if w.keeps(len(p)) {
 		return w.ResponseWriter.Write(p)
 	}
-	return send(w, p, w.ResponseWriter.Write)
+	return send(w, p, false, w.ResponseWriter.Write)
 }
 
 func (w *work) WriteString(s string) (int, error) {
-	if w.begin(len(s)) {
+	w.begin(len(s))
+	if w.keeps(len(s)) {
 		return io.WriteString(w.ResponseWriter, s)
 	}
-	return send(w, s, func(s string) (int, error) { return io.WriteString(w.ResponseWriter, s) })
+	_, text := w.ResponseWriter.(io.StringWriter)
+	return send(w, s, text, func(s string) (int, error) { return io.WriteString(w.ResponseWriter, s) })
 }
 
 // send writes all of p, while the permit is paused.
-func send[T string | []byte](w *work, p T, write func(T) (int, error)) (n int, err error) {
+func send[T string | []byte](w *work, p T, text bool, write func(T) (int, error)) (n int, err error) {
 	w.wait(&w.writing)
 	defer w.goOn(&w.writing)
 	for len(p) > piece {
+		w.passes(piece, text)
 		m, err := write(p[:piece])
 		n += m
 		if err != nil || m < piece {
@@ -197,6 +223,7 @@ func send[T string | []byte](w *work, p T, write func(T) (int, error)) (n int, e
 		p = p[piece:]
 		w.writing.Add(oneMove)
 	}
+	w.passes(len(p), text)
 	m, err := write(p)
 	return n + m, err
 }
@@ -294,7 +321,7 @@ func (w *work) readFrom(src io.Reader, to io.ReaderFrom) (n int64, err error) {
 	w.begin(0)
 	defer func() {
 		w.written += n
-		w.kept = w.room // net/http may have kept the beginning
+		w.room, w.kept = 0, 0 // how much net/http has kept is not known
 	}()
 	w.wait(&w.writing)
 	defer w.goOn(&w.writing)

@@ -126,7 +126,7 @@ func workOf(w http.ResponseWriter) *work {
 // outside of a wait, the source of ReadFrom is read outside of one, what is sent is what was written,
 // and no wait or watch is left over.
 func FuzzClient(f *testing.F) {
-	for _, seed := range []string{"", "r", "wwwwwwww", "WsWsWs", "fWfW", "LsL", "lF", "rWrW", "h", "Wh", "Wp", "Wa", "Wd", "i", "u", "ssssSSSSk", "rrrrrfrr", "LLFFlWWf"} {
+	for _, seed := range []string{"", "r", "wwwwwwww", "WsWsWs", "fWfW", "LsL", "lF", "rWrW", "h", "Wh", "Wp", "Wa", "Wd", "i", "u", "ssssSSSSk", "rrrrrfrr", "LLFFlWWf", "0SSSSSSSSSS000000SSS"} {
 		f.Add([]byte(seed), false)
 		f.Add([]byte(seed), true)
 	}
