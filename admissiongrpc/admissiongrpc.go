@@ -36,6 +36,9 @@
 // sample. Config.Short reports streams that must keep their slot. The limiter of the server does
 // not bound long streams: bound them by a limiter of their own.
 //
+// Config.Long reports what is long from its admission on: a subscription whose first event may take
+// an hour, or a unary call that waits for a lock.
+//
 // # Cost
 //
 // The module brings gRPC. "go test ./admissiongrpc -run Alloc" tests the allocations, and "go test
@@ -89,12 +92,17 @@ type Config struct {
 	// Short. In a dry run, the limiter decides with Deadlines, but the handler's context is unchanged.
 	Deadlines map[spillway.Priority]time.Duration
 
+	// Long reports methods whose calls mostly wait, unary ones too: for a lock, for an event, for
+	// the next entry of a queue. Such a call is admitted when there is room, holds no slot from then
+	// on and is no sample (limiter.Request.Long). It has no deadline from Deadlines. Nil means none.
+	Long func(fullMethod string) bool
 	// Short reports streams that are short work, such as the rows of a query. They hold their slot
 	// until they end and are samples, but a client that reads slowly holds the slot as long. Nil
-	// means none.
+	// means none. Long prevails.
 	Short func(fullMethod string) bool
 	// Exempt reports methods that are not counted, limited or delayed. The methods of the service
-	// grpc.health.v1.Health are always exempt. Nil means no others.
+	// grpc.health.v1.Health are always exempt: Check, List and Watch. Nil means no others: those of
+	// reflection and channelz are calls like any other.
 	Exempt func(fullMethod string) bool
 }
 

@@ -22,10 +22,11 @@ type call struct {
 	request limiter.Request
 }
 
-// newCall reads the priority, cost and kind of a call. Only short work gets a deadline. Call cancel
-// at the end.
+// newCall reads the priority, cost, kind and length of a call. Only short work gets a deadline. Call
+// cancel at the end.
 func (i *Interceptor) newCall(ctx context.Context, fullMethod string, short bool) (c call, cancel context.CancelFunc) {
 	c = call{of: i, method: fullMethod, caller: ctx}
+	c.request.Long = i.cfg.Long != nil && i.cfg.Long(fullMethod)
 	p := spillway.PriorityFrom(ctx)
 	if i.cfg.Priority != nil {
 		p = i.cfg.Priority(ctx, fullMethod)
@@ -47,7 +48,7 @@ func (i *Interceptor) newCall(ctx context.Context, fullMethod string, short bool
 		ctx = spillway.WithPriority(ctx, p) // the limiter reads the priority too
 	}
 	c.handler, c.wait, cancel = ctx, ctx, func() {}
-	if d := i.cfg.Deadlines[min(max(p, spillway.Low), spillway.Critical)]; d > 0 && short {
+	if d := i.cfg.Deadlines[min(max(p, spillway.Low), spillway.Critical)]; d > 0 && short && !c.request.Long {
 		c.wait, cancel = context.WithTimeout(ctx, d) // never later than the deadline of ctx
 		if c.enforced() {
 			c.handler = c.wait

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -104,6 +105,69 @@ func Example() {
 	// Unavailable [queue_full]
 	// serving, priority high
 	// OK
+}
+
+// locks is a service in which a unary call waits for a lock.
+type locks struct {
+	testpb.UnimplementedTestServiceServer
+	waits, unlock chan struct{}
+}
+
+func (l *locks) UnaryCall(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+	l.waits <- struct{}{}
+	<-l.unlock
+	return &testpb.SimpleResponse{}, nil
+}
+
+func (l *locks) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
+	return &testpb.Empty{}, nil
+}
+
+// Calls that mostly wait are named by Long. They hold no slot: here there is one, and twenty callers
+// wait for a lock.
+func ExampleConfig_long() {
+	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	admission, err := admissiongrpc.New(admissiongrpc.Config{
+		Limiter: lim,
+		Long:    func(method string) bool { return method == testpb.TestService_UnaryCall_FullMethodName },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(admission.UnaryServerInterceptor))
+	service := &locks{waits: make(chan struct{}), unlock: make(chan struct{})}
+	testpb.RegisterTestServiceServer(server, service)
+	listener := bufconn.Listen(1 << 16)
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+
+	conn, err := grpc.NewClient("passthrough:///locks",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	client := testpb.NewTestServiceClient(conn)
+	ctx := context.Background()
+
+	var callers sync.WaitGroup
+	for range 20 {
+		callers.Go(func() { _, _ = client.UnaryCall(ctx, &testpb.SimpleRequest{}) })
+		<-service.waits
+	}
+	_, err = client.EmptyCall(ctx, &testpb.Empty{})
+	fmt.Println(status.Code(err), "beside", lim.Stats().LongInFlight, "that wait")
+	close(service.unlock)
+	callers.Wait()
+	// Output: OK beside 20 that wait
 }
 
 // A handler that uses a limiter itself answers with Refuse.

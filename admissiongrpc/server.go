@@ -41,7 +41,7 @@ func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, inf
 	short := i.cfg.Short != nil && i.cfg.Short(info.FullMethod)
 	c, cancel := i.newCall(ss.Context(), info.FullMethod, short)
 	defer cancel()
-	s := &stream{ServerStream: ss, call: c, short: short}
+	s := &stream{ServerStream: ss, call: c, short: short && !c.request.Long}
 	defer func() {
 		permit, _ := s.leave()
 		permit.Release()
