@@ -33,11 +33,32 @@
 // sends a message earlier. Streams whose client sends nothing hold no slot. A stream holds its slot
 // until its handler sends a message or asks for the next one. From then on the stream may mostly
 // wait for its client, so it is long (limiter.Request.Long): it continues without a slot and is no
-// sample. Config.Short reports streams that must keep their slot. The limiter of the server does
-// not bound long streams: bound them by a limiter of their own.
+// sample. The limiter of the server does not bound long streams: bound them by a limiter of their
+// own.
 //
 // Config.Long reports what is long from its admission on: a subscription whose first event may take
 // an hour, or a unary call that waits for a lock.
+//
+// Config.Short reports streams that keep their slot to the end, such as the rows of a query. Their
+// client takes none of it: while the handler waits in SendMsg for the client to read, or in RecvMsg
+// for the client to send, the permit is paused (limiter.Permit.Pause). A handler may receive in one
+// goroutine and work in another. A message that it sends while it receives shows this, and from then
+// on only SendMsg pauses. Before that message its work is not seen, so the method of a handler that
+// works for long before it sends should not be Short.
+//
+// gRPC reads the message of a unary call before the interceptor runs, and writes the answer
+// afterwards. A slow client holds no slot there.
+//
+// # Clients that stall
+//
+// A client that is alive and does not read blocks SendMsg for ever. Config.ClientTimeout ends such
+// a stream: SendMsg and RecvMsg return an error, and the context of the handler ends. gRPC keeps
+// what was sent, at most 64 KiB and a message, until the client reads or the connection ends. The
+// time is no bound for a client that is silent after the handler has sent: it may wait for more.
+// keepalive.ServerParameters bound the rest: Time and Timeout find dead connections,
+// MaxConnectionAge with MaxConnectionAgeGrace ends all others. grpc.MaxConcurrentStreams bounds the
+// calls of one connection, also those whose message never arrives. Under Server.ServeHTTP, where
+// net/http sends, only http.Server.WriteTimeout ends a client that does not read.
 //
 // # Cost
 //
@@ -96,10 +117,16 @@ type Config struct {
 	// the next entry of a queue. Such a call is admitted when there is room, holds no slot from then
 	// on and is no sample (limiter.Request.Long). It has no deadline from Deadlines. Nil means none.
 	Long func(fullMethod string) bool
-	// Short reports streams that are short work, such as the rows of a query. They hold their slot
-	// until they end and are samples, but a client that reads slowly holds the slot as long. Nil
-	// means none. Long prevails.
+	// Short reports streams that are short work, such as the rows of a query or an upload. They hold
+	// their slot while their handler works and are samples of the time it works. See Streams in the
+	// package comment for what is no work. Nil means none. Long prevails.
 	Short func(fullMethod string) bool
+	// ClientTimeout ends a stream with DEADLINE_EXCEEDED once its handler has waited so long, at a
+	// stretch, for the client to read. It also ends a Short stream whose client is so long silent
+	// while the handler receives and has sent nothing yet. Zero means a minute for Short streams and
+	// no bound for others; negative means no bound. A client that reads slowly needs a bound in
+	// which it reads a quarter of its window, usually 16 KiB. A dry run ends no stream.
+	ClientTimeout time.Duration
 	// Exempt reports methods that are not counted, limited or delayed. The methods of the service
 	// grpc.health.v1.Health are always exempt: Check, List and Watch. Nil means no others: those of
 	// reflection and channelz are calls like any other.

@@ -1,10 +1,12 @@
 package admissiongrpc
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -42,15 +44,16 @@ func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, inf
 	c, cancel := i.newCall(ss.Context(), info.FullMethod, short)
 	defer cancel()
 	s := &stream{ServerStream: ss, call: c, short: short && !c.request.Long}
+	s.timeout = i.clientTimeout(s.short)
 	defer func() {
 		permit, _ := s.leave()
 		permit.Release()
 	}()
 	err := handler(srv, s)
-	permit, refused := s.leave()
+	permit, answer := s.leave()
 	permit.Done(outcome(c.handler, err))
-	if refused != nil { // the refusal replaces the error of the handler
-		return refused
+	if answer != nil { // the answer that the client has got replaces the error of the handler
+		return answer
 	}
 	return Refuse(ss.Context(), err)
 }
@@ -58,17 +61,23 @@ func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, inf
 // stream is the ServerStream of a handler. One goroutine may send and another receive.
 type stream struct {
 	grpc.ServerStream
-	call  call
-	short bool
+	call    call
+	short   bool
+	timeout time.Duration // of one wait for the client; not positive: none
 
 	asked    sync.Once   // guards the call to the limiter
 	admitted atomic.Bool // set after the limiter has admitted the stream
 	long     atomic.Bool
 
+	sends, receives wait
+	sent            atomic.Bool // the handler has sent a message
+	reader          atomic.Bool // one goroutine receives while another one works
+
 	mu      sync.Mutex
 	permit  limiter.Permit
 	refused error
-	left    bool // the handler has ended
+	cutOff  error // the answer to a client that kept the handler waiting for too long
+	left    bool  // the handler has ended
 }
 
 func (s *stream) Context() context.Context { return s.call.handler }
@@ -78,9 +87,9 @@ func (s *stream) Context() context.Context { return s.call.handler }
 func (s *stream) RecvMsg(m any) error {
 	if s.admitted.Load() {
 		s.lengthen()
-		return s.ServerStream.RecvMsg(m)
+		return s.receive(m)
 	}
-	err := s.ServerStream.RecvMsg(m)
+	err := s.receive(m)
 	if err != nil && err != io.EOF { // EOF: there are no messages, and the call is complete
 		return err
 	}
@@ -99,7 +108,7 @@ func (s *stream) SendMsg(m any) error {
 		}
 	}
 	s.lengthen()
-	return s.ServerStream.SendMsg(m)
+	return s.send(m)
 }
 
 // errHalf is the answer to a stream whose handler recovered a panic during admission.
@@ -137,11 +146,11 @@ func (s *stream) lengthen() {
 	}
 }
 
-// leave returns the permit of a handler that has ended, and the answer if the stream was refused. A
-// goroutine that outlives the handler may still call admit.
+// leave returns the permit of a handler that has ended, and the answer if the stream was refused or
+// cut off. A goroutine that outlives the handler may still call admit.
 func (s *stream) leave() (limiter.Permit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = true
-	return s.permit, s.refused
+	return s.permit, cmp.Or(s.refused, s.cutOff)
 }
