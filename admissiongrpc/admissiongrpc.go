@@ -67,6 +67,9 @@
 //
 // # Pitfalls
 //
+//   - A unary call that passes two interceptors with one limiter takes two slots, and under load
+//     waits for itself: a mark in its context would cost an allocation for each call. A stream
+//     is admitted once.
 //   - Clients that do not read trailers still see UNAVAILABLE. If such clients retry at once, the
 //     limiter cannot keep them from asking.
 package admissiongrpc

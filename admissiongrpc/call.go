@@ -72,6 +72,15 @@ func (c *call) key() string {
 	return c.method
 }
 
+// sharesLimiter reports whether i would ask the limiter that c has asked.
+func (c *call) sharesLimiter(i *Interceptor) bool {
+	if c.of.cfg.Keyed == nil {
+		return c.of.cfg.Limiter == i.cfg.Limiter
+	}
+	inner := call{of: i, method: c.method}
+	return c.of.cfg.Keyed == i.cfg.Keyed && c.key() == inner.key()
+}
+
 // enforced reports whether decisions about the call take effect.
 func (c *call) enforced() bool {
 	lim, err := c.limiter()

@@ -2,6 +2,7 @@ package admissiongrpc
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
@@ -84,4 +86,51 @@ func TestASubscriptionWithoutEventsHoldsNoSlot(t *testing.T) {
 	if _, err := ss.Recv(); err != io.EOF {
 		t.Error(err)
 	}
+}
+
+// Two interceptors with one limiter once took two slots for one stream.
+func TestAStreamIsAdmittedOnce(t *testing.T) {
+	one, err := limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{Law: limit.NewFixed(1), QueueSize: -1} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim := fixed(t, 1)
+	byService := func(string) string { return "service" }
+	for name, c := range map[string]struct {
+		chain   []Config
+		refused bool
+	}{
+		"one limiter":          {chain: []Config{{Limiter: lim}, {Limiter: lim}}},
+		"another between":      {chain: []Config{{Limiter: lim}, {Limiter: fixed(t, 1)}, {Limiter: lim}}},
+		"one class":            {chain: []Config{{Keyed: one}, {Keyed: one}}},
+		"others":               {chain: []Config{{Limiter: lim}, {Keyed: one}, {Keyed: one, Class: byService}}},
+		"one that is full":     {chain: []Config{{Limiter: lim}, {Limiter: full(t)}}, refused: true},
+		"a class that differs": {chain: []Config{{Keyed: one}, {Keyed: one, Class: byService}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handler := func(_ any, ss grpc.ServerStream) error { return ss.RecvMsg(nil) }
+			info := &grpc.StreamServerInfo{FullMethod: "/s/m"}
+			for i := len(c.chain) - 1; i >= 0; i-- {
+				next := handler
+				admission, err := New(c.chain[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				handler = func(srv any, ss grpc.ServerStream) error {
+					return admission.StreamServerInterceptor(srv, ss, info, next)
+				}
+			}
+			err := handler(nil, quiet{ctx: t.Context()})
+			if _, refused := errors.AsType[*spillway.Rejection](err); refused != c.refused || !refused && err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// full returns a limiter without a free slot.
+func full(t *testing.T) *limiter.Limiter {
+	lim := fixed(t, 1)
+	t.Cleanup(hold(t, lim))
+	return lim
 }

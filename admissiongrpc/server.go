@@ -40,11 +40,17 @@ func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, inf
 	if i.exempt(info.FullMethod) {
 		return handler(srv, ss)
 	}
+	for outer := outside(ss.Context()); outer != nil; outer = outside(outer.call.caller) {
+		if outer.call.sharesLimiter(i) {
+			return handler(srv, ss) // admitted there
+		}
+	}
 	short := i.cfg.Short != nil && i.cfg.Short(info.FullMethod)
 	c, cancel := i.newCall(ss.Context(), info.FullMethod, short)
 	defer cancel()
 	s := &stream{ServerStream: ss, call: c, short: short && !c.request.Long}
 	s.timeout = i.clientTimeout(s.short)
+	s.call.handler = context.WithValue(s.call.handler, streamKey{}, s)
 	defer func() {
 		permit, _ := s.leave()
 		permit.Release()
@@ -56,6 +62,14 @@ func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, inf
 		return answer
 	}
 	return Refuse(ss.Context(), err)
+}
+
+// streamKey finds the stream of the interceptor outside in the context.
+type streamKey struct{}
+
+func outside(ctx context.Context) *stream {
+	s, _ := ctx.Value(streamKey{}).(*stream)
+	return s
 }
 
 // stream is the ServerStream of a handler. One goroutine may send and another receive.
