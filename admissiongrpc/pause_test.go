@@ -1,0 +1,150 @@
+package admissiongrpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
+
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// A client that does not read, and one that sends nothing, once held the slot of a Short stream.
+func TestAClientThatTakesItsTimeHoldsNoSlot(t *testing.T) {
+	for name, handler := range map[string]func(grpc.ServerStream) error{
+		"does not read": sendForever,
+		"sends nothing": func(ss grpc.ServerStream) error {
+			return errors.Join(ss.RecvMsg(&request{}), ss.RecvMsg(&request{}))
+		},
+		"sends nothing after an answer": func(ss grpc.ServerStream) error {
+			return errors.Join(ss.RecvMsg(&request{}), ss.SendMsg(&response{}), ss.RecvMsg(&request{}))
+		},
+		"does not read while another goroutine receives": func(ss grpc.ServerStream) error {
+			go func() { _ = ss.RecvMsg(&request{}) }()
+			return sendForever(ss)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lim := fixed(t, 1)
+				conn := connect(t, Config{Limiter: lim, Short: always}, &service{stream: handler})
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := ss.Send(&request{}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				for range 174 {
+					if _, err := do(t.Context(), conn); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if s := lim.Stats(); s.Paused != 1 || s.InFlight != 0 {
+					t.Errorf("%d paused and %d in flight", s.Paused, s.InFlight)
+				}
+				leave()
+				synctest.Wait()
+				inFlight(t, lim, 0, 0)
+				if s := lim.Stats(); s.Paused != 0 || s.Completed != 175 {
+					t.Errorf("%d paused and %d completed", s.Paused, s.Completed)
+				}
+			})
+		})
+	}
+}
+
+// A handler that works while a goroutine of its own receives keeps its slot.
+func TestAHandlerThatReceivesAsideKeepsItsSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := fixed(t, 1)
+		conn := connect(t, Config{Limiter: lim, Short: always}, &service{stream: func(ss grpc.ServerStream) error {
+			if err := ss.RecvMsg(&request{}); err != nil {
+				return err
+			}
+			go func() { _ = ss.RecvMsg(&request{}) }()
+			synctest.Wait()
+			if err := ss.SendMsg(&response{}); err != nil {
+				return err
+			}
+			time.Sleep(time.Minute) // work
+			return nil
+		}})
+		ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ss.Send(&request{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if _, err := do(t.Context(), conn); status.Code(err) != codes.Unavailable {
+			t.Errorf("the slot of a handler that works was given away: %v", err)
+		}
+		for err == nil {
+			_, err = ss.Recv()
+		}
+		if err != io.EOF {
+			t.Error(err)
+		}
+	})
+}
+
+// Nobody has told that calls of this method wait for a lock: a trial of the limiter finds out.
+func TestCallsThatHangStopNobodyForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := limiter.New(limiter.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock := make(chan struct{})
+		conn := connect(t, Config{Limiter: lim}, &service{unary: func(ctx context.Context) error {
+			if method, _ := grpc.Method(ctx); method == testpb.TestService_UnaryCall_FullMethodName {
+				<-unlock
+			} else {
+				time.Sleep(5 * time.Millisecond)
+			}
+			return nil
+		}})
+		client := testpb.NewTestServiceClient(conn)
+		others := func(n int) {
+			for range n {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				if _, err := do(ctx, conn); err != nil {
+					t.Error(err)
+				}
+				cancel()
+			}
+		}
+		others(50)
+		var waiting sync.WaitGroup
+		for range 40 {
+			waiting.Go(func() {
+				if _, err := client.UnaryCall(t.Context(), &testpb.SimpleRequest{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		others(174)
+		if s := lim.Stats(); s.InFlight+s.Parked != 40 || s.Rejected != 0 {
+			t.Errorf("%d in flight, %d parked and %d refused", s.InFlight, s.Parked, s.Rejected)
+		}
+		close(unlock)
+		waiting.Wait()
+		if err := lim.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
