@@ -453,7 +453,9 @@ func (w Grant) leavesAtDeadline(now time.Duration) bool {
 }
 
 // End returns the slots of one piece of work.
-func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
+func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) { g.end(now, &w, o) }
+
+func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	lv := priority.Level(w.Priority)
 	g.running--
 	g.ledger[lv].completed++

@@ -99,7 +99,12 @@ func (g *Gate) lineOf(at whereabouts) *line {
 
 // leaveLine takes work out of the lists.
 func (g *Gate) leaveLine(w *Work) {
-	if w.where == isParked {
+	switch w.where {
+	case isHolding: // by far the most
+		g.holding.remove(w)
+		w.where = nowhere
+		return
+	case isParked:
 		g.service.kinds.list[w.Kind].parked.now--
 	}
 	g.move(w, nowhere)
@@ -109,21 +114,22 @@ func (g *Gate) leaveLine(w *Work) {
 func (g *Gate) Track(w *Work) {
 	w.Grant, w.taken = g.latest, g.latest.Start
 	if !w.Long {
-		g.move(w, isHolding)
+		w.where = isHolding
+		g.holding.push(w)
 	}
 }
 
 // EndWork ends tracked work: see End. Work that ends aside is no evidence about other work.
 func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
-	aside := w.Aside()
+	if !w.Aside() {
+		g.leaveLine(w)
+		g.end(now, &w.Grant, o)
+		return
+	}
 	if k := &g.service.kinds.list[w.Kind]; w.where == isParked && o == limit.Success {
 		k.usual.finished(float64(now-w.Start-w.Away), float64(now-k.last))
 	}
 	g.leaveLine(w)
-	if !aside {
-		g.End(now, w.Grant, o)
-		return
-	}
 	g.running--
 	g.ledger[priority.Level(w.Priority)].completed++
 	g.service.kinds.list[w.Kind].present--
