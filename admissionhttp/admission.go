@@ -107,7 +107,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		to := &router{}
 		to.mux, _ = inner.(*http.ServeMux)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if own.has(r) {
+			if len(own) > 0 && own.has(r) {
 				inner.ServeHTTP(w, r)
 				return
 			}
@@ -178,9 +178,7 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 		next.ServeHTTP(w, r)
 		return
 	}
-	if g.checked(r) {
-		defer g.byAgent.Add(-1)
-		next.ServeHTTP(w, r)
+	if g.agents && g.servedByAgent(next, w, r) {
 		return
 	}
 	class := ""
@@ -191,7 +189,7 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 		next.ServeHTTP(w, r)
 		return
 	}
-	ctx := g.prioritized(r)
+	ctx, changed := g.prioritized(r)
 	var req limiter.Request
 	if g.cost != nil {
 		req.Cost = g.cost(r)
@@ -208,8 +206,14 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 	if delay > 0 && !g.enforces(class, req.DryRun) {
 		delay = 0
 	}
-	limited, lasting, cancel := g.limits(ctx, r, stream, delay)
-	defer cancel()
+	limited, lasting := ctx, ctx
+	said, usual := g.deadlines(ctx, r, delay)
+	timed := said >= 0 || usual >= 0
+	if timed {
+		var cancel context.CancelFunc
+		limited, lasting, cancel = g.limits(ctx, r, stream, said, usual)
+		defer cancel()
+	}
 	permit, t, err := g.acquire(limited, r, class, req)
 	if err != nil && (errors.Is(err, spillway.ErrRejected) || g.enforces(class, req.DryRun)) {
 		g.refuse(w, r, spillway.PriorityFrom(ctx), err)
@@ -218,32 +222,33 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 	var a *work
 	var p *posted
 	if hasBody(r) {
-		p = &posted{work: work{ResponseWriter: w, guard: g, permit: permit, ticket: t}}
+		p = &posted{}
 		a = &p.work
 	} else {
-		a = &work{ResponseWriter: w, guard: g, permit: permit, ticket: t}
+		a = &work{}
 	}
-	a.class, a.dryRun, a.stream, a.long = class, req.DryRun, stream, req.Long
+	a.ResponseWriter, a.guard, a.class, a.permit, a.ticket = w, g, class, permit, t
+	a.dryRun, a.stream, a.long = req.DryRun, stream, req.Long
 	a.held.Store(1)
-	if limited != ctx && g.enforces(class, req.DryRun) {
-		ctx = limited
+	if timed && limited != ctx && g.enforces(class, req.DryRun) {
+		ctx, changed = limited, true
 		if lasting != limited {
+			var cancel context.CancelFunc
 			ctx, a.proven, cancel = untilProven(lasting, limited)
 			defer cancel()
 		}
 		a.limited = true
 	}
-	if ctx != r.Context() || g.hold {
+	if changed || g.hold {
 		a.scope = scope{ctx, a}
-		ctx = &a.scope
 	}
 	switch {
 	case p != nil:
-		p.serve(ctx, next, r)
-	case ctx == r.Context():
+		p.serve(next, r)
+	case a.scope.work == nil:
 		a.run(next, r)
 	default:
-		with(ctx, r, func(r *http.Request) { a.run(next, r) })
+		with(&a.scope, r, func(r *http.Request) { a.run(next, r) })
 	}
 }
 
@@ -294,10 +299,10 @@ func (g *guard) enforces(class string, dryRun bool) bool {
 }
 
 // prioritized returns the context of r with the priority of the request.
-func (g *guard) prioritized(r *http.Request) context.Context {
-	ctx := r.Context()
+func (g *guard) prioritized(r *http.Request) (ctx context.Context, changed bool) {
+	ctx = r.Context()
 	if g.trusted == nil && g.priority == nil {
-		return ctx
+		return ctx, false
 	}
 	p, said := spillway.Normal, false
 	if g.trusted != nil {
@@ -311,9 +316,9 @@ func (g *guard) prioritized(r *http.Request) context.Context {
 		p, said = g.priority(r), true
 	}
 	if said && p != spillway.PriorityFrom(ctx) {
-		ctx = spillway.WithPriority(ctx, p)
+		return spillway.WithPriority(ctx, p), true
 	}
-	return ctx
+	return ctx, false
 }
 
 // longestName is the longest name, in bytes, that is used unchanged.
@@ -351,6 +356,8 @@ type ticket = fair.Ticket
 // leave removes t from its caller's share, once.
 func (g *guard) leave(t *ticket) {
 	if g.shares != nil {
-		g.shares.Leave(time.Since(g.shedding.base), t)
+		g.leaveShare(t)
 	}
 }
+
+func (g *guard) leaveShare(t *ticket) { g.shares.Leave(time.Since(g.shedding.base), t) }

@@ -64,9 +64,11 @@ func (w *work) writer() http.ResponseWriter {
 			}
 			return http2Work{w}
 		}
-		flushes = flushes || is[http.Flusher](below)
-		hijacks = hijacks || is[http.Hijacker](below)
-		notifies = notifies || is[closeNotifier](below)
+		// The program caches the results of these assertions. Those to a type parameter are searched for.
+		_, f := below.(http.Flusher)
+		_, h := below.(http.Hijacker)
+		_, n := below.(closeNotifier)
+		flushes, hijacks, notifies = flushes || f, hijacks || h, notifies || n
 		u, ok := below.(interface{ Unwrap() http.ResponseWriter })
 		if !ok {
 			break
@@ -90,11 +92,6 @@ func (w *work) writer() http.ResponseWriter {
 		return notifyWork{w}
 	}
 	return w
-}
-
-func is[T any](w http.ResponseWriter) bool {
-	_, ok := w.(T)
-	return ok
 }
 
 // http1 has the interfaces of net/http's HTTP/1 writer.

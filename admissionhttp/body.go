@@ -1,7 +1,6 @@
 package admissionhttp
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -15,14 +14,14 @@ type posted struct {
 	request http.Request
 }
 
-// serve runs next with a copy of r that has ctx and the body of p. Values that a router and a form
-// write into the copy are also needed outside.
-func (p *posted) serve(ctx context.Context, next http.Handler, r *http.Request) {
+// serve runs next with a copy of r that has the scope and the body of p. Values that a router and a
+// form write into the copy are also needed outside.
+func (p *posted) serve(next http.Handler, r *http.Request) {
 	inner := &p.request
-	if ctx == r.Context() {
+	if p.scope.work == nil {
 		*inner = *r
 	} else {
-		inner = r.WithContext(ctx)
+		inner = r.WithContext(&p.scope)
 	}
 	p.body.work, p.body.ReadCloser = &p.work, r.Body
 	inner.Body = &p.body

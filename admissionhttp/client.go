@@ -144,9 +144,12 @@ func (w *work) hangUp(writes bool) {
 
 // leave gives the connection away: back to net/http, or to who has hijacked it.
 func (w *work) leave(r *http.Request) {
-	if w.left.Swap(true) || !w.listed.Load() {
-		return
+	if !w.left.Swap(true) && w.listed.Load() {
+		w.endWatch(r)
 	}
+}
+
+func (w *work) endWatch(r *http.Request) {
 	if c := &w.guard.clients; !c.leave(w) && r != nil && w.writing.Load() > 0 && !w.bounded.Load() {
 		w.boundRest(r)
 	}

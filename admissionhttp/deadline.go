@@ -30,10 +30,9 @@ func usualOf(entries map[spillway.Priority]time.Duration) (all usual) {
 
 // limits returns the context limited, in which r waits and runs. A request that only claims to be a
 // stream is limited like other requests; lasting is then the context that applies once the request
-// is a stream. For other requests, lasting is limited. Both are ctx if limits adds no deadline. delay
-// is how long r has waited for a processor.
-func (g *guard) limits(ctx context.Context, r *http.Request, stream bool, delay time.Duration) (limited, lasting context.Context, cancel context.CancelFunc) {
-	said, usual := g.deadlines(ctx, r, delay)
+// is a stream. For other requests, lasting is limited. Both are ctx if limits adds no deadline. said and
+// usual are from deadlines.
+func (g *guard) limits(ctx context.Context, r *http.Request, stream bool, said, usual time.Duration) (limited, lasting context.Context, cancel context.CancelFunc) {
 	switch {
 	case usual < 0:
 	case g.long != nil && stream:

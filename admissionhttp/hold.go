@@ -32,14 +32,17 @@ func (s *scope) Value(key any) any {
 // hides its writer also hides the work, unless the work has a scope.
 func (g *guard) admitted(ctx context.Context, w http.ResponseWriter, class string) bool {
 	for below := w; below != nil; {
-		if o, ok := below.(interface{ self() *work }); ok && o.self().slotOf(g, class) {
-			return true
+		switch b := below.(type) {
+		case interface{ self() *work }:
+			if b.self().slotOf(g, class) {
+				return true
+			}
+			below = b.self().ResponseWriter
+		case interface{ Unwrap() http.ResponseWriter }:
+			below = b.Unwrap()
+		default:
+			below = nil
 		}
-		u, ok := below.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			break
-		}
-		below = u.Unwrap()
 	}
 	o, _ := ctx.Value(workKey{}).(*work)
 	return o != nil && (o.slotOf(g, class) || g.admitted(o.scope.Context, o.ResponseWriter, class))

@@ -12,7 +12,7 @@ import (
 
 // kindOf returns the kind of r, or "" if no kind is known.
 func (g *guard) kindOf(ctx context.Context, to *router, r *http.Request) (kind string) {
-	if g.lim != nil && g.lim.Mode() == limiter.Off {
+	if g.kind == nil && r.Pattern == "" && to.mux == nil || g.lim != nil && g.lim.Mode() == limiter.Off {
 		return ""
 	}
 	if g.kind != nil {

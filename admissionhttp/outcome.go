@@ -23,7 +23,7 @@ func (w *work) run(next http.Handler, r *http.Request) {
 	next.ServeHTTP(w.writer(), r)
 	w.outcome = w.result(r)
 	returned = true
-	if w.cutOff(r) {
+	if w.limited && w.cutOff(r) {
 		w.guard.cut.new.Add(1)
 		w.guard.tell(&w.guard.cut, "answers were cut off by a deadline")
 		panic(http.ErrAbortHandler)
@@ -64,7 +64,7 @@ func (w *work) result(r *http.Request) error {
 // cutOff reports whether a deadline of the middleware has ended the answer in its middle, as Config.Deadlines
 // says.
 func (w *work) cutOff(r *http.Request) bool {
-	if !w.limited || w.writing.Load() == 0 || context.Cause(&w.scope) != context.DeadlineExceeded ||
+	if w.writing.Load() == 0 || context.Cause(&w.scope) != context.DeadlineExceeded ||
 		r.Method == http.MethodHead || w.status == http.StatusNoContent || w.status == http.StatusNotModified ||
 		r.Context().Value(http.ServerContextKey) == nil { // only a server knows http.ErrAbortHandler
 		return false

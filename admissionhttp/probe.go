@@ -37,8 +37,12 @@ func plain(r *http.Request) bool {
 
 // below reports whether path is top or below top. Some handlers resolve /top/../other by themselves.
 func below(path, top string) bool {
-	rest, ok := strings.CutPrefix(path, top)
-	return ok && (rest == "" || rest[0] == '/' && !strings.Contains(rest, "/.") && !strings.Contains(rest, "//"))
+	return len(path) >= len(top) && path[:len(top)] == top && isBelow(path[len(top):])
+}
+
+// isBelow reports whether the rest of a path, after the top, leads to the top or below.
+func isBelow(rest string) bool {
+	return rest == "" || rest[0] == '/' && !strings.Contains(rest, "/.") && !strings.Contains(rest, "//")
 }
 
 // probes are paths of probes. A path with a slash at the end stands for all below it too.
@@ -46,7 +50,7 @@ type probes []string
 
 // has reports whether r is a probe.
 func (all probes) has(r *http.Request) bool {
-	if len(all) == 0 || !plain(r) {
+	if !plain(r) {
 		return false
 	}
 	for _, probe := range all {
@@ -94,16 +98,25 @@ var agents = []string{"kube-probe/", "GoogleHC/", "ELB-HealthChecker/"}
 // probes of a container.
 const agentsAtOnce = 4
 
-// checked reports whether r is exempt by its User-Agent. Any client can send one, so this is bounded. If
-// checked returns true, its caller must call g.byAgent.Add(-1) at the end of r.
-func (g *guard) checked(r *http.Request) bool {
-	agent := r.Header["User-Agent"]
-	if !g.agents || len(agent) != 1 || !plain(r) || !slices.ContainsFunc(agents, func(a string) bool { return strings.HasPrefix(agent[0], a) }) {
+func isChecker(agent string) bool {
+	for _, a := range agents {
+		if strings.HasPrefix(agent, a) {
+			return true
+		}
+	}
+	return false
+}
+
+// servedByAgent runs next if r is exempt by its User-Agent, and reports whether next has run. Any client can
+// send that User-Agent, so such requests are bounded.
+func (g *guard) servedByAgent(next http.Handler, w http.ResponseWriter, r *http.Request) bool {
+	if agent := r.Header["User-Agent"]; len(agent) != 1 || !isChecker(agent[0]) || !plain(r) {
 		return false
 	}
-	if g.byAgent.Add(1) <= agentsAtOnce {
-		return true
+	defer g.byAgent.Add(-1)
+	if g.byAgent.Add(1) > agentsAtOnce {
+		return false
 	}
-	g.byAgent.Add(-1)
-	return false
+	next.ServeHTTP(w, r)
+	return true
 }
