@@ -39,7 +39,16 @@ type adaptive struct {
 	confirmed float64       // limit that a refused raise or an undone cut confirmed last; 0: none since capacity was lost
 	former    float64       // confirmed before capacity was lost; 0: none was lost, or all of it is back
 	formerAt  time.Duration // when capacity was lost
+
+	full time.Duration // when a trial last showed that the backend was full; 0: never
 }
+
+// fullLasts is how long a trial shows that the backend is full.
+const fullLasts = 20 * time.Second
+
+// BackendFull reports whether a trial has shown of late that more work at once only waits: a raise was
+// refused, or a cut took latency away. Package gate asks.
+func (a *adaptive) BackendFull(now time.Duration) bool { return a.full > 0 && now-a.full < fullLasts }
 
 // schedule is when a kind of trial may run again.
 type schedule struct {

@@ -131,6 +131,7 @@ func (a *adaptive) judgeCut(r reading) {
 func (a *adaptive) keepCut(r reading, err float64) {
 	t := &a.trial
 	less, fell := t.changed()
+	a.full = r.at
 	a.held, a.heldAt = t.after, t.ranAfter.value
 	a.phase = holding
 	a.cuts.every, a.raises.vain = cutSoon, 0

@@ -155,6 +155,7 @@ func (a *adaptive) laterBold(r reading) {
 func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak = 0
+	a.full = r.at
 	if t.bold {
 		_, rose := t.changed()
 		knee := t.ranAfter.value * math.Exp(-max(rose+err, 0))

@@ -494,12 +494,11 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 		g.life.end(float64(elapsed), o, float64(late), g.service.mean)
 	}
 	k := &g.service.kinds.list[w.Kind]
-	if g.parking.trying && w.Seq > g.parking.after {
-		g.parking.probe(w.Seq, w.Kind, k, float64(age(float64(elapsed))), o)
+	if g.parking.trying && g.parking.isProbe(w) {
+		g.parking.enter(k, float64(age(float64(elapsed))), o)
 	}
 	if o == limit.Success {
-		k.usual.finished(float64(elapsed), float64(now-k.last))
-		k.usual.end(float64(age(float64(elapsed))), g.usualWeight(now, k))
+		g.learnUsual(now, k, float64(elapsed))
 	}
 	g.service.end(now, w.Kind, float64(elapsed), float64(elapsed)/float64(among), within, o)
 	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited+w.Away {

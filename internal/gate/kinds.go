@@ -80,9 +80,9 @@ type kind struct {
 	present int32 // pieces of work that wait or run
 	occupancy
 	low, high float64 // estimates of the 5 % and the 95 % quantile
-	usual
-	parked parked
-	last   time.Duration // when work of the kind last ended
+	usual     usual
+	parked    parked
+	last      time.Duration // when work of the kind last ended
 	// has is the approximate time to the deadline on arrival, in nanoseconds; 0: no deadline. Of
 	// the work of a named kind, 19 in 20 pieces have at least that time.
 	has          float64

@@ -109,6 +109,12 @@ func (l *limits) ended(s limit.Sample, load limit.Load) {
 	}
 }
 
+// backendFull reports whether the law knows that more work at once would only wait in the backend.
+func (l *limits) backendFull(now time.Duration) bool {
+	law, ok := l.law.(interface{ BackendFull(time.Duration) bool })
+	return ok && law.BackendFull(now)
+}
+
 // Limit is how many slots may be in use now.
 func (g *Gate) Limit() int { return g.limits.now }
 

@@ -8,62 +8,68 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
+// parking finds work that holds slots and uses nothing scarce: a poll, a wait for a lock, a call of a
+// dependency that hangs. Such work looks like work whose own backend hangs or is loaded, so the gate
+// runs a trial. When no slot is free, a trial parks some overdue work of one kind. Parked work runs on
+// without its slots, which go to others, the probes. If the probes end in their usual time, the parked
+// work loads nothing scarce. The work stays parked until it ends, and the next trial parks up to twice
+// as much. Otherwise the work of the trial takes its slots again, and the next trial waits.
+// docs/adr/0021 has the reasons.
 type parking struct {
 	trying            bool
+	doubted           bool          // the trial has had one measurement in which too many probes were slow
+	normal            bool          // the parked work may be long by nature: see isNormal
+	own               bool          // work of the parked kind counts as probes
+	kind              uint8         // kind of the parked work
 	number            int32         // of the latest trial
-	kind              uint8         // kind of the work that the trial has parked
-	normal            bool          // the work may be slow by nature, and load the backend
-	own               bool          // work of the kind counts as probes
-	began             time.Duration // when the latest trial began
-	after             uint64        // latest start before the trial: later starts are its probes
-	limit             int           // when the trial began
-	probes            uint64        // starts after it that the trial counts
-	overdue           float64       // age from which a probe holds its slots like the parked work
-	quick, slow, held int           // probes that ended: soon, late, and overdue
-	next              time.Duration // earliest time of the next trial of any kind
+	limit             int           // when the measurement began
+	began             time.Duration // when the measurement began
+	after             uint64        // latest start before the measurement: later starts are probes
+	probes            uint64        // starts that count
+	held              float64       // age from which a probe holds its slots as the parked work does
+	quick, slow, hold int           // probes that ended: as usual, late, and after held
+	next              time.Duration // earliest time of the next trial
 	pause             time.Duration // after the next trial in which the backend hangs
 }
 
-// parked is what trials have found about a kind of work.
+// parked is what trials have found about a kind.
 type parked struct {
 	now   int32         // pieces of work that are parked
-	step  int32         // slots that the next trial frees; 0: an eighth of the limit
+	step  int32         // slots that the next trial frees, at least an eighth of the limit
 	next  time.Duration // earliest time of the next trial
-	pause time.Duration // after the next refuted trial
+	pause time.Duration // after the latest refuted trial of normal work
 }
 
-// usual is the usual time of a kind of work.
+// usual is the usual time of a kind, for trials.
 type usual struct {
 	n       int32
 	median  float32 // of the ages at which work ended: see age
-	slow    float32 // share of the work that took longer than slowAges beyond the median
+	slow    float32 // share of the work that took over twice the median
 	longest float64 // longest time in which work finished of late, in nanoseconds
 }
 
-// finished enters the time in which work finished. passed is the time since work of the kind last ended.
-func (u *usual) finished(took, passed float64) {
-	u.longest = max(took, u.longest-(u.longest-took)*min(passed/float64(usualMemory), 1))
-}
-
 const (
+	usualKnown    = 5                      // ends behind a usual time
+	usualMemory   = 2 * time.Minute        // how long a usual time lasts while work is parked, and a longest time
+	medianStep    = 2 * agesPerOctave      // step of the median, times the weight of an end
+	slowAges      = agesPerOctave          // slow work takes twice the usual time
 	overdueTimes  = 8                      // usual times of the quickest kind after which work is overdue
 	overdueLeast  = 100 * time.Millisecond // work is not overdue sooner
 	overdueAnyway = time.Second            // work is overdue while no usual time is known
-	usualKnown    = 5                      // ends behind a usual time
-	usualMemory   = 2 * time.Minute        // while work is parked
-	medianStep    = 2 * agesPerOctave
-	mostOwn       = 0.8           // share of the arrivals up to which work of the parked kind is no probe
-	slowAges      = agesPerOctave // slow work takes twice the usual time
-	fewestProbes  = 4
-	abnormal      = 2 // longest times in which work of a kind finished of late, after which the work is abnormal
+	abnormal      = 2                      // longest times of its kind from which work is abnormal
+	mostOwn       = 0.8                    // share of the arrivals from which work of the parked kind counts as probes
+	firstStep     = 8                      // part of the limit that the first trial frees
 	fewProbes     = 16
-	manyProbes    = 48   // once a quarter of the limit is parked: the effect of loaded work is then visible
-	slower        = 0.05 // additional share of slow probes that refutes a trial
-	trialMost     = 2 * time.Second
-	firstPause    = time.Second
-	hangPause     = 30 * time.Second // longest pause of all kinds
-	kindPause     = 5 * time.Minute  // longest pause of one kind
-	firstStep     = 8                // part of the limit
+	manyProbes    = 48              // once a quarter of the limit is parked: the effect of loaded work is visible then
+	fewestProbes  = 4               // if no more probes get a slot
+	slower        = 0.05            // additional share of slow probes that is no harm, besides two standard errors
+	muchSlower    = 0.5             // the same for abnormal work, which is expected to load nothing
+	measureMost   = 2 * time.Second // for fewer probes
+	abnormalPause = 250 * time.Millisecond
+	hangPause     = 30 * time.Second // longest pause after trials in which the backend hangs
+	normalPause   = 4 * time.Second
+	normalLonger  = 4               // factor on normalPause with each refuted trial
+	normalLongest = 5 * time.Minute // longest pause of normal work
 )
 
 // end enters the age at which work ended. weight is the weight of an end among the latest, once there
@@ -88,13 +94,10 @@ func (u *usual) end(at, weight float64) {
 	}
 }
 
-// usualWeight is the weight of an end of work of kind k. While work is parked, the usual time changes
-// slowly: trials compare with the time before.
-func (g *Gate) usualWeight(now time.Duration, k *kind) float64 {
-	if g.parked.n > 0 {
-		return min(float64(now-k.last)/float64(usualMemory), 1/serviceSpan)
-	}
-	return 1 / serviceSpan
+// finished enters the time in which work finished. passed is the time since work of the kind last
+// ended.
+func (u *usual) finished(took, passed float64) {
+	u.longest = max(took, u.longest-(u.longest-took)*min(passed/float64(usualMemory), 1))
 }
 
 func (u *usual) isSlow(at float64) bool {
@@ -102,6 +105,17 @@ func (u *usual) isSlow(at float64) bool {
 		return at > float64(age(float64(overdueLeast)))
 	}
 	return at > float64(u.median+slowAges)
+}
+
+// learnUsual enters work that finished. While work is parked, the median changes slowly: trials
+// compare with the time before.
+func (g *Gate) learnUsual(now time.Duration, k *kind, elapsed float64) {
+	passed, weight := float64(now-k.last), 1/serviceSpan
+	if g.parked.n > 0 {
+		weight = min(passed/float64(usualMemory), weight)
+	}
+	k.usual.finished(elapsed, passed)
+	k.usual.end(float64(age(elapsed)), weight)
 }
 
 // overdueAfter is how long work holds its slots until it is overdue.
@@ -118,37 +132,56 @@ func (g *Gate) overdueAfter() time.Duration {
 	return max(overdueTimes*time.Duration(edge(int(least)+1)), overdueLeast)
 }
 
+// isNormal reports whether work of the kind of w finished of late after about as long as w has run.
+func (g *Gate) isNormal(now time.Duration, w *Work) bool {
+	return float64(now-w.Start-w.Away) < abnormal*g.service.kinds.list[w.Kind].usual.longest
+}
+
+// candidate returns the oldest work that a trial may park now, of the work that took its slots before
+// the time overdue, or nil. A trial of normal work is worthwhile if overdue work of its kind holds half
+// of the slots, and the law does not know that the backend is full.
+func (g *Gate) candidate(now, overdue time.Duration) *Work {
+	full := g.limits.backendFull(now)
+	var slots [limit.Classes]int
+	var first [limit.Classes]*Work
+	for w := g.holding.first; w != nil && w.taken <= overdue; w = w.next {
+		switch k := &g.service.kinds.list[w.Kind].parked; {
+		case now < k.next:
+		case !g.isNormal(now, w):
+			return w
+		case !full || k.now > 0:
+			if first[w.Kind] == nil {
+				first[w.Kind] = w
+			}
+			if slots[w.Kind] += w.Cost; 2*slots[w.Kind] >= g.Limit() {
+				return first[w.Kind]
+			}
+		}
+	}
+	return nil
+}
+
 // Relieve judges and begins trials, and reports whether slots are free that were not. The owner calls
 // Relieve when work finds no free slot, and while work waits.
 func (g *Gate) Relieve(now time.Duration) bool {
 	p := &g.parking
-	if !g.cfg.Parks || p.trying && !g.judge(now) || now < p.next || g.Rule() > LowRules || g.inFlight < g.Limit() || !g.MayPause() {
+	if !g.cfg.Parks || p.trying && !g.judge(now) || now < p.next || g.Rule() > LowRules || g.inFlight < g.Limit() {
 		return false
 	}
 	after := g.overdueAfter()
-	overdue := now - after
-	young := 0 // slots of work that is not overdue
-	for w := g.holding.last; w != nil && w.taken > overdue; w = w.previous {
-		young += w.Cost
-	}
-	w := g.holding.first
-	for w != nil && w.taken <= overdue && g.isNormal(now, w) && now < g.service.kinds.list[w.Kind].parked.next {
-		w = w.next
-	}
-	if w == nil || w.taken > overdue {
+	w := g.candidate(now, now-after)
+	if w == nil || !g.MayPause() {
 		return false
 	}
 	k := &g.service.kinds.list[w.Kind].parked
-	least := max(1, g.Limit()/firstStep)
-	k.step = int32(min(max(int(k.step), least), max(young, least)))
-	*p = parking{
-		trying: true, number: p.number + 1, kind: w.Kind, normal: g.isNormal(now, w), own: g.mostly(w.Kind), began: now, after: g.seq,
-		limit: g.Limit(), overdue: float64(age(float64(after))), probes: fewProbes, next: p.next, pause: p.pause,
-	}
-	if int(k.now+k.step) > g.Limit()/4 {
+	k.step = max(k.step, int32(max(1, g.Limit()/firstStep)))
+	p.kind, p.normal, p.own, p.held = w.Kind, g.isNormal(now, w), g.mostly(w.Kind), float64(age(float64(after)))
+	p.probes = fewProbes
+	if p.normal && int(k.now+k.step) > g.Limit()/4 {
 		p.probes = manyProbes
 	}
-	for free := int(k.step) + g.inFlight - g.Limit(); free > 0 && w != nil && w.taken <= overdue && g.MayPause(); {
+	p.number++
+	for free := int(k.step) + g.inFlight - g.Limit(); free > 0 && w != nil && now-w.taken >= after && g.MayPause(); {
 		next := w.next
 		if w.Kind == p.kind && g.isNormal(now, w) == p.normal {
 			free -= w.Cost
@@ -158,6 +191,8 @@ func (g *Gate) Relieve(now time.Duration) bool {
 		}
 		w = next
 	}
+	p.doubted = false
+	g.measure(now)
 	return g.inFlight < g.Limit()
 }
 
@@ -170,30 +205,22 @@ func (g *Gate) mostly(kind uint8) bool {
 	return g.service.kinds.list[kind].arrivalShare >= mostOwn*all
 }
 
-// isNormal reports whether work of the kind finished of late after about as long as w has run.
-func (g *Gate) isNormal(now time.Duration, w *Work) bool {
-	return float64(now-w.Start-w.Away) < abnormal*g.service.kinds.list[w.Kind].longest
+// measure begins a measurement of the trial.
+func (g *Gate) measure(now time.Duration) {
+	p := &g.parking
+	p.trying, p.began, p.after, p.limit, p.quick, p.slow, p.hold = true, now, g.seq, g.Limit(), 0, 0, 0
 }
 
-// unpark gives the work of the latest trial its slots again.
-func (g *Gate) unpark(now time.Duration) {
-	for w := g.parked.first; w != nil; {
-		next := w.next
-		if w.trial == g.parking.number {
-			g.Back(now, w)
-		}
-		w = next
-	}
+// isProbe reports whether work counts in the measurement.
+func (p *parking) isProbe(w *Grant) bool {
+	return w.Seq > p.after && w.Seq <= p.after+p.probes && (w.Kind != p.kind || p.own)
 }
 
-// probe enters the end of work that started during a trial.
-func (p *parking) probe(seq uint64, of uint8, k *kind, at float64, o limit.Outcome) {
-	if seq > p.after+p.probes || of == p.kind && !p.own {
-		return
-	}
+// enter enters the end of a probe of kind k. Work that failed for its own reasons shows nothing.
+func (p *parking) enter(k *kind, at float64, o limit.Outcome) {
 	switch slow := k.usual.isSlow(at); {
-	case at >= p.overdue:
-		p.held++
+	case at >= p.held:
+		p.hold++
 	case o == limit.Failed || o == limit.Unknown || o == limit.Canceled && !slow:
 	case slow || o == limit.Overload:
 		p.slow++
@@ -209,58 +236,86 @@ func (g *Gate) judge(now time.Duration) bool {
 		p.trying = false
 		return true
 	}
-	if g.Limit() > p.limit { // a higher limit makes probes slow by itself: measure anew
-		p.began, p.after, p.limit, p.quick, p.slow, p.held = now, g.seq, g.Limit(), 0, 0, 0
+	if g.Limit() > p.limit { // a higher limit makes probes slow by itself
+		g.measure(now)
 		return false
 	}
-	over := now-p.began >= trialMost
+	over := now-p.began >= measureMost
 	if !over && g.seq-p.after < p.probes && g.inFlight < g.Limit() {
 		return false
 	}
-	held := p.held
+	hold := p.hold
 	for w := g.holding.last; w != nil && w.Seq > p.after; w = w.previous {
-		switch {
-		case w.Seq > p.after+p.probes || w.Kind == p.kind && !p.own:
-		case float64(age(float64(now-w.taken))) >= p.overdue:
-			held++
-		case over && g.service.kinds.list[w.Kind].usual.isSlow(float64(age(float64(now-w.taken)))):
-			held++
-		default:
+		if !p.isProbe(&w.Grant) {
+			continue
+		}
+		at := float64(age(float64(now - w.taken)))
+		if at < p.held && !(over && g.service.kinds.list[w.Kind].usual.isSlow(at)) {
 			return false // not known yet
 		}
+		hold++
 	}
 	ended := p.slow + p.quick
-	if n := ended + held; n < fewestProbes && !over {
+	if ended+hold < fewestProbes && !over {
 		return false
 	}
 	p.trying = false
-	expected, all := 0.0, 1e-9
-	for i := range g.service.kinds.list {
-		if k := &g.service.kinds.list[i]; i != int(p.kind) || p.own {
-			expected, all = expected+k.arrivalShare*float64(k.usual.slow), all+k.arrivalShare
-		}
+	if ended+hold == 0 { // nobody came
+		return true
 	}
-	expected /= all
 	k := &g.service.kinds.list[p.kind].parked
-	share, n := float64(p.slow)/max(float64(ended), 1), max(float64(ended), 1)
+	share, usual := float64(p.slow)/max(float64(ended), 1), g.usuallySlow()
+	few := usual + slower + 2*math.Sqrt(usual*(1-usual)/max(float64(ended), 1))
 	switch {
-	case ended+held == 0: // nobody came
-	case held > ended: // the backend hangs
+	case p.normal && (hold > ended || share > few):
+		if !p.doubted { // one measurement may be chance
+			p.doubted = true
+			g.measure(now)
+			return false
+		}
 		g.unpark(now)
 		k.step = 0
-		p.pause = min(max(2*p.pause, firstPause/4), hangPause)
-		p.next = now + p.pause
-	case p.normal && share > expected+slower+2*math.Sqrt(expected*(1-expected)/n):
-		g.unpark(now)
-		k.step = 0
-		k.pause = min(max(4*k.pause, firstPause), kindPause)
+		k.pause = min(max(normalLonger*k.pause, normalPause), normalLongest)
 		k.next = now + k.pause
-	case !p.normal && share > expected+0.5:
+	case hold > ended: // the backend hangs
+		g.unpark(now)
 		k.step = 0
-		p.next = now + firstPause
+		p.pause = min(max(2*p.pause, abnormalPause), hangPause)
+		p.next = now + p.pause
+	case share > usual+muchSlower:
+		k.step = 0
+		k.next = now + abnormalPause
 	default:
 		k.step = int32(min(2*int(k.step), max(int(k.now), g.Limit()/firstStep, 1)))
 		p.pause = 0
+		if int(k.now) >= 2*g.Limit() { // loaded work of that size would have been seen
+			k.pause = 0
+		}
 	}
 	return true
+}
+
+// usuallySlow is the usual share of slow work among the kinds of the probes.
+func (g *Gate) usuallySlow() float64 {
+	slow, all := 0.0, 0.0
+	for i := range g.service.kinds.list {
+		if k := &g.service.kinds.list[i]; i != int(g.parking.kind) || g.parking.own {
+			slow, all = slow+k.arrivalShare*float64(k.usual.slow), all+k.arrivalShare
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return slow / all
+}
+
+// unpark gives the work of the latest trial its slots again.
+func (g *Gate) unpark(now time.Duration) {
+	for w := g.parked.first; w != nil; {
+		next := w.next
+		if w.trial == g.parking.number {
+			g.Back(now, w)
+		}
+		w = next
+	}
 }
