@@ -25,7 +25,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request) (Permit, error) {
 	}
 	a := gate.Arrival{Cost: max(r.Cost, 1), Priority: r.Priority, Deadline: gate.Never, Traits: r.traits()}
 	if r.Kind != "" && l.gate != nil { // the zero Limiter panics in lock, with a message
-		a.Kind = l.gate.KindOf(r.Kind)
+		a.Kind, a.Name = l.gate.KindOf(r.Kind), r.Kind
 	}
 	if end, ok := ctx.Deadline(); ok {
 		a.Deadline = max(clock.Monotonic(end).Sub(l.base), 0)

@@ -41,6 +41,23 @@
 // Stats().State names nested calls as a possible cause when work waits while no work ends or
 // nearly all work is lost.
 //
+// # Calls that only wait
+//
+// A slot stands for use of what is scarce, and work that only waits uses nothing. Say so where the
+// program knows:
+//
+//   - Work that waits for its client calls [Permit.Pause] and [Permit.Resume]. The middlewares do.
+//   - Work that is long by nature is [Request.Long] from its admission on, or calls [Permit.Long].
+//
+// What nobody says, the default law finds out. When no slot is free and work is overdue, the limiter
+// parks some of that work, which runs on without its slots, and serves others in its place. If those
+// others end in their usual time, the parked work loads nothing that they need: the work stays parked
+// until it ends, and more may be parked. If not, the backend itself hangs or is full, and the work
+// takes its slots again. So a poll, a lock or a dependency that hangs stops nobody else, and a backend that
+// hangs is not flooded. Stats().Parked counts such work, and State names its kinds, best if each
+// route or method has its own [Request.Kind]. [Config.MaxAside] bounds what runs without slots. See
+// docs/adr/0021-a-held-slot-is-no-load.md.
+//
 // # Cost
 //
 // A limiter has no goroutine. An admission without a wait, its end, and an immediate
@@ -60,10 +77,8 @@
 //   - Work of two lengths with the same priority and similar deadlines is one kind,
 //     unless each length has its own [Request.Kind]. Name the kinds, or give each length
 //     its own limiter. docs/adr/0006-a-free-slot-is-given.md shows how kinds decide.
-//   - Streams fill the limit, unless they are [Request.Long]. Bound streams by a limiter
-//     of their own.
-//   - The default law learns from latency. If load does not change how long work takes,
-//     as with long polling, mark the work as Long or end it with Release.
+//   - Streams take slots until trials have parked them, unless they are [Request.Long]. Bound
+//     streams by a limiter of their own.
 //   - When a [Keyed] evicts a limiter, its counts are lost unless a [KeyedWatch] receives
 //     the limiter. metrics.Keyed adds up the counts of evicted limiters.
 //

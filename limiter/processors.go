@@ -81,7 +81,7 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 
 	l.lock(now)
 	l.memos.fold(l.gate)
-	seen := processors.Door{InFlight: l.gate.Running(), Service: l.gate.Took()}
+	seen := processors.Door{InFlight: l.gate.Holding(), Service: l.gate.Took()}
 	for lv := range d.came {
 		n := l.gate.Came(lv)
 		seen.Arrivals[lv], d.came[lv] = float64(n-d.came[lv]), n

@@ -26,14 +26,17 @@ type Stats struct {
 	// Processors tells whether processors are short.
 	Processors ProcessorStats
 
-	Limit          int           // slots
-	InFlight       int           // slots in use
-	LongInFlight   int           // pieces of work admitted as Long, which hold no slot
-	Paused         int           // pieces of work that wait for their clients and have given their slots to others
-	Parked         int           // overdue pieces of work without slots: others are served beside them in their usual time
-	OldestInFlight time.Duration // for how long work has held its slots, at most
-	Stalled        bool          // work runs but none has ended for long: the backend may hang
-	Queued         int           // callers waiting
+	Limit        int // slots
+	InFlight     int // slots in use
+	LongInFlight int // pieces of work admitted as Long, which hold no slot
+	Paused       int // pieces of work that wait for their clients and have given their slots to others
+	// Parked is how much overdue work runs without its slots, because others were served beside
+	// such work in their usual time: see Calls that only wait in the package documentation.
+	Parked         int
+	ParkedBy       map[string]int // Parked by Request.Kind; "" is for work without a named kind
+	OldestInFlight time.Duration  // for how long work has held its slots, at most
+	Stalled        bool           // work runs but none has ended for long: the backend may hang
+	Queued         int            // callers waiting
 
 	// Demand is the work that arrived in the last seconds, divided by the work that could
 	// be done in the same time within the limit. Above one, more work arrives than can be
@@ -104,6 +107,7 @@ func (l *Limiter) Stats() Stats {
 		ByPriority: map[spillway.Priority]PriorityStats{},
 	}
 	s.Paused, s.Parked = l.gate.Aside()
+	s.ParkedBy = l.gate.ParkedBy()
 	if s.Mode == Enforce && processors.Admitted < 1 {
 		s.Demand = max(s.Demand, 1/processors.Admitted)
 	}

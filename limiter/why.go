@@ -1,7 +1,11 @@
 package limiter
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/internal/laws"
@@ -26,6 +30,27 @@ func (l *Limiter) relimit(n int) {
 		l.changes = append(l.changes, d)
 	}
 }
+
+// describeParked names the kinds of parked work, most first.
+func describeParked(by map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], cmp.Compare(a, b)) })
+	var text []string
+	for i, name := range names {
+		switch {
+		case i == mostNamed:
+			text = append(text, fmt.Sprintf("%d other kinds", len(names)-i))
+			return strings.Join(text, ", ") + " are parked"
+		case name == "":
+			text = append(text, fmt.Sprintf("%d overdue pieces of work", by[name]))
+		default:
+			text = append(text, fmt.Sprintf("%d of kind %.60s", by[name], name))
+		}
+	}
+	return strings.Join(text, ", ") + " are parked"
+}
+
+// mostNamed is how many kinds of parked work State names.
+const mostNamed = 3
 
 // nested explains how work may stop although no backend hangs: work holds a permit while
 // it waits for another permit of the same limiter.
@@ -57,6 +82,9 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 		s = fmt.Sprintf("processors are short: requests wait %v for one, and %.0f %% are shed; %s", p.Wait.Round(time.Millisecond), 100*(1-p.Admitted), s)
 	} else if p.Wait > p.Bound {
 		s = fmt.Sprintf("processors are short: requests wait %v for one; %s", p.Wait.Round(time.Millisecond), s)
+	}
+	if _, parked := l.gate.Aside(); parked > 0 {
+		s = fmt.Sprintf("%s: others are served beside them in their usual time; %s", describeParked(l.gate.ParkedBy()), s)
 	}
 	stands := l.gate.Lost(now)
 	if stands > 0 {

@@ -10,6 +10,7 @@ const (
 	queued
 	active
 	long
+	aside
 	slots
 	demand
 	inQueue
@@ -33,6 +34,7 @@ var limiterMetrics = []Metric{
 	queued:           {"spillway.queued_requests", UpDownCounter, "{request}", "Requests that wait to be admitted.", []string{"key"}},
 	active:           {"spillway.active_requests", UpDownCounter, "{slot}", "Slots in use.", []string{"key"}},
 	long:             {"spillway.long_requests", UpDownCounter, "{request}", "Long work that runs, such as streams; it holds no slot.", []string{"key"}},
+	aside:            {"spillway.aside_requests", UpDownCounter, "{request}", "Admitted work that runs without its slots, by why: paused, for its client takes the time, or parked, for others are served beside it in their usual time.", []string{"key", "why"}},
 	slots:            {"spillway.limit", UpDownCounter, "{slot}", "Slots that may be in use at one time.", []string{"key"}},
 	demand:           {"spillway.demand", Gauge, "", "Work offered in the last seconds over what the limit allows; above 1, more comes than can be served. Scale by this: shedding keeps the processors calm.", []string{"key"}},
 	inQueue:          {"spillway.request.time_in_queue", Histogram, "s", "How long admitted requests waited.", []string{"key"}},
@@ -70,6 +72,8 @@ func limiterSamples(key string, s limiter.Stats) samples {
 	all.put(queued, float64(s.Queued), key)
 	all.put(active, float64(s.InFlight), key)
 	all.put(long, float64(s.LongInFlight), key)
+	all.put(aside, float64(s.Paused), key, "paused")
+	all.put(aside, float64(s.Parked), key, "parked")
 	all.put(slots, float64(s.Limit), key)
 	all.put(demand, s.Demand, key)
 	all.times(inQueue, s.QueueWait, key)

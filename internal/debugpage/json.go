@@ -28,6 +28,9 @@ type (
 		Limit          int                     `json:"limit"`
 		InFlight       int                     `json:"in_flight"`
 		LongInFlight   int                     `json:"long_in_flight"`
+		Paused         int                     `json:"paused"`
+		Parked         int                     `json:"parked"`
+		ParkedBy       map[string]int          `json:"parked_by,omitempty"`
 		Oldest         float64                 `json:"oldest_in_flight_seconds"`
 		Stalled        bool                    `json:"stalled"`
 		Queued         int                     `json:"queued"`
@@ -107,7 +110,7 @@ func (p *Page) serveJSON(w http.ResponseWriter) {
 func jsonOf(c *picture) jsonLimiter {
 	j := jsonLimiter{
 		Name: c.Name, Mode: c.Mode.String(), Open: c.open, Law: c.Law, State: c.State,
-		Limit: c.Limit, InFlight: c.InFlight, LongInFlight: c.LongInFlight, Oldest: c.OldestInFlight.Seconds(), Stalled: c.Stalled,
+		Limit: c.Limit, InFlight: c.InFlight, LongInFlight: c.LongInFlight, Paused: c.Paused, Parked: c.Parked, ParkedBy: c.ParkedBy, Oldest: c.OldestInFlight.Seconds(), Stalled: c.Stalled,
 		Queued: c.Queued, Demand: finite(c.Demand), Lost: c.Lost,
 		Offered: c.Offered, Admitted: c.Admitted, Completed: c.Completed, Cancelled: c.Cancelled,
 		Rejected: c.Rejected, RejectedBy: byName(c.RejectedBy), WouldReject: c.WouldReject, WouldRejectBy: byName(c.WouldRejectBy),

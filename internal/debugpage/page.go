@@ -39,7 +39,7 @@ type picture struct {
 
 // idle reports whether the limiter accepts no more work and nothing runs.
 func (p *picture) idle() bool {
-	return !p.open && p.InFlight == 0 && p.LongInFlight == 0 && p.Queued == 0
+	return !p.open && p.InFlight == 0 && p.LongInFlight == 0 && p.Paused == 0 && p.Parked == 0 && p.Queued == 0
 }
 
 // Page serves the page. It has no goroutine: requests look at the limiters, at most once in an

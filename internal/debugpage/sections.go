@@ -125,11 +125,16 @@ func (m *markup) figures(v *view) {
 		m.put(`<div><dt>%v</dt><dd><b>%v</b> <small>%v</small></dd></div>`, name, value, note)
 	}
 	m.put(`<dl class="figures">`)
-	long := ""
-	if v.LongInFlight > 0 {
-		long = ", and " + count(v.LongInFlight) + " long"
+	beside := ""
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{v.LongInFlight, "long"}, {v.Paused, "waiting for clients"}, {v.Parked, "parked"}} {
+		if part.n > 0 {
+			beside += ", and " + count(part.n) + " " + part.word
+		}
 	}
-	put("In flight", count(v.InFlight), "of "+count(v.Limit)+" slots"+long)
+	put("In flight", count(v.InFlight), "of "+count(v.Limit)+" slots"+beside)
 	put("Waiting", count(v.Queued), "")
 	name, refused := "Refused", v.rejected
 	if v.Mode == limiter.DryRun {

@@ -87,6 +87,8 @@ func (v *view) judge() (mood, word string) {
 		return "calm", "dry run"
 	case v.Pressure.Cap > 0:
 		return "busy", "pressed down by " + v.Pressure.By
+	case v.Parked > 0:
+		return "busy", "work is parked"
 	case v.Queued > 0:
 		return "busy", "work waits"
 	case v.Limit > 0 && v.InFlight >= v.Limit:
@@ -111,6 +113,9 @@ func (v *view) next() string {
 		return over
 	case v.Lost > 0:
 		return "What is admitted is late all the same. Look at what is behind the service: a database, a lock, another service."
+	case v.Parked > 0:
+		return "Some work takes far longer than usual, and others are served beside it: it waits for a client, a lock or a service that the others do not need. " +
+			"Look at that. If the work is long by nature, declare it long."
 	case v.Mode == limiter.DryRun && v.Demand > 1:
 		return "More comes than can be served. A limiter would keep what it admits in time: enforce for a part of the callers, or scale by demand."
 	}

@@ -64,6 +64,7 @@ type Arrival struct {
 	Cost     int           // slots, at least 1
 	Deadline time.Duration // when the caller leaves, or Never
 	Kind     places.Name   // from KindOf; zero: derived from the priority and the deadline
+	Name     string        // name behind Kind, for reports
 	Priority spillway.Priority
 	Traits   Traits
 }
@@ -201,8 +202,11 @@ func (g *Gate) countForKind(now time.Duration, lv int, a *Arrival) uint8 {
 	if !ok {
 		kind = g.kind(key, 1)
 	}
+	k := &g.service.kinds.list[kind]
+	if k.named && k.name == "" {
+		k.name = a.Name
+	}
 	if a.Deadline > now {
-		k := &g.service.kinds.list[kind]
 		k.fresh++
 		if k.named {
 			k.times.add(key.Scale(), 1)

@@ -76,7 +76,8 @@ func (k *kinds) busy() (all uint32) {
 // kind is the evidence about the service times of one kind of work.
 type kind struct {
 	level   int8
-	named   bool  // the kind has a name
+	named   bool // the kind has a name
+	name    string
 	present int32 // pieces of work that wait or run
 	occupancy
 	low, high float64 // estimates of the 5 % and the 95 % quantile
@@ -151,7 +152,7 @@ func (k *kind) recent(now time.Duration) bool {
 // evidence is dropped first.
 func (k *kind) end(now time.Duration, elapsed, part float64, within bool, o limit.Outcome) {
 	if !k.recent(now) {
-		*k = kind{level: k.level, named: k.named, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted}
+		*k = kind{level: k.level, named: k.named, name: k.name, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted}
 	}
 	weight := weightOf(now - k.last)
 	k.last = now

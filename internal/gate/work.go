@@ -193,5 +193,19 @@ func (w *Work) Next() *Work { return w.next }
 // Aside returns how many pieces of work are paused and parked.
 func (g *Gate) Aside() (paused, parked int) { return g.paused.n, g.parked.n }
 
+// ParkedBy returns how many pieces of work are parked, by the name of their kind; "" is for kinds
+// without a name.
+func (g *Gate) ParkedBy() (by map[string]int) {
+	for i := range g.service.kinds.list {
+		if k := &g.service.kinds.list[i]; k.parked.now > 0 {
+			if by == nil {
+				by = map[string]int{}
+			}
+			by[k.name] += int(k.parked.now)
+		}
+	}
+	return by
+}
+
 // FirstAside returns the first piece of work in the list of paused and in that of parked work, or nil.
 func (g *Gate) FirstAside() (paused, parked *Work) { return g.paused.first, g.parked.first }

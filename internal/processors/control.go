@@ -99,7 +99,7 @@ type Reading struct {
 type Door struct {
 	Arrivals [Levels]float64 // since the previous reading
 	Enforced float64         // arrivals that may be shed: not in a dry run
-	InFlight int             // admitted work, which may be runnable too; the limit bounds it
+	InFlight int             // work that holds slots, which may be runnable too; the limit bounds such work
 	Service  time.Duration   // mean service time
 }
 
