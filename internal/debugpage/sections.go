@@ -125,16 +125,16 @@ func (m *markup) figures(v *view) {
 		m.put(`<div><dt>%v</dt><dd><b>%v</b> <small>%v</small></dd></div>`, name, value, note)
 	}
 	m.put(`<dl class="figures">`)
-	beside := ""
+	others := ""
 	for _, part := range []struct {
 		n    int
 		word string
 	}{{v.LongInFlight, "long"}, {v.Paused, "waiting for clients"}, {v.Parked, "parked"}} {
 		if part.n > 0 {
-			beside += ", and " + count(part.n) + " " + part.word
+			others += ", and " + count(part.n) + " " + part.word
 		}
 	}
-	put("In flight", count(v.InFlight), "of "+count(v.Limit)+" slots"+beside)
+	put("In flight", count(v.InFlight), "of "+count(v.Limit)+" slots"+others)
 	put("Waiting", count(v.Queued), "")
 	name, refused := "Refused", v.rejected
 	if v.Mode == limiter.DryRun {

@@ -96,8 +96,8 @@ func (u *usual) end(at, weight float64) {
 
 // finished enters the time in which work finished. passed is the time since work of the kind last
 // ended.
-func (u *usual) finished(took, passed float64) {
-	u.longest = max(took, u.longest-(u.longest-took)*min(passed/float64(usualMemory), 1))
+func (u *usual) finished(elapsed, passed float64) {
+	u.longest = max(elapsed, u.longest-(u.longest-elapsed)*min(passed/float64(usualMemory), 1))
 }
 
 func (u *usual) isSlow(at float64) bool {
@@ -120,16 +120,16 @@ func (g *Gate) learnUsual(now time.Duration, k *kind, elapsed float64) {
 
 // overdueAfter is how long work holds its slots until it is overdue.
 func (g *Gate) overdueAfter() time.Duration {
-	least := math.Inf(1)
+	quickest := math.Inf(1)
 	for i := range g.service.kinds.list {
 		if k := &g.service.kinds.list[i]; k.usual.n >= usualKnown && k.arrivalShare >= places.Rare {
-			least = min(least, float64(k.usual.median))
+			quickest = min(quickest, float64(k.usual.median))
 		}
 	}
-	if math.IsInf(least, 1) {
+	if math.IsInf(quickest, 1) {
 		return overdueAnyway
 	}
-	return max(overdueTimes*time.Duration(edge(int(least)+1)), overdueLeast)
+	return max(overdueTimes*time.Duration(edge(int(quickest)+1)), overdueLeast)
 }
 
 // isNormal reports whether work of the kind of w finished of late after about as long as w has run.
