@@ -44,7 +44,7 @@ type adaptive struct {
 }
 
 // fullLasts is how long a trial shows that the backend is full.
-const fullLasts = 20 * time.Second
+const fullLasts = time.Minute
 
 // BackendFull reports whether a trial has shown of late that more work at once only waits: a raise was
 // refused, or a cut took latency away. Package gate asks.

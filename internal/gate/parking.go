@@ -139,9 +139,10 @@ func (g *Gate) isNormal(now time.Duration, w *Work) bool {
 
 // candidate returns the oldest work that a trial may park now, of the work that took its slots before
 // the time overdue, or nil. A trial of normal work is worthwhile if overdue work of its kind holds half
-// of the slots, and the law does not know that the backend is full.
+// of the slots, and the law does not know that the backend is full. With few slots such a trial would be a
+// large change.
 func (g *Gate) candidate(now, overdue time.Duration) *Work {
-	full := g.limits.backendFull(now)
+	full, few := g.limits.backendFull(now), g.Limit() < firstStep
 	var slots [limit.Classes]int
 	var first [limit.Classes]*Work
 	for w := g.holding.first; w != nil && w.taken <= overdue; w = w.next {
@@ -149,7 +150,7 @@ func (g *Gate) candidate(now, overdue time.Duration) *Work {
 		case now < k.next:
 		case !g.isNormal(now, w):
 			return w
-		case !full || k.now > 0:
+		case !few && (!full || k.now > 0):
 			if first[w.Kind] == nil {
 				first[w.Kind] = w
 			}
