@@ -138,25 +138,30 @@ func (g *Gate) isNormal(now time.Duration, w *Work) bool {
 }
 
 // candidate returns the oldest work that a trial may park now, of the work that took its slots before
-// the time overdue, or nil. A trial of normal work is worthwhile if overdue work of its kind holds half
-// of the slots, and the law does not know that the backend is full. With few slots such a trial would be a
-// large change.
+// the time overdue, or nil. A trial of abnormal work is worthwhile if such work holds a quarter of the
+// slots. A trial of normal work is worthwhile if overdue work of its kind holds half of them, and
+// the law does not know that the backend is full. With few slots it would be a large change.
 func (g *Gate) candidate(now, overdue time.Duration) *Work {
 	full, few := g.limits.backendFull(now), g.Limit() < firstStep
-	var slots [limit.Classes]int
-	var first [limit.Classes]*Work
+	var slots [limit.Classes + 1]int
+	var first [limit.Classes + 1]*Work
 	for w := g.holding.first; w != nil && w.taken <= overdue; w = w.next {
-		switch k := &g.service.kinds.list[w.Kind].parked; {
+		k := &g.service.kinds.list[w.Kind].parked
+		at, enough := limit.Classes, 4
+		switch {
 		case now < k.next:
-		case !g.isNormal(now, w):
-			return w
-		case !few && (!full || k.now > 0):
-			if first[w.Kind] == nil {
-				first[w.Kind] = w
+			continue
+		case g.isNormal(now, w):
+			if few || full && k.now == 0 {
+				continue
 			}
-			if slots[w.Kind] += w.Cost; 2*slots[w.Kind] >= g.Limit() {
-				return first[w.Kind]
-			}
+			at, enough = int(w.Kind), 2
+		}
+		if first[at] == nil {
+			first[at] = w
+		}
+		if slots[at] += w.Cost; enough*slots[at] >= g.Limit() {
+			return first[at]
 		}
 	}
 	return nil
@@ -278,14 +283,11 @@ func (g *Gate) judge(now time.Duration) bool {
 		k.step = 0
 		k.pause = min(max(normalLonger*k.pause, normalPause), normalLongest)
 		k.next = now + k.pause
-	case hold > ended: // the backend hangs
+	case hold > ended, share > usual+muchSlower: // the backend hangs, or is much too slow
 		g.unpark(now)
 		k.step = 0
 		p.pause = min(max(2*p.pause, abnormalPause), hangPause)
 		p.next = now + p.pause
-	case share > usual+muchSlower:
-		k.step = 0
-		k.next = now + abnormalPause
 	default:
 		k.step = int32(min(2*int(k.step), max(int(k.now), g.Limit()/firstStep, 1)))
 		p.pause = 0
