@@ -147,7 +147,7 @@ func (g *Gate) candidate(now, overdue time.Duration) *Work {
 	var first [limit.Classes + 1]*Work
 	for w := g.holding.first; w != nil && w.taken <= overdue; w = w.next {
 		k := &g.service.kinds.list[w.Kind].parked
-		at, enough := limit.Classes, 4
+		at, parts := limit.Classes, 4
 		switch {
 		case now < k.next:
 			continue
@@ -155,12 +155,12 @@ func (g *Gate) candidate(now, overdue time.Duration) *Work {
 			if few || full && k.now == 0 {
 				continue
 			}
-			at, enough = int(w.Kind), 2
+			at, parts = int(w.Kind), 2
 		}
 		if first[at] == nil {
 			first[at] = w
 		}
-		if slots[at] += w.Cost; enough*slots[at] >= g.Limit() {
+		if slots[at] += w.Cost; parts*slots[at] >= g.Limit() {
 			return first[at]
 		}
 	}
