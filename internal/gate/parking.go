@@ -152,7 +152,7 @@ func (g *Gate) candidate(now, overdue time.Duration) *Work {
 		case now < k.next:
 			continue
 		case g.isNormal(now, w):
-			if few || full && k.now == 0 {
+			if few || full && (k.now == 0 || k.pause > 0) {
 				continue
 			}
 			at, parts = int(w.Kind), 2
