@@ -135,10 +135,20 @@ func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
 	g.service.kinds.list[w.Kind].present--
 }
 
-// RevokeWork is Revoke for tracked work.
+// RevokeWork is Revoke for tracked work. Work that was parked before its caller answered has no slots
+// to return.
 func (g *Gate) RevokeWork(now time.Duration, w *Work) {
+	aside := w.Aside()
 	g.leaveLine(w)
-	g.Revoke(now, w.Grant)
+	if !aside {
+		g.Revoke(now, w.Grant)
+		return
+	}
+	lv := priority.Level(w.Priority)
+	g.answered(lv)
+	g.ledger[lv].cancelled++
+	g.running--
+	g.service.kinds.list[w.Kind].present--
 }
 
 // LengthenWork is Lengthen for tracked work. Work that is aside has no slots to return.
