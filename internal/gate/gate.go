@@ -481,6 +481,9 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	}
 	// The work counts with the time that it took, which ends now.
 	elapsed := now - w.Start - w.Away
+	if (o == limit.Deadline || o == limit.Canceled) && elapsed < w.Away {
+		o = limit.Unknown // the client took the time: the work is no loss
+	}
 	s := limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}
 	if o != limit.Unknown { // unfinished work, for example after a panic, has no valid duration
 		g.times.Record(int64(elapsed))
