@@ -156,7 +156,7 @@ type Limiter struct {
 	observer  Observer
 	leakAfter time.Duration
 	signals   []Signal
-	parks     bool        // trials may park overdue work
+	aside     bool        // work may run without its slots
 	quiet     bool        // no call site to record, Observer.Admitted or user-defined law to handle after an admission
 	shut      atomic.Bool // the intake is closed
 
@@ -217,10 +217,10 @@ func New(cfg Config) (*Limiter, error) {
 		l.observer = *cfg.Observer
 	}
 	l.quiet = l.leakAfter == 0 && l.observer.Admitted == nil && l.careful == nil
-	l.parks = l.ownLaw && l.maxWait < forever
+	l.aside = cfg.MaxAside >= 0
 	l.gate = gate.New(gate.Config{
 		Law: l.law, QueueSize: cmp.Or(cfg.QueueSize, defaultQueue), MaxWait: l.maxWait, MaxRefused: cfg.MaxRefused,
-		MaxAside: cmp.Or(cfg.MaxAside, defaultAside), Parks: l.parks,
+		MaxAside: cmp.Or(cfg.MaxAside, defaultAside), Parks: l.ownLaw && l.maxWait < forever,
 	})
 	l.bound()
 	l.refusal = refusal.NewTable(uint64(l.base.UnixNano()))

@@ -20,15 +20,16 @@ const (
 
 func (s *state) generation() uint64 { return s.word.Load() >> generationShift }
 
-// end ends a generation, with its pauses, and reports whether it has not ended before.
-func (s *state) end(generation uint64) bool {
+// end ends a generation, with its pauses. ok reports whether the generation has not ended before, and
+// paused whether a pause ended with the generation.
+func (s *state) end(generation uint64) (paused, ok bool) {
 	for {
 		w := s.word.Load()
 		if w>>generationShift != generation {
-			return false
+			return false, false
 		}
 		if s.word.CompareAndSwap(w, (generation+1)<<generationShift) {
-			return true
+			return w&mostPauses != 0, true
 		}
 	}
 }
@@ -111,7 +112,7 @@ func (p Permit) back() {
 }
 
 // relieves reports whether time alone may free slots: work may pause or be parked.
-func (l *Limiter) relieves() bool { return l.parks || l.pauses.Load() }
+func (l *Limiter) relieves() bool { return l.aside }
 
 // relieve looks for slots that others may have: those of paused work, and those that the gate's trials
 // free. The caller holds the lock and wants a slot.

@@ -73,10 +73,17 @@ func (p Permit) Long() {
 }
 
 func (p Permit) end(o limit.Outcome) {
-	if p.s == nil || !p.s.state.end(p.gen) {
+	if p.s == nil {
+		return
+	}
+	paused, ok := p.s.state.end(p.gen)
+	if !ok {
 		return // ended before, perhaps through a copy
 	}
 	l, now := p.l, p.l.now()
+	if paused {
+		p.s.away.Add(int64(now) - p.s.pausedAt.Load())
+	}
 	if l.observer.Ended == nil {
 		l.reportChanges(l.enter(now, p.s, o))
 	} else {

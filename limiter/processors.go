@@ -25,7 +25,6 @@ func (l *Limiter) Front() { l.front(cmp.Or(l.door.monitor, processors.Of(l.base)
 // front puts l at the front of the process of m, also if l itself ignores the processors.
 func (l *Limiter) front(m *processors.Monitor) {
 	l.door.front.Store(true)
-	l.pauses.Store(true) // the requests of a middleware pause
 	if m != nil {
 		m.Front()
 	}

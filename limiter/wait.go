@@ -62,9 +62,9 @@ const (
 )
 
 // recheckEvery returns how often a waiter of the given cost checks whether time alone has
-// made room. The result is zero except during a slow start, with signals, and for large
-// work, for which slots may be gathered. Otherwise the operation that makes room wakes the
-// waiter. The caller holds the lock.
+// made room: during a slow start, with signals, for large work, for which slots may be
+// gathered, and where work may run without its slots. Zero means never: the operation that
+// makes room wakes the waiter. The caller holds the lock.
 func (l *Limiter) recheckEvery(cost int) time.Duration {
 	switch {
 	case l.over.rampFor > 0:

@@ -1,0 +1,667 @@
+package limiter
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
+)
+
+// giveAway pauses p and lets the slots of p go to other work.
+func giveAway(t *testing.T, l *Limiter, p Permit) Permit {
+	t.Helper()
+	p.Pause()
+	time.Sleep(2 * pausedGrace)
+	q := acquire(t, l)
+	if s := l.Stats(); s.Paused == 0 || s.InFlight != s.Limit {
+		t.Fatalf("%d paused, %d of %d slots in use", s.Paused, s.InFlight, s.Limit)
+	}
+	return q
+}
+
+func TestSlotsOfPausedWorkGoToAWaiterAfterTheGrace(t *testing.T) {
+	for _, waits := range []string{"before the pause", "from the pause on", "later"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := fixed(t, 1, 10)
+			p := acquire(t, l)
+			var q Permit
+			wait := func() {
+				go func() { q = acquire(t, l) }()
+				synctest.Wait()
+			}
+			if waits == "before the pause" {
+				wait()
+				time.Sleep(7 * time.Millisecond)
+			}
+			p.Pause()
+			if waits == "from the pause on" {
+				wait()
+			}
+			time.Sleep(pausedGrace - 1)
+			if waits == "later" {
+				wait()
+			}
+			synctest.Wait()
+			if s := l.Stats(); s.Queued != 1 || s.Paused != 0 || s.InFlight != 1 {
+				t.Errorf("%s, within the grace: %d wait, %d paused", waits, s.Queued, s.Paused)
+			}
+			time.Sleep(recheckLeast + 1)
+			synctest.Wait()
+			if s := l.Stats(); s.Queued != 0 || s.Paused != 1 || s.InFlight != 1 || s.OldestInFlight > recheckLeast {
+				t.Errorf("%s, after the grace: %d wait, %d paused, the slot is in use for %v", waits, s.Queued, s.Paused, s.OldestInFlight)
+			}
+			p.Done(nil)
+			time.Sleep(time.Second)
+			q.Done(nil)
+			synctest.Wait()
+			atRest(t, l)
+		})
+	}
+}
+
+// Regression: before the first pause of a limiter, a refusal was kept for as long as nothing changed,
+// and nobody looked for slots of paused work.
+func TestSlotsOfPausedWorkGoToAnArrivalAfterTheGrace(t *testing.T) {
+	for _, cfg := range []Config{{Law: limit.NewFixed(1)}, {}} {
+		synctest.Test(t, func(t *testing.T) {
+			l := configured(t, cfg)
+			_ = l.SetBounds(1, 1)
+			p := acquire(t, l)
+			try := func() bool {
+				t.Helper()
+				q, err := l.TryAcquire(t.Context())
+				q.Done(err)
+				return err == nil
+			}
+			if try() {
+				t.Fatal("there is no slot")
+			}
+			p.Pause()
+			for range pausedGrace / time.Millisecond {
+				if try() {
+					t.Fatal("the grace is not over")
+				}
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(lookEvery)
+			if !try() || !try() {
+				t.Error("the grace is over, and there is no slot")
+			}
+			p.Resume()
+			if try() {
+				t.Error("the slot is in use again")
+			}
+			p.Done(nil)
+			atRest(t, l)
+		})
+	}
+}
+
+func TestPausedWorkKeepsItsSlotsWhileNobodyWantsThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 2, 10)
+		p := acquire(t, l)
+		p.Pause()
+		for range 100 {
+			time.Sleep(time.Minute)
+			acquire(t, l).Done(nil)
+			if s := l.Stats(); s.Paused != 0 || s.InFlight != 1 {
+				t.Fatalf("a slot is free: %d paused, %d slots in use", s.Paused, s.InFlight)
+			}
+		}
+		p.Resume()
+		p.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestResumeTakesTheSlotsAtOnceOverTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		q := giveAway(t, l, p)
+		var third Permit
+		go func() { third = acquire(t, l) }()
+		time.Sleep(time.Second)
+		began := time.Now()
+		p.Resume()
+		if !time.Now().Equal(began) {
+			t.Error("Resume waited")
+		}
+		if s := l.Stats(); s.InFlight != 2 || s.Paused != 0 || s.Limit != 1 || s.Queued != 1 {
+			t.Errorf("%d of %d slots in use, %d paused, %d wait", s.InFlight, s.Limit, s.Paused, s.Queued)
+		}
+		p.Done(nil) // the limit is still reached
+		synctest.Wait()
+		if s := l.Stats(); s.InFlight != 1 || s.Queued != 1 {
+			t.Errorf("%d slots in use, %d wait", s.InFlight, s.Queued)
+		}
+		q.Done(nil)
+		synctest.Wait()
+		third.Done(nil)
+		atRest(t, l)
+	})
+}
+
+// A body that arrives in many small parts, each in time, costs nobody a slot.
+func TestShortPausesChangeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := &told{Law: limit.NewFixed(1)}
+		l := configured(t, Config{Law: law})
+		p := acquire(t, l)
+		var q Permit
+		go func() { q = acquire(t, l) }()
+		for range 100 {
+			p.Pause()
+			time.Sleep(pausedGrace - 1)
+			p.Resume()
+			if s := l.Stats(); s.Paused != 0 || s.Queued != 1 || s.InFlight != 1 {
+				t.Fatalf("%d paused, %d wait", s.Paused, s.Queued)
+			}
+		}
+		time.Sleep(time.Second)
+		p.Done(nil)
+		synctest.Wait()
+		q.Done(nil)
+		if s := law.samples[0]; law.admitted != 2 || s.Seq != 1 || s.Outcome != limit.Success || s.End-s.Start != time.Second {
+			t.Errorf("%d starts, the first end is %+v", law.admitted, s)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestPausesNest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := &told{Law: limit.NewFixed(1)}
+		l := configured(t, Config{Law: law})
+		p := acquire(t, l)
+		const readers = 8
+		var all sync.WaitGroup
+		for i := range readers { // each pause begins and ends later than the one before
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second)
+				p.Pause()
+				p.Pause()
+				time.Sleep(1500 * time.Millisecond)
+				p.Resume()
+				p.Resume()
+			})
+		}
+		time.Sleep(time.Second / 2)
+		q := acquire(t, l)
+		for i := range readers {
+			if s := l.Stats(); s.Paused != 1 {
+				t.Errorf("after %d seconds %d are paused", i, s.Paused)
+			}
+			time.Sleep(time.Second)
+		}
+		all.Wait()
+		if s := l.Stats(); s.Paused != 0 || s.InFlight != 2 {
+			t.Errorf("after the last pause %d are paused, %d slots are in use", s.Paused, s.InFlight)
+		}
+		p.Resume() // without a pause
+		time.Sleep(time.Second)
+		p.Done(nil)
+		if s := law.samples[1]; s.Outcome != limit.Success || s.End-s.Start != time.Second {
+			t.Errorf("sample %+v", s)
+		}
+		q.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestTimeInAPauseIsNoPartOfTheSample(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		given bool // others get the slots
+		open  bool // the work ends in a pause
+		err   error
+		want  limit.Outcome
+	}{
+		{"success", false, false, nil, limit.Success},
+		{"success, slots given", true, false, nil, limit.Success},
+		{"success in a pause", false, true, nil, limit.Success},
+		{"deadline", false, false, context.DeadlineExceeded, limit.Unknown},
+		{"deadline, slots given", true, false, context.DeadlineExceeded, limit.Unknown},
+		{"deadline in a pause", false, true, context.DeadlineExceeded, limit.Unknown},
+		{"cancelled", false, false, context.Canceled, limit.Unknown},
+		{"cancelled, slots given", true, false, context.Canceled, limit.Unknown},
+		{"cancelled in a pause", false, true, context.Canceled, limit.Unknown},
+		{"failed", true, false, errors.New("disk full"), limit.Failed},
+		{"overload", true, false, spillway.ErrRejected, limit.Overload},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			law := &told{Law: limit.NewFixed(1)}
+			l := configured(t, Config{Law: law, MaxWait: time.Hour})
+			for range 30 {
+				from := len(law.samples)
+				p := acquire(t, l)
+				time.Sleep(time.Second)
+				if c.given {
+					q := giveAway(t, l, p)
+					q.Done(nil)
+					time.Sleep(time.Second - 2*pausedGrace)
+				} else {
+					p.Pause()
+					time.Sleep(time.Second)
+				}
+				p.Resume()
+				time.Sleep(time.Second)
+				p.Pause()
+				time.Sleep(3 * time.Second)
+				if !c.open {
+					p.Resume()
+				}
+				p.Done(c.err)
+				last := law.samples[len(law.samples)-1]
+				if last.Outcome != c.want || last.End-last.Start != 2*time.Second {
+					t.Fatalf("%s: outcome %d after %v, want %d after 2s", c.name, last.Outcome, last.End-last.Start, c.want)
+				}
+				for _, s := range law.samples[from : len(law.samples)-1] {
+					if s.Outcome != limit.Unknown && s.End != s.Start {
+						t.Fatalf("%s: another sample %+v", c.name, s)
+					}
+				}
+			}
+			if s := l.Stats(); s.Lost != 0 && c.want != limit.Overload {
+				t.Errorf("%s: %v lost", c.name, s.Lost)
+			}
+			if s := l.Stats(); time.Duration(s.Service.Max()) > 2050*time.Millisecond {
+				t.Errorf("%s: the longest work took %v", c.name, time.Duration(s.Service.Max()))
+			}
+			atRest(t, l)
+		})
+	}
+}
+
+// Most of the time was the work's own: the loss is a loss.
+func TestALossAfterAShortPauseIsALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		law := &told{Law: limit.NewFixed(1)}
+		l := configured(t, Config{Law: law})
+		for range 30 {
+			p := acquire(t, l)
+			p.Pause()
+			time.Sleep(400 * time.Millisecond)
+			p.Resume()
+			time.Sleep(600 * time.Millisecond)
+			p.Done(context.DeadlineExceeded)
+		}
+		if s := law.samples[29]; s.Outcome != limit.Deadline || s.End-s.Start != 600*time.Millisecond || l.Stats().Lost < 0.9 {
+			t.Errorf("%+v, %v lost", s, l.Stats().Lost)
+		}
+		atRest(t, l)
+	})
+}
+
+// Regression: work that ended while paused, with its slots, is evidence about other work; without its
+// slots it is none.
+func TestWorkThatEndsWithoutItsSlotsIsNoEvidence(t *testing.T) {
+	for name, end := range map[string]func(Permit){
+		"Done":     func(p Permit) { p.Done(nil) },
+		"deadline": func(p Permit) { p.Done(context.DeadlineExceeded) },
+		"Release":  Permit.Release,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			law := &told{Law: limit.NewFixed(1)}
+			ends := 0
+			l := configured(t, Config{Law: law, Observer: &Observer{Ended: func(e End) { ends++ }}})
+			p := acquire(t, l)
+			q := giveAway(t, l, p)
+			time.Sleep(time.Hour)
+			end(p)
+			end(p)
+			p.Resume()
+			if s := l.Stats(); s.Paused != 0 || s.InFlight != 1 || s.Completed != 1 || s.Service.Count() != 0 || ends != 1 {
+				t.Errorf("%s: %d paused, %d slots in use, %d completed, %d measured, told of %d ends",
+					name, s.Paused, s.InFlight, s.Completed, s.Service.Count(), ends)
+			}
+			if len(law.samples) != 1 || law.samples[0].Outcome != limit.Unknown {
+				t.Errorf("%s: %+v", name, law.samples)
+			}
+			q.Done(nil)
+			atRest(t, l)
+		})
+	}
+}
+
+func TestPauseOfNothingDoesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		stream := long(t, l)
+		ended := acquire(t, l)
+		ended.Done(nil)
+		for _, p := range []Permit{{}, ended, stream} {
+			p.Resume()
+			p.Pause()
+			p.Pause()
+			time.Sleep(time.Second)
+			p.Resume()
+			if s := l.Stats(); s.Paused != 0 || s.InFlight != 0 {
+				t.Errorf("%d paused, %d slots in use", s.Paused, s.InFlight)
+			}
+		}
+		q := acquire(t, l) // in the slot of the work that ended
+		if q.s != ended.s {
+			t.Fatal("the slot was not reused")
+		}
+		ended.Pause()
+		time.Sleep(time.Second)
+		if _, err := l.TryAcquire(t.Context()); err == nil {
+			t.Error("a permit of work that had ended paused other work")
+		}
+		q.Pause()
+		ended.Resume()
+		time.Sleep(time.Second)
+		third := acquire(t, l)
+		ended.Resume()
+		if s := l.Stats(); s.Paused != 1 || s.InFlight != 1 {
+			t.Errorf("a permit of work that had ended resumed other work: %d paused, %d slots in use", s.Paused, s.InFlight)
+		}
+		q.Resume()
+		q.Done(nil)
+		third.Done(nil)
+		stream.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestLongAndShrinkOfPausedWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 4, 10)
+		large := func() Permit {
+			p, err := l.AcquireWith(t.Context(), Request{Cost: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		p := large()
+		p.Pause()
+		p.Shrink(2)
+		if s := l.Stats(); s.InFlight != 2 {
+			t.Errorf("%d slots in use by paused work that has its slots", s.InFlight)
+		}
+		time.Sleep(time.Second)
+		q := large()
+		p.Shrink(1) // holds no slots
+		if s := l.Stats(); s.InFlight != 4 || s.Paused != 1 {
+			t.Errorf("%d slots in use, %d paused", s.InFlight, s.Paused)
+		}
+		p.Resume()
+		if s := l.Stats(); s.InFlight != 6 || s.Paused != 0 {
+			t.Errorf("%d slots in use, %d paused", s.InFlight, s.Paused)
+		}
+		p.Shrink(1)
+		p.Pause()
+		if s := l.Stats(); s.InFlight != 5 {
+			t.Errorf("%d slots in use", s.InFlight)
+		}
+		time.Sleep(time.Second)
+		if _, err := l.TryAcquire(t.Context()); err == nil {
+			t.Error("the limit is still reached")
+		}
+		if s := l.Stats(); s.InFlight != 4 || s.Paused != 1 {
+			t.Errorf("%d slots in use, %d paused", s.InFlight, s.Paused)
+		}
+		for range 2 {
+			p.Long()
+			if s := l.Stats(); s.InFlight != 4 || s.Paused != 0 || s.LongInFlight != 1 {
+				t.Errorf("%d slots in use, %d paused, %d long", s.InFlight, s.Paused, s.LongInFlight)
+			}
+		}
+		p.Resume()
+		p.Pause()
+		p.Shrink(1)
+		if s := l.Stats(); s.InFlight != 4 || s.Paused != 0 || s.LongInFlight != 1 || s.Admitted-s.Completed != 2 {
+			t.Errorf("long work has no slots to take: %d in use, %d paused, %d long", s.InFlight, s.Paused, s.LongInFlight)
+		}
+		p.Done(nil)
+		q.Pause()
+		q.Long() // with its slots
+		if s := l.Stats(); s.InFlight != 0 || s.Paused != 0 || s.LongInFlight != 1 {
+			t.Errorf("%d slots in use, %d paused, %d long", s.InFlight, s.Paused, s.LongInFlight)
+		}
+		q.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestWorkThatDiesInAPauseGivesEverythingBack(t *testing.T) {
+	for name, die := range map[string]func(){"panic": func() { panic("bad") }, "Goexit": runtime.Goexit} {
+		for _, slotsGiven := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				law := &told{Law: limit.NewFixed(1)}
+				l := configured(t, Config{Law: law})
+				var other Permit
+				go func() {
+					defer func() { _ = recover() }()
+					_ = l.Do(t.Context(), func(context.Context) error {
+						p := l.permit(l.gate.Oldest().Owner.(*slot))
+						p.Pause()
+						time.Sleep(time.Minute)
+						die()
+						return nil
+					})
+				}()
+				time.Sleep(time.Second)
+				if slotsGiven {
+					other = acquire(t, l)
+				}
+				time.Sleep(time.Hour)
+				other.Done(nil)
+				synctest.Wait()
+				if s := l.Stats(); s.Paused != 0 || s.InFlight != 0 || law.samples[0].Outcome != limit.Unknown {
+					t.Errorf("%s: %+v, %d paused, %d slots in use", name, law.samples[0], s.Paused, s.InFlight)
+				}
+				acquire(t, l).Done(nil)
+				atRest(t, l)
+			})
+		}
+	}
+}
+
+func TestMaxAsideBoundsHowMuchIsPaused(t *testing.T) {
+	for configuredAs, want := range map[int]int{-1: 0, 1: 1, 3: 3, 0: 8} {
+		synctest.Test(t, func(t *testing.T) {
+			l := configured(t, Config{Law: limit.NewFixed(8), MaxAside: configuredAs})
+			var all []Permit
+			for range 8 {
+				p := acquire(t, l)
+				p.Pause()
+				all = append(all, p)
+			}
+			time.Sleep(time.Second)
+			others := 0
+			for range 20 {
+				p, err := l.TryAcquire(t.Context())
+				time.Sleep(lookEvery)
+				if err == nil {
+					others++
+					all = append(all, p)
+				}
+			}
+			if s := l.Stats(); s.Paused != want || others != want || s.InFlight != 8 {
+				t.Errorf("MaxAside %d: %d paused for %d others, %d slots in use", configuredAs, s.Paused, others, s.InFlight)
+			}
+			for _, p := range all[:8] {
+				p.Resume()
+			}
+			if s := l.Stats(); s.Paused != 0 || s.InFlight != 8+want {
+				t.Errorf("MaxAside %d: %d paused, %d slots in use", configuredAs, s.Paused, s.InFlight)
+			}
+			for _, p := range all {
+				p.Done(nil)
+			}
+			atRest(t, l)
+		})
+	}
+}
+
+func TestDrainWaitsForPausedWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		giveAway(t, l, p).Done(nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if drained, ok := errors.AsType[*spillway.DrainError](l.Drain(ctx)); !ok || drained.Running != 1 || drained.Dropped != 0 {
+			t.Errorf("drained: %+v", drained)
+		}
+		done := make(chan error)
+		go func() { done <- l.Drain(t.Context()) }()
+		time.Sleep(time.Minute)
+		p.Resume()
+		select {
+		case err := <-done:
+			t.Fatalf("drained beside running work: %v", err)
+		default:
+		}
+		p.Done(nil)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestDrainServesWaitersWithSlotsOfPausedWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 10)
+		p := acquire(t, l)
+		p.Pause()
+		var served atomic.Int32
+		for range 5 {
+			go func() {
+				if l.Do(t.Context(), func(context.Context) error { return nil }) == nil {
+					served.Add(1)
+				}
+			}()
+			synctest.Wait()
+		}
+		go func() { time.Sleep(time.Second); p.Done(nil) }()
+		if err := l.Drain(t.Context()); err != nil || served.Load() != 5 {
+			t.Errorf("%v, %d served", err, served.Load())
+		}
+		atRest(t, l)
+	})
+}
+
+// Nobody waits in a dry run, and slots are never short.
+func TestWorkPausedInADryRunKeepsItsSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(1), Mode: DryRun})
+		p := acquire(t, l)
+		p.Pause()
+		time.Sleep(time.Second)
+		q := acquire(t, l)
+		if s := l.Stats(); s.Paused != 0 || s.InFlight != 2 || s.WouldReject != 0 && s.WouldReject != 1 {
+			t.Errorf("%d paused, %d slots in use", s.Paused, s.InFlight)
+		}
+		p.Resume()
+		p.Done(nil)
+		q.Done(nil)
+		atRest(t, l)
+	})
+}
+
+func TestPausesSurviveAChangeOfTheMode(t *testing.T) {
+	for _, m := range []Mode{DryRun, Off} {
+		for _, cfg := range []Config{{Law: limit.NewFixed(1)}, {}} {
+			synctest.Test(t, func(t *testing.T) {
+				l := configured(t, cfg)
+				_ = l.SetBounds(1, 1)
+				p := acquire(t, l)
+				q := giveAway(t, l, p)
+				l.SetMode(m)
+				other := acquire(t, l)
+				other.Pause()
+				p.Resume()
+				if s := l.Stats(); s.Paused != 0 || s.InFlight < 2 {
+					t.Errorf("%v: %d paused, %d slots in use", m, s.Paused, s.InFlight)
+				}
+				p.Pause()
+				l.SetMode(Enforce)
+				time.Sleep(time.Second)
+				other.Done(nil)
+				q.Done(nil)
+				third := acquire(t, l)
+				if s := l.Stats(); s.Paused != 1 || s.InFlight != 1 {
+					t.Errorf("after %v: %d paused, %d slots in use", m, s.Paused, s.InFlight)
+				}
+				p.Resume()
+				p.Done(nil)
+				third.Done(nil)
+				atRest(t, l)
+			})
+		}
+	}
+}
+
+func TestPauseOfAPermitOfALimiterThatIsOffDoesNothing(t *testing.T) {
+	l := configured(t, Config{Mode: Off})
+	p := acquire(t, l)
+	p.Pause()
+	p.Resume()
+	p.Done(nil)
+	if s := l.Stats(); s.Offered != 0 || s.Paused != 0 {
+		t.Errorf("%+v", s)
+	}
+	atRest(t, l)
+}
+
+func TestPausedWorkIsReportedAsALeak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := configured(t, Config{Law: limit.NewFixed(1), LeakAfter: time.Minute})
+		p := acquire(t, l)
+		q := giveAway(t, l, p)
+		time.Sleep(time.Hour)
+		if s := l.Stats(); s.Leaked != 2 || len(s.Leaks) != 2 || s.Leaks[0].Age <= s.Leaks[1].Age || s.Leaks[0].Site == "unknown" {
+			t.Errorf("%d leaked: %+v", s.Leaked, s.Leaks)
+		}
+		p.Resume()
+		if s := l.Stats(); s.Leaked != 2 || len(s.Leaks) != 2 {
+			t.Errorf("%d leaked: %+v", s.Leaked, s.Leaks)
+		}
+		p.Done(nil)
+		q.Done(nil)
+		if s := l.Stats(); s.Leaked != 2 || len(s.Leaks) != 0 {
+			t.Errorf("%d leaked: %+v", s.Leaked, s.Leaks)
+		}
+		atRest(t, l)
+	})
+}
+
+func TestAllocsOfPauseAndResume(t *testing.T) {
+	l := fixed(t, 1, 1)
+	p := acquire(t, l)
+	if n := testing.AllocsPerRun(1000, func() { p.Pause(); p.Pause(); p.Resume(); p.Resume() }); n != 0 {
+		t.Errorf("a pause that nobody uses: %v allocations", n)
+	}
+	p.Done(nil)
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 1)
+		if n := testing.AllocsPerRun(100, func() {
+			p := acquire(t, l)
+			p.Pause()
+			time.Sleep(2 * pausedGrace)
+			q, _ := l.TryAcquire(context.Background())
+			if !p.s.work.Paused() {
+				t.Fatal("not paused")
+			}
+			p.Resume()
+			p.Done(nil)
+			q.Done(nil)
+		}); n != 0 {
+			t.Errorf("a pause whose slots go to others: %v allocations", n)
+		}
+		atRest(t, l)
+	})
+}
