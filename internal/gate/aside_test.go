@@ -277,6 +277,40 @@ func (m *aside) finish(p *piece, o limit.Outcome) {
 	m.ended++
 }
 
+// An upper bound that rules, such as a lease, holds without exception. A lower bound is no reason to
+// stop others for work that hangs.
+func TestNothingIsParkedWhileAnUpperBoundRules(t *testing.T) {
+	for name, c := range map[string]struct {
+		bounds Bounds
+		rule   Rule
+		parks  bool
+	}{
+		"nothing":      {Bounds{}, LawRules, true},
+		"a low bound":  {Bounds{Low: 9}, LowRules, true},
+		"a high bound": {Bounds{High: 4}, HighRules, false},
+		"a lease":      {Bounds{Leased: 4}, LeaseRules, false},
+		"a slow start": {Bounds{Share: 0.5}, SlowStartRules, false},
+		"a signal":     {Bounds{Cap: 4, Pressed: spillway.Memory}, CapRules, false},
+	} {
+		g := New(Config{Law: limit.NewFixed(8), QueueSize: 6, MaxWait: 10 * time.Second, MaxAside: 100, Parks: true})
+		g.SetBounds(c.bounds)
+		all := make([]Work, g.Limit())
+		for i := range all {
+			if d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != Admit {
+				t.Fatalf("%s: %+v", name, d)
+			}
+			g.Track(&all[i])
+		}
+		if free := g.Relieve(overdueAnyway - 1); free {
+			t.Errorf("%s: parked before it was overdue", name)
+		}
+		free := g.Relieve(time.Minute)
+		if _, parked := g.Aside(); g.Rule() != c.rule || free != c.parks || (parked > 0) != c.parks {
+			t.Errorf("%s rules as %d: %d parked, slots free %v", name, g.Rule(), parked, free)
+		}
+	}
+}
+
 // FuzzAside drives a gate and a set of pieces of work through the same life, and compares them
 // after every step.
 func FuzzAside(f *testing.F) {

@@ -607,3 +607,33 @@ func BenchmarkAcquireRelease(b *testing.B) {
 		s.Release(1)
 	}
 }
+
+// Work that hangs keeps its slots: a semaphore bounds exactly what runs.
+func TestSlotsOfWorkThatHangsAreNotGivenToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewWeighted(4)
+		var running, most atomic.Int64
+		var all sync.WaitGroup
+		for i := range 400 {
+			all.Go(func() {
+				if err := s.Acquire(t.Context(), 1); err != nil {
+					t.Error(err)
+					return
+				}
+				defer s.Release(1)
+				most.Store(max(most.Load(), running.Add(1)))
+				defer running.Add(-1)
+				if i%20 == 19 {
+					time.Sleep(time.Minute)
+				} else {
+					time.Sleep(10 * time.Millisecond)
+				}
+			})
+			time.Sleep(time.Millisecond)
+		}
+		all.Wait()
+		if st := s.Limiter().Stats(); most.Load() != 4 || st.Parked != 0 || st.Completed != 400 {
+			t.Errorf("%d ran at once: %+v", most.Load(), st)
+		}
+	})
+}
