@@ -116,7 +116,7 @@ func (l *Limiter) acquire(ctx context.Context, r Request) (Permit, error) {
 		l.drop(d.Preempted, spillway.Preempted)
 	}
 	l.changed()
-	recheck := l.recheckEvery(a.Cost)
+	recheck := l.recheckEvery(a.Cost, 0)
 	changes := l.release()
 	expires := forever // ctx ends the wait
 	if l.maxWait < forever && a.Deadline > now+l.maxWait {

@@ -130,7 +130,7 @@ func TestManyLargeWaitersSeldomLookForRoom(t *testing.T) {
 		}
 		synctest.Wait()
 		l.lock(l.now())
-		every := l.recheckEvery(2)
+		every := l.recheckEvery(2, 0)
 		l.unlock()
 		if every != time.Second {
 			t.Errorf("each of 1000 looks every %v", every)

@@ -54,18 +54,19 @@ func (ws *waiters) give(w *waiter) {
 	ws.n++
 }
 
-// All waiters together look every recheckEach for slots that they may have, and each of them not more
-// often than recheckLeast.
+// All waiters together look every recheckEach for slots that they may have. Each of them looks not
+// more often than recheckLeast, and less often the longer it has waited.
 const (
 	recheckLeast = 20 * time.Millisecond
 	recheckEach  = 5 * time.Millisecond
+	recheckParts = 16 // part of the time waited until the next look
 )
 
-// recheckEvery returns how often a waiter of the given cost checks whether time alone has
-// made room: during a slow start, with signals, for large work, for which slots may be
+// recheckEvery returns when a waiter of the given cost, that has waited for a time, checks whether
+// time alone has made room: during a slow start, with signals, for large work, for which slots may be
 // gathered, and where work may run without its slots. Zero means never: the operation that
 // makes room wakes the waiter. The caller holds the lock.
-func (l *Limiter) recheckEvery(cost int) time.Duration {
+func (l *Limiter) recheckEvery(cost int, waited time.Duration) time.Duration {
 	switch {
 	case l.over.rampFor > 0:
 		return max(l.over.rampFor/64, time.Millisecond)
@@ -78,12 +79,12 @@ func (l *Limiter) recheckEvery(cost int) time.Duration {
 	case !l.relieves():
 		return 0
 	}
-	return max(recheckLeast, time.Duration(l.gate.Queued())*recheckEach)
+	return max(recheckLeast, time.Duration(l.gate.Queued())*recheckEach, waited/recheckParts)
 }
 
 // recheck starts the waiters for which time alone has made room. It returns the time until
-// a waiter of the given cost checks again.
-func (l *Limiter) recheck(cost int) time.Duration {
+// the waiter w checks again.
+func (l *Limiter) recheck(w *waiter) time.Duration {
 	now := l.now()
 	if now >= time.Duration(l.due.Load()) {
 		l.poll(now)
@@ -91,10 +92,10 @@ func (l *Limiter) recheck(cost int) time.Duration {
 	now = l.lock(now)
 	defer l.unlock()
 	l.relieve(now)
-	if l.tick(now) || len(l.signals) > 0 || cost > 1 {
+	if l.tick(now) || len(l.signals) > 0 || w.arrival.Cost > 1 {
 		l.grant(now)
 	}
-	return l.recheckEvery(cost)
+	return l.recheckEvery(w.arrival.Cost, now-w.Since())
 }
 
 // wait blocks until w is granted or dropped, ctx ends, or the time expires has come.
@@ -133,7 +134,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 			case now >= w.arrival.Deadline: // ctx ends now
 				recheck = 0
 			default:
-				recheck = l.recheck(w.arrival.Cost)
+				recheck = l.recheck(w)
 			}
 		}
 	}
