@@ -315,3 +315,19 @@ func TestParkedWorkGoesOnLikeOther(t *testing.T) {
 		atRest(t, s.Limiter)
 	})
 }
+
+// Regression: a bound that was above the law's limit did not count the parked work, and 33 ran at once.
+func TestAnUpperBoundBoundsWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, 16, Config{})
+		_ = s.SetBounds(0, 8)
+		q := traffic{perSecond: 100, takes: 20 * time.Millisecond, patience: time.Second}
+		send(s, q, 10*time.Second, time.Second)
+		q.waits = threeInTwenty
+		send(s, q, 30*time.Second, time.Second)
+		s.all.Wait()
+		if n := s.peak.Load(); n > 8 {
+			t.Errorf("%d ran at once under an upper bound of 8", n)
+		}
+	})
+}

@@ -91,7 +91,9 @@ func (l *Limiter) recheck(w *waiter) time.Duration {
 	}
 	now = l.lock(now)
 	defer l.unlock()
-	l.relieve(now)
+	if l.Mode() == Enforce {
+		l.relieve(now)
+	}
 	if l.tick(now) || len(l.signals) > 0 || w.arrival.Cost > 1 {
 		l.grant(now)
 	}

@@ -171,7 +171,10 @@ func (g *Gate) candidate(now, overdue time.Duration) *Work {
 // Relieve when work finds no free slot, and while work waits.
 func (g *Gate) Relieve(now time.Duration) bool {
 	p := &g.parking
-	if !g.cfg.Parks || p.trying && !g.judge(now) || now < p.next || g.Rule() > LowRules || g.inFlight < g.Limit() {
+	if !g.cfg.Parks || p.trying && !g.judge(now) || now < p.next || g.inFlight < g.Limit() {
+		return false
+	}
+	if b := &g.limits.bounds; b.High > 0 || b.Leased > 0 || g.Rule() > LowRules { // somebody bounds what runs
 		return false
 	}
 	after := g.overdueAfter()
@@ -217,9 +220,9 @@ func (g *Gate) measure(now time.Duration) {
 	p.trying, p.began, p.after, p.limit, p.quick, p.slow, p.hold = true, now, g.seq, g.Limit(), 0, 0, 0
 }
 
-// isProbe reports whether work counts in the measurement.
+// isProbe reports whether work counts in the measurement. Work that has taken its slots again does not.
 func (p *parking) isProbe(w *Grant) bool {
-	return w.Seq > p.after && w.Seq <= p.after+p.probes && (w.Kind != p.kind || p.own)
+	return w.Seq > p.after && w.Seq <= p.after+p.probes && w.Start >= p.began && (w.Kind != p.kind || p.own)
 }
 
 // enter enters the end of a probe of kind k. Work that failed for its own reasons shows nothing.
