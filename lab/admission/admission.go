@@ -1,12 +1,13 @@
 // Package admission is the experiment with the HTTP middleware in front of a service:
 // a storm of clients that retry, clients that leave, a dry run beside the real one,
-// and hostile clients.
+// hostile clients, and requests that only wait.
 package admission
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,16 +21,21 @@ import (
 )
 
 // Experiment is the declaration.
-var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{roleService: contestant.Server(serve), roleAttackers: contestant.Server(attackers)})
+var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{
+	roleService: contestant.Server(serve), roleHeld: contestant.Server(held), roleAttackers: contestant.Server(attackers),
+})
 
 const (
 	roleService   = "admission-service"
+	roleHeld      = "admission-held"
 	roleAttackers = "admission-attackers"
 )
 
 const help = `A small HTTP service behind admissionhttp, told no number, in a process of its own. It waits for a backend of ten slots, 20 to 60 ms a request, some 250 a second: one that lets more wait (N-way) and one that gets less done the more it is asked (degrading).
 
-In the part storm 200 clients with admissionhttp/client send three times the capacity (open loop, Poisson) and retry within five seconds what was refused; a fifth is critical. What counts is goodput beside the capacity, and whether the retries come in waves. In leavers every third client leaves after half of the service time: what do the others get? In dryrun twice the capacity comes without retries, in a dry run and for real: is the share that is refused of each priority the predicted one? In hostile a third process sends slow headers, headers of 1 MB, endless and trickling bodies, half-closed connections and HTTP/2 streams that are reset at once, and holds thousands of idle connections: how long do health probes take, and how much memory?`
+In the part storm 200 clients with admissionhttp/client send three times the capacity (open loop, Poisson) and retry within five seconds what was refused; a fifth is critical. What counts is goodput beside the capacity, and whether the retries come in waves. In leavers every third client leaves after half of the service time: what do the others get? In dryrun twice the capacity comes without retries, in a dry run and for real: is the share that is refused of each priority the predicted one? In hostile a third process sends slow headers, headers of 1 MB, endless and trickling bodies, half-closed connections and HTTP/2 streams that are reset at once, and holds thousands of idle connections: how long do health probes take, and how much memory?
+
+In holders lookups come at a fifth of the capacity, and then a hundred clients that ask the backend for nothing: slow readers, bodies that stop, long polls, or calls of a dependency that hangs. What share of the lookups is answered within a second, behind our limiter with the README's deadlines (spillway), a semaphore of the backend's size (semaphore), failsafe-go's adaptive limiter (failsafe), and nothing (none)?`
 
 // The parts of the experiment.
 const (
@@ -37,10 +43,11 @@ const (
 	leavers  = "leavers"  // the same, and a third of them leaves
 	dryrun   = "dryrun"   // what a dry run predicts, and what is refused
 	hostile  = "hostile"  // clients that mean harm
+	holders  = "holders"  // requests that only wait, beside lookups
 	capacity = "capacity" // what storm and leavers are compared with
 )
 
-var parts = []string{storm, leavers, dryrun, hostile}
+var parts = []string{storm, leavers, dryrun, hostile, holders}
 
 // casts are who plays in each part: a second time as its own twin. Those of a cast play
 // at the same time, in front of each backend. Nearly all of a request is waiting.
@@ -55,11 +62,12 @@ var casts = []struct {
 	{dryrun, []string{dry, dry, ours}},
 	{hostile, []string{ours}},
 	{hostile, []string{calm}},
+	{holders, []string{ours, ours, none, shortly, failsafe}},
 }
 
 // Config is what a user may set.
 type Config struct {
-	Part        []string      `placeholder:"NAME" help:"Only these parts: storm, leavers, dryrun, hostile. Claims about the others stay open."`
+	Part        []string      `placeholder:"NAME" help:"Only these parts: storm, leavers, dryrun, hostile, holders. Claims about the others stay open."`
 	WarmUp      time.Duration `group:"Size" default:"5s" quick:"2s" whole:"3s" least:"0s" help:"How long the same load comes before each measurement."`
 	Time        time.Duration `group:"Size" default:"8s" full:"10s" quick:"3s" whole:"6s" least:"200ms" help:"How long a measurement is."`
 	Connections int           `group:"Size" default:"0" least:"0" most:"50000" help:"Idle connections of hostile clients; 0: a third of the files that a process may open, at most 50,000."`
@@ -74,6 +82,9 @@ func plan(c Config) (experiment.Plan, error) {
 		return experiment.Plan{}, err
 	}
 	var p experiment.Plan
+	if c.plays(holders) {
+		p.Programs = []contestant.Spec{{Program: failsafeProgram, Role: RoleFailsafe}}
+	}
 	for _, cast := range casts {
 		if !c.plays(cast.part) {
 			continue
@@ -81,7 +92,7 @@ func plan(c Config) (experiment.Plan, error) {
 		for i, pattern := range cast.patterns {
 			for _, backend := range backends(cast.part) {
 				k, beside := key(cast.part, backend, pattern), cast.part+", "+strings.Join(cast.patterns, ", ")
-				if cast.part == dryrun { // it refuses nothing: six at once would make their clients late
+				if cast.part == dryrun || cast.part == holders { // more at once would make their clients late
 					beside += ", " + backend
 				}
 				p.Cells = append(p.Cells, experiment.Cell{
@@ -132,7 +143,14 @@ func (c Config) expect(part string) time.Duration {
 func (c Config) measure(ctx context.Context, part string, j service.Job) (results.Run, error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end() // of the service, too, if the run fails
-	srv, err := service.Start(ctx, c.Spec("", roleService, j))
+	program, role := "", roleService
+	switch {
+	case j.Pattern == failsafe:
+		program, role = failsafeProgram, RoleFailsafe
+	case part == holders:
+		role = roleHeld
+	}
+	srv, err := service.Start(ctx, c.Spec(program, role, j))
 	if err != nil {
 		return results.Run{}, err
 	}
@@ -141,6 +159,8 @@ func (c Config) measure(ctx context.Context, part string, j service.Job) (result
 		return c.saturate(ctx, srv)
 	case hostile:
 		return c.hostile(ctx, srv, j)
+	case holders:
+		return c.hold(ctx, srv, j)
 	}
 	return c.storm(ctx, srv, scenes[part], j.Seed)
 }
@@ -168,13 +188,20 @@ func key(part, backend, pattern string) ledger.Key {
 	if x := scenes[part].multiple; x > 0 {
 		load = fmt.Sprintf("%gx", x)
 	}
-	return ledger.Key{Setup: part + ", " + backend + " backend", Load: load, Pattern: pattern}
+	setup := part + ", " + backend
+	if part != holders {
+		setup += " backend"
+	}
+	return ledger.Key{Setup: setup, Load: load, Pattern: pattern}
 }
 
-// backends are those of a part.
+// backends are those of a part; of holders, the kinds of them in front of the N-way one.
 func backends(part string) []string {
-	if part == hostile {
+	switch part {
+	case hostile:
 		return []string{nWay}
+	case holders:
+		return slices.Sorted(maps.Keys(holderKinds))
 	}
 	return []string{nWay, degrading}
 }

@@ -16,7 +16,7 @@ func TestSoakASessionOfAdmissionHasEveryFigure(t *testing.T) {
 	for _, r := range runs {
 		of := r.Setup + " " + r.Pattern
 		missing := 0.0
-		for _, key := range map[string][]string{storm: {"goodput", "critical"}, leavers: {"goodput"}, dryrun: {"shed", "unsafe", "refused"}, hostile: {"probe_worst_ms"}}[strings.Split(r.Setup, ",")[0]] {
+		for _, key := range map[string][]string{storm: {"goodput", "critical"}, leavers: {"goodput"}, dryrun: {"shed", "unsafe", "refused"}, hostile: {"probe_worst_ms"}, holders: {"answered", "inside"}}[strings.Split(r.Setup, ",")[0]] {
 			if _, ok := r.Extra[key]; !ok {
 				t.Errorf("%s has no %s: %v", of, key, r.Extra)
 				missing++

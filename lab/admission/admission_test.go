@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	root "github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/soak"
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ledger/planted"
@@ -19,7 +21,18 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-func TestMain(m *testing.M) { labtest.Main(m, Experiment.Roles) }
+// This process plays failsafe, too, by a semaphore: the program with failsafe-go is heavy.
+func TestMain(m *testing.M) {
+	all := maps.Clone(Experiment.Roles)
+	all[RoleFailsafe] = contestant.Server(func(ctx context.Context, j service.Job, ready contestant.Ready) (*service.Served, error) {
+		guard, err := holdersGuard(shortly, j.Work.Slots)
+		if err != nil {
+			return nil, err
+		}
+		return Held(ctx, j, ready, guard)
+	})
+	labtest.Main(m, all)
+}
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
 	p, err := plan(experiment.Sized[Config](""))

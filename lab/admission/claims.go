@@ -16,6 +16,7 @@ var (
 	memory   = extra("memory_share", "peak resident memory, of the bound,")
 	critical = ledger.Extra("critical", "critical requests answered well")
 	wave     = ledger.Extra("wave", "most arrivals in 100 ms over the mean")
+	answered = ledger.Extra("answered", "share of the lookups answered in time")
 	unsafely = ledger.Extra("unsafe", "report that the estimate is unsafe")
 )
 
@@ -58,7 +59,7 @@ func offBy(backend string) ledger.Term {
 
 var family = ledger.Family{
 	ID:    "admission",
-	Title: "The HTTP middleware stands in front of a service in a storm of retries, with clients that leave, in a dry run, and under attack",
+	Title: "The HTTP middleware stands in front of a service in a storm of retries, with clients that leave, in a dry run, under attack, and with requests that only wait",
 	Claims: []ledger.Claim{
 		{ID: "admission-1", Goal: true, Title: "at three times the capacity, with retries, it answers at least 95 % of the capacity", Parts: []ledger.Part{
 			{Subject: "goodput/capacity", Unit: "x", Rule: judge.AtLeast(0.95), Spread: 0.02,
@@ -107,6 +108,12 @@ var family = ledger.Family{
 		{ID: "admission-9", Goal: true, Title: "meanwhile its memory stays within 64 MiB and 32 KiB for each connection", Parts: []ledger.Part{
 			{Subject: "peak resident memory/bound", Unit: "%", Kind: judge.Every, Rule: judge.AtMost(100), Cases: attacked(memory)},
 		}},
+		{ID: "admission-10", Goal: true, Title: "work that only waits stops nobody else: lookups are answered in time at least 95 % as often as without a limit", Parts: []ledger.Part{
+			{Subject: "lookups answered/those without a limit", Unit: "x", Rule: judge.AtLeast(0.95), Spread: 0.02,
+				Cases: each(holders, func(kind string) ledger.Term {
+					return of(holders, kind, ours, answered).Over(of(holders, kind, none, answered))
+				})},
+		}},
 	},
 	Columns: []ledger.Column{
 		{Key: "critical", Name: "critical requests answered, %", Format: "decimals"}, {Key: "retries", Name: "retries"}, {Key: "throttled", Name: "held back by clients"},
@@ -114,6 +121,7 @@ var family = ledger.Family{
 		{Key: "would", Name: "would be refused"}, {Key: "share_low", Name: "of low ones, %", Format: "decimals"}, {Key: "share_normal", Name: "of normal ones, %", Format: "decimals"}, {Key: "share_critical", Name: "of critical ones, %", Format: "decimals"},
 		{Key: "probe_p50_ms", Name: "probe p50, ms", Format: "decimals"}, {Key: "probe_p99_ms", Name: "p99, ms", Format: "decimals"}, {Key: "probe_worst_ms", Name: "slowest, ms", Format: "decimals"}, {Key: "probes_failed", Name: "probes failed"},
 		{Key: "connections", Name: "hostile connections"}, {Key: "known", Name: "known clients answered, %", Format: "decimals"}, {Key: "memory_mib", Name: "peak memory, MiB"},
+		{Key: "answered", Name: "lookups answered, %", Format: "decimals"}, {Key: "inside", Name: "requests inside", Format: "decimals"}, {Key: "holders_refused", Name: "holders refused"},
 	},
 	Method: []ledger.Note{
 		{Title: "The service", Text: "One handler that waits for a backend of ten slots, 20 to 60 ms a request, behind admissionhttp with limiter.Config{}, in a process of its own. N-way: ten at a time, others wait in a hidden queue, and what is in a slot runs to its end also when its client has left. Degrading: all run at once, and with c of them the total falls to √(10/c); work ends when its client leaves. The capacity is measured in a closed loop without a limit, in every repeat. Nearly all of a request is waiting: the two backends are measured at the same time, and so is Spillway's twin, whose difference from it is the noise floor."},
@@ -121,6 +129,7 @@ var family = ledger.Family{
 		{Title: "Clients that leave", Text: "Every third client closes its connection after half of the mean service time. What those that stay can get is the capacity without what the others use of it, where each of them is admitted: a third of the clients uses half of its work on the degrading backend, all of it in a slot of the N-way one."},
 		{Title: "A dry run", Text: "Requests without retries, that leave after a second, come slowly until twice the capacity, once in a dry run and once for real. Of each priority the share that would have been refused is compared with the share that was refused, or left while it waited. On the degrading backend the dry run sees the collapse that a limit prevents: there its report has to say that the estimate is unsafe."},
 		{Title: "Hostile clients", Text: "From a third process: connections that stay idle (a third of the files that a process may open, at most 50,000), 200 that send a header a second, headers of 1 MB, bodies without an end and bodies of two bytes a second, clients that close their half before the answer or within the request, and HTTP/2 streams that are reset as soon as they are opened. What they send is bounded, some megabytes and two thousand streams a second. Probes come on a new connection each, 50 a second, and their time counts from the intended start. Known clients have a credential and are critical. A slow body holds a slot until http.Server.ReadTimeout, here ten seconds: that is what the known clients lose."},
+		{Title: "Requests that only wait", Text: "Lookups, each a request to the N-way backend, come at a fifth of its capacity; each waits a second. When the measurement begins, a hundred clients come that ask the backend for nothing, of one kind in each set-up: they read nothing of an answer of 4 MiB, send one byte of a body, poll for 1.5 s, or call a dependency that hangs until the deadline. One that is refused, or whose request has ended, begins anew half a second later. Nobody tells a limiter what waits. Every request has a deadline of two seconds behind every contestant, and http.Server ends a body after ten. Spillway has the README's configuration, the semaphore exactly the backend's slots and a wait of 100 ms at most, failsafe its defaults. Requests inside are those whose handler runs, on average, holders included."},
 		{Title: "A busy machine", Text: "A run whose clients sent late (p99 above 50 ms) is made again, at most twice; if they are still late, it does not count. What is sent late comes all at once: on a busy machine arrivals have peaks, and probes are slow, that are not the service's."},
 	},
 }

@@ -29,6 +29,7 @@ var scenes = map[string]scene{
 	leavers: {multiple: 3, deadline: 5 * time.Second, retries: true, leavers: true},
 	dryrun:  {multiple: 2, deadline: time.Second, ramps: true},
 	hostile: {multiple: .5, deadline: 2 * time.Second}, // of the known clients
+	holders: {multiple: .2, deadline: time.Second},     // of the lookups
 }
 
 // tail is how long the load goes on after the measurement, or as long as that was, so

@@ -11,6 +11,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 	"github.com/spillway-go/spillway/examples/patientapi/token"
+	"github.com/spillway-go/spillway/lab/admission"
 	"github.com/spillway-go/spillway/lab/contestant"
 	dbplan "github.com/spillway-go/spillway/lab/db"
 	"github.com/spillway-go/spillway/lab/mixes"
@@ -23,6 +24,9 @@ import (
 )
 
 var roles = map[string]contestant.Role{
+	admission.RoleFailsafe: contestant.Server(func(ctx context.Context, j service.Job, ready contestant.Ready) (*service.Served, error) {
+		return admission.Held(ctx, j, ready, failsafe())
+	}),
 	overload.RoleServer:   contestant.Server(overloaded),
 	patterns.RoleCall:     contestant.Func(called),
 	patterns.RoleServer:   contestant.Server(served),

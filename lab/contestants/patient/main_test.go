@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/soak"
+	"github.com/spillway-go/spillway/lab/admission"
 	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 	all := maps.Clone(roles)
 	maps.Copy(all, patternsplan.Roles())
 	maps.Copy(all, shapesplan.Experiment.Roles)
+	maps.Copy(all, admission.Experiment.Roles)
 	all[patternsplan.RoleVirtual] = contestant.Func(bubble.Func(patternsplan.SimulatedPools)) // as the program virtual does
 	labtest.Main(m, all)
 }
