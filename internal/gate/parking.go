@@ -21,6 +21,7 @@ type parking struct {
 	normal            bool          // the parked work may be long by nature: see isNormal
 	own               bool          // work of the parked kind counts as probes
 	kind              uint8         // kind of the parked work
+	blind             int8          // trials in a row in which only work of the parked kind started
 	number            int32         // of the latest trial
 	limit             int           // when the measurement began
 	began             time.Duration // when the measurement began
@@ -66,6 +67,7 @@ const (
 	muchSlower    = 0.5             // the same for abnormal work, which is expected to load nothing
 	measureMost   = 2 * time.Second // for fewer probes
 	abnormalPause = 250 * time.Millisecond
+	mostBlind     = 16               // then no trial begins for normalPause
 	hangPause     = 30 * time.Second // longest pause after trials in which the backend hangs
 	normalPause   = 4 * time.Second
 	normalLonger  = 4               // factor on normalPause with each refuted trial
@@ -266,9 +268,19 @@ func (g *Gate) judge(now time.Duration) bool {
 	}
 	ended := p.slow + p.quick
 	if ended+hold < fewestProbes && !over {
-		return false
+		switch {
+		case g.inFlight < g.Limit() || p.normal || p.slow+hold > 0:
+			return false // more may come
+		case ended == 0: // work of the parked kind has taken all free slots, as when a crowd of such work waits
+			p.trying = false
+			if p.blind++; p.blind == mostBlind {
+				p.blind, p.next = 0, now+normalPause
+			}
+			return true
+		}
+		// All slots are held again, and each probe has ended in its usual time.
 	}
-	p.trying = false
+	p.trying, p.blind = false, 0
 	if ended+hold == 0 { // nobody came
 		return true
 	}
