@@ -331,3 +331,41 @@ func TestAnUpperBoundBoundsWhatRuns(t *testing.T) {
 		}
 	})
 }
+
+// Reports load the backend, and who is refused soon comes again, so that most arrivals are reports. A
+// trial of reports is refuted by the reports that it let in. A second measurement that got no probe,
+// since the first had filled the backend, left the work parked, and the next trial began at once:
+// nearly all of 200 reports came to 32 slots.
+func TestReportsThatComeAgainDoNotFloodTheBackend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, 32, Config{})
+		s.all.Go(func() {
+			send(s, traffic{perSecond: 100, takes: 20 * time.Millisecond, patience: time.Second}, time.Minute, time.Second)
+		})
+		ended := time.Now().Add(time.Minute)
+		for range 200 {
+			s.all.Go(func() {
+				for time.Now().Before(ended) {
+					ctx, cancel := context.WithTimeout(spillway.WithKind(t.Context(), "report"), 4*time.Second)
+					err := s.Do(ctx, func(ctx context.Context) error {
+						enter(&s.inside, &s.most)
+						defer s.inside.Add(-1)
+						s.slots <- struct{}{}
+						time.Sleep(2 * time.Second)
+						<-s.slots
+						return ctx.Err()
+					})
+					cancel()
+					if err != nil {
+						time.Sleep(100 * time.Millisecond)
+					}
+				}
+			})
+		}
+		s.all.Wait()
+		if most := s.most.Load(); most > 96 {
+			t.Errorf("%d in a backend of 32 slots, with a limit of %d", most, s.Limit())
+		}
+		atRest(t, s.Limiter)
+	})
+}

@@ -244,7 +244,9 @@ func (p *parking) enter(k *kind, at float64, o limit.Outcome) {
 func (g *Gate) judge(now time.Duration) bool {
 	p := &g.parking
 	if g.seq == p.after && g.inFlight >= g.Limit() { // the limit has fallen, and nobody got a slot
-		p.trying = false
+		if p.trying = false; p.doubted {
+			g.refute(now) // the probes of the first measurement still hold the slots
+		}
 		return true
 	}
 	if g.Limit() > p.limit { // a higher limit makes probes slow by itself
@@ -282,6 +284,9 @@ func (g *Gate) judge(now time.Duration) bool {
 	}
 	p.trying, p.blind = false, 0
 	if ended+hold == 0 { // nobody came
+		if p.doubted {
+			g.refute(now)
+		}
 		return true
 	}
 	k := &g.service.kinds.list[p.kind].parked
@@ -294,10 +299,7 @@ func (g *Gate) judge(now time.Duration) bool {
 			g.measure(now)
 			return false
 		}
-		g.unpark(now)
-		k.step = 0
-		k.pause = min(max(normalLonger*k.pause, normalPause), normalLongest)
-		k.next = now + k.pause
+		g.refute(now)
 	case hold > ended, share > usual+muchSlower: // the backend hangs, or is much too slow
 		g.unpark(now)
 		k.step = 0
@@ -325,6 +327,15 @@ func (g *Gate) usuallySlow() float64 {
 		return 0
 	}
 	return slow / all
+}
+
+// refute ends a trial of normal work. The kind waits longer each time.
+func (g *Gate) refute(now time.Duration) {
+	g.unpark(now)
+	k := &g.service.kinds.list[g.parking.kind].parked
+	k.step = 0
+	k.pause = min(max(normalLonger*k.pause, normalPause), normalLongest)
+	k.next = now + k.pause
 }
 
 // unpark gives the work of the latest trial its slots again.
