@@ -22,14 +22,14 @@ func TestAWholeLife(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, limiter.Config{Name: "http", Law: limit.NewFixed(1), QueueSize: -1}, public, admin, 0)
+		ended <- Run(ctx, limiter.Config{Name: "http", Law: limit.NewFixed(1), QueueSize: -1, MaxAside: -1}, public, admin, 0)
 	}()
 
 	status(t, http.MethodGet, url+"/readyz", http.StatusOK)
 	status(t, http.MethodGet, url+"/orders/7", http.StatusOK)
 	status(t, http.MethodGet, url+"/export", http.StatusOK)
 
-	// An order whose body does not end holds the slot.
+	// An order whose body does not end holds the slot, since MaxAside is negative.
 	body, more := io.Pipe()
 	placed := make(chan int, 1)
 	go func() {
