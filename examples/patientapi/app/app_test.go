@@ -229,14 +229,9 @@ func TestNotReadyBeforeItStops(t *testing.T) {
 }
 
 func TestEachClassHasItsDeadline(t *testing.T) {
-	c := quick()
-	c.Deadline.Critical = time.Nanosecond
-	r := start(t, c)
-	if status, body := r.get(t, "/api/v1/patients/P000042"); status != 503 {
-		t.Errorf("no time left: %d %s", status, body)
-	}
-	if status, body := r.get(t, "/api/v1/patients?id=P000042"); status != 200 {
-		t.Errorf("of another class: %d %s", status, body)
+	d := DeadlineFlags{Critical: time.Second, Normal: time.Minute, Bulk: time.Hour}
+	if got := d.classes(); got.Critical != d.Critical || got.Normal != d.Normal || got.Bulk != d.Bulk {
+		t.Errorf("%+v, want %+v", got, d)
 	}
 }
 

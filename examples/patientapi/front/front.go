@@ -81,8 +81,16 @@ func DefaultDeadlines() Deadlines {
 
 func (d Deadlines) byPriority() map[spillway.Priority]time.Duration {
 	return map[spillway.Priority]time.Duration{
-		spillway.Critical: max(d.Critical, 0), spillway.High: max(d.Critical, 0), spillway.Normal: max(d.Normal, 0), spillway.Low: max(d.Bulk, 0),
+		spillway.Critical: least(d.Critical), spillway.High: least(d.Critical), spillway.Normal: least(d.Normal), spillway.Low: least(d.Bulk),
 	}
+}
+
+// least returns a deadline that the middleware accepts: none, or a millisecond or more.
+func least(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return max(d, time.Millisecond)
 }
 
 // Front is what the APIs of one service share. It is safe for concurrent use once they
