@@ -512,6 +512,9 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 		s.Outcome = limit.Unknown // the work spent most of its time in the queue, or its client took the time
 	}
 	g.limits.ended(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
+	if p := &g.parking; p.trying && p.quick+p.slow >= int(p.probes) {
+		g.judge(now)
+	}
 }
 
 // Next returns the next waiter that may run, with granted set, or a waiter that is dropped because

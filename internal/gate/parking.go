@@ -16,29 +16,34 @@ import (
 // as much. Otherwise the work of the trial takes its slots again, and the next trial waits.
 // docs/adr/0021 has the reasons.
 type parking struct {
-	trying            bool
-	doubted           bool          // the trial has had one measurement in which too many probes were slow
-	normal            bool          // the parked work may be long by nature: see isNormal
-	own               bool          // work of the parked kind counts as probes
-	kind              uint8         // kind of the parked work
-	blind             int8          // trials in a row in which only work of the parked kind started
-	number            int32         // of the latest trial
-	limit             int           // when the measurement began
-	began             time.Duration // when the measurement began
-	after             uint64        // latest start before the measurement: later starts are probes
-	probes            uint64        // starts that count
-	held              float64       // age from which a probe holds its slots as the parked work does
-	quick, slow, hold int           // probes that ended: as usual, late, and after held
-	next              time.Duration // earliest time of the next trial
-	pause             time.Duration // after the next trial in which the backend hangs
+	trying      bool
+	doubted     bool          // the trial has had one measurement in which too many probes were slow
+	normal      bool          // the parked work may be long by nature: see isNormal
+	kind        uint8         // kind of the parked work, if that is normal
+	own         bool          // nearly all work that arrives is of the kinds that the trial parked
+	cold        bool          // no usual time is known of any kind
+	blind       int8          // trials in a row in which all that started shows nothing
+	step        int32         // slots that the next trial frees, at least an eighth of the limit
+	number      int32         // of the latest trial
+	limit       int           // when the measurement began
+	began       time.Duration // when the measurement began
+	after       uint64        // latest start before the measurement: later starts are probes
+	probes      uint64        // starts that count
+	held        float64       // age from which a probe holds its slots as the parked work does
+	quick, slow int           // probes that ended as usual, and late
+	next        time.Duration // earliest time of the next trial
+	pause       time.Duration // after the next trial in which the backend hangs
 }
 
 // parked is what trials have found about a kind.
 type parked struct {
 	now   int32         // pieces of work that are parked
-	step  int32         // slots that the next trial frees, at least an eighth of the limit
+	trial int32         // number of the latest trial that parked work of the kind
 	next  time.Duration // earliest time of the next trial
 	pause time.Duration // after the latest refuted trial of normal work
+	shown bool          // the latest trial that parked work of the kind was not refuted
+	ended int32         // probes of the kind that ended before they were overdue
+	held  int32         // probes of the kind that ended later
 }
 
 // usual is the usual time of a kind, for trials.
@@ -58,7 +63,8 @@ const (
 	overdueLeast  = 100 * time.Millisecond // work is not overdue sooner
 	overdueAnyway = time.Second            // work is overdue while no usual time is known
 	abnormal      = 2                      // longest times of its kind from which work is abnormal
-	mostOwn       = 0.8                    // share of the arrivals from which work of the parked kind counts as probes
+	mostOwn       = 0.95                   // share of the arrivals from which work of the parked kind counts as probes
+	largestStep   = 4                      // part of the limit that a trial frees once others have been served
 	firstStep     = 8                      // part of the limit that the first trial frees
 	fewProbes     = 16
 	manyProbes    = 48              // once a quarter of the limit is parked: the effect of loaded work is visible then
@@ -67,7 +73,8 @@ const (
 	muchSlower    = 0.5             // the same for abnormal work, which is expected to load nothing
 	measureMost   = 2 * time.Second // for fewer probes
 	abnormalPause = 250 * time.Millisecond
-	mostBlind     = 16               // then no trial begins for normalPause
+	mostStep      = 1 << 20
+	mostBlind     = 32               // then no trial begins for normalPause
 	hangPause     = 30 * time.Second // longest pause after trials in which the backend hangs
 	normalPause   = 4 * time.Second
 	normalLonger  = 4               // factor on normalPause with each refuted trial
@@ -120,8 +127,9 @@ func (g *Gate) learnUsual(now time.Duration, k *kind, elapsed float64) {
 	k.usual.end(float64(age(elapsed)), weight)
 }
 
-// overdueAfter is how long work holds its slots until it is overdue.
-func (g *Gate) overdueAfter() time.Duration {
+// overdueAfter is how long work holds its slots until it is overdue. known reports whether the usual
+// time of any kind is known.
+func (g *Gate) overdueAfter() (after time.Duration, known bool) {
 	quickest := math.Inf(1)
 	for i := range g.service.kinds.list {
 		if k := &g.service.kinds.list[i]; k.usual.n >= usualKnown && k.arrivalShare >= places.Rare {
@@ -129,9 +137,9 @@ func (g *Gate) overdueAfter() time.Duration {
 		}
 	}
 	if math.IsInf(quickest, 1) {
-		return overdueAnyway
+		return overdueAnyway, false
 	}
-	return max(overdueTimes*time.Duration(edge(int(quickest)+1)), overdueLeast)
+	return max(overdueTimes*time.Duration(edge(int(quickest)+1)), overdueLeast), true
 }
 
 // isNormal reports whether work of the kind of w finished of late after about as long as w has run.
@@ -141,32 +149,40 @@ func (g *Gate) isNormal(now time.Duration, w *Work) bool {
 
 // candidate returns the oldest work that a trial may park now, of the work that took its slots before
 // the time overdue, or nil. A trial of abnormal work is worthwhile if such work holds a quarter of the
-// slots. A trial of normal work is worthwhile if overdue work of its kind holds half of them, and
-// the law does not know that the backend is full. With few slots it would be a large change.
+// slots. A trial of normal work is worthwhile if overdue work of its kind holds half of them, or the
+// largest part of three quarters, and the law does not know that the backend is full. With few slots it
+// would be a large change.
 func (g *Gate) candidate(now, overdue time.Duration) *Work {
 	full, few := g.limits.backendFull(now), g.Limit() < firstStep
 	var slots [limit.Classes + 1]int
 	var first [limit.Classes + 1]*Work
+	all, most := 0, 0
 	for w := g.holding.first; w != nil && w.taken <= overdue; w = w.next {
 		k := &g.service.kinds.list[w.Kind].parked
-		at, parts := limit.Classes, 4
-		switch {
-		case now < k.next:
+		at := limit.Classes
+		if now < k.next {
 			continue
-		case g.isNormal(now, w):
+		}
+		if g.isNormal(now, w) {
 			if few || full && (k.now == 0 || k.pause > 0) {
 				continue
 			}
-			at, parts = int(w.Kind), 2
+			at = int(w.Kind)
 		}
 		if first[at] == nil {
 			first[at] = w
 		}
-		if slots[at] += w.Cost; parts*slots[at] >= g.Limit() {
-			return first[at]
+		all += w.Cost
+		if slots[at] += w.Cost; slots[at] > slots[most] {
+			most = at
 		}
 	}
-	return nil
+	if 4*slots[limit.Classes] >= g.Limit() {
+		most = limit.Classes
+	} else if 2*slots[most] < g.Limit() && 4*all < 3*g.Limit() {
+		return nil
+	}
+	return first[most]
 }
 
 // Relieve judges and begins trials, and reports whether slots are free that were not. The owner calls
@@ -179,71 +195,123 @@ func (g *Gate) Relieve(now time.Duration) bool {
 	if b := &g.limits.bounds; b.High > 0 || b.Leased > 0 || g.Rule() > LowRules { // somebody bounds what runs
 		return false
 	}
-	after := g.overdueAfter()
+	after, known := g.overdueAfter()
 	w := g.candidate(now, now-after)
 	if w == nil || !g.MayPause() {
 		return false
 	}
-	k := &g.service.kinds.list[w.Kind].parked
-	k.step = max(k.step, int32(max(1, g.Limit()/firstStep)))
-	p.kind, p.normal, p.own, p.held = w.Kind, g.isNormal(now, w), g.mostly(w.Kind), float64(age(float64(after)))
-	p.probes = fewProbes
-	if p.normal && int(k.now+k.step) > g.Limit()/4 {
-		p.probes = manyProbes
+	normal := g.isNormal(now, w)
+	if p.blind == 0 || normal != p.normal || normal && w.Kind != p.kind { // otherwise the latest trial goes on
+		p.number, p.blind = p.number+1, 0
 	}
-	p.number++
-	for free := int(k.step) + g.inFlight - g.Limit(); free > 0 && w != nil && now-w.taken >= after && g.MayPause(); {
+	p.kind, p.normal, p.cold, p.held = w.Kind, normal, !known, float64(age(float64(after)))
+	p.step = max(p.step, int32(max(1, g.Limit()/firstStep)))
+	for free := int(p.step) + g.inFlight - g.Limit(); free > 0 && w != nil && now-w.taken >= after && g.MayPause(); {
 		next := w.next
-		if w.Kind == p.kind && g.isNormal(now, w) == p.normal {
+		if g.isNormal(now, w) == p.normal && (w.Kind == p.kind || !p.normal) {
 			free -= w.Cost
+			k := &g.service.kinds.list[w.Kind].parked
 			k.now++
-			w.trial = p.number
+			k.trial, w.trial = p.number, p.number
 			g.putAside(now, w, isParked)
 		}
 		w = next
 	}
-	p.doubted = false
+	p.own, p.doubted, p.probes = g.isOwn(), false, fewProbes
+	if p.normal && int(g.service.kinds.list[p.kind].parked.now) > g.Limit()/4 {
+		p.probes = manyProbes
+	}
 	g.measure(now)
 	return g.inFlight < g.Limit()
 }
 
-// mostly reports whether most arrivals are of a kind.
-func (g *Gate) mostly(kind uint8) bool {
-	all := 0.0
+// isOwn reports whether nearly all arrivals are of the kinds that the trial parked.
+func (g *Gate) isOwn() bool {
+	own, all := 0.0, 0.0
 	for i := range g.service.kinds.list {
-		all += g.service.kinds.list[i].arrivalShare
+		k := &g.service.kinds.list[i]
+		all += k.arrivalShare
+		if k.parked.trial == g.parking.number {
+			own += k.arrivalShare
+		}
 	}
-	return g.service.kinds.list[kind].arrivalShare >= mostOwn*all
+	return own >= mostOwn*all
 }
 
 // measure begins a measurement of the trial.
 func (g *Gate) measure(now time.Duration) {
 	p := &g.parking
-	p.trying, p.began, p.after, p.limit, p.quick, p.slow, p.hold = true, now, g.seq, g.Limit(), 0, 0, 0
+	p.trying, p.began, p.after, p.limit, p.quick, p.slow = true, now, g.seq, g.Limit(), 0, 0
+	for i := range g.service.kinds.list {
+		k := &g.service.kinds.list[i].parked
+		k.ended, k.held = 0, 0
+	}
 }
 
 // isProbe reports whether work counts in the measurement. Work that has taken its slots again does not.
 func (p *parking) isProbe(w *Grant) bool {
-	return w.Seq > p.after && w.Seq <= p.after+p.probes && w.Start >= p.began && (w.Kind != p.kind || p.own)
+	return w.Seq > p.after && w.Seq <= p.after+p.probes && w.Start >= p.began && (!p.normal || p.own || w.Kind != p.kind)
+}
+
+// shows reports whether a probe that holds its slots as long as the parked work may show that the
+// backend hangs. Work that usually takes as long shows nothing, and neither does work of a kind that has
+// never finished, once others have.
+func (p *parking) shows(k *kind, at float64) bool {
+	if k.parked.trial == p.number {
+		return p.own
+	}
+	return p.cold || k.usual.n >= usualKnown && k.usual.isSlow(at)
 }
 
 // enter enters the end of a probe of kind k. Work that failed for its own reasons shows nothing.
 func (p *parking) enter(k *kind, at float64, o limit.Outcome) {
 	switch slow := k.usual.isSlow(at); {
 	case at >= p.held:
-		p.hold++
+		if p.shows(k, at) {
+			k.parked.held++
+		}
+		return
 	case o == limit.Failed || o == limit.Unknown || o == limit.Canceled && !slow:
+		return
 	case slow || o == limit.Overload:
 		p.slow++
 	default:
 		p.quick++
 	}
+	k.parked.ended++
+}
+
+// stuck returns how many probes show that the backend hangs. If other probes end, a kind of which no
+// probe ends is of the same sort as the parked work. known reports whether all probes are known.
+func (g *Gate) stuck(now time.Duration, over bool) (stuck int, known bool) {
+	p := &g.parking
+	var held [limit.Classes]int
+	for w := g.holding.last; w != nil && w.Seq > p.after; w = w.previous {
+		if !p.isProbe(&w.Grant) {
+			continue
+		}
+		k, at := &g.service.kinds.list[w.Kind], float64(age(float64(now-w.taken)))
+		if at < p.held && !(over && k.usual.isSlow(at)) {
+			return 0, false
+		}
+		if p.shows(k, at) {
+			held[w.Kind]++
+		}
+	}
+	for i := range g.service.kinds.list {
+		k := &g.service.kinds.list[i].parked
+		if k.ended > 0 || p.quick+p.slow < fewestProbes {
+			stuck += held[i] + int(k.held)
+		}
+	}
+	return stuck, true
 }
 
 // judge decides the trial, and reports whether it has decided.
 func (g *Gate) judge(now time.Duration) bool {
 	p := &g.parking
-	if g.seq == p.after && g.inFlight >= g.Limit() { // the limit has fallen, and nobody got a slot
+	full := g.inFlight >= g.Limit()
+	if g.seq == p.after && full { // the limit has fallen, and nobody got a slot
 		if p.trying = false; p.doubted {
 			g.refute(now) // the probes of the first measurement still hold the slots
 		}
@@ -254,42 +322,34 @@ func (g *Gate) judge(now time.Duration) bool {
 		return false
 	}
 	over := now-p.began >= measureMost
-	if !over && g.seq-p.after < p.probes && g.inFlight < g.Limit() {
+	if !over && g.seq-p.after < p.probes && !full {
 		return false
 	}
-	hold := p.hold
-	for w := g.holding.last; w != nil && w.Seq > p.after; w = w.previous {
-		if !p.isProbe(&w.Grant) {
-			continue
-		}
-		at := float64(age(float64(now - w.taken)))
-		if at < p.held && !(over && g.service.kinds.list[w.Kind].usual.isSlow(at)) {
-			return false // not known yet
-		}
-		hold++
+	hold, known := g.stuck(now, over)
+	if !known {
+		return false
 	}
 	ended := p.slow + p.quick
-	if ended+hold < fewestProbes && !over {
-		switch {
-		case g.inFlight < g.Limit() || p.normal || p.slow+hold > 0:
-			return false // more may come
-		case ended == 0: // work of the parked kind has taken all free slots, as when a crowd of such work waits
-			p.trying = false
-			if p.blind++; p.blind == mostBlind {
-				p.blind, p.next = 0, now+normalPause
-			}
-			return true
-		}
-		// All slots are held again, and each probe has ended in its usual time.
+	crowded := full && ended+hold < fewestProbes && p.slow+hold == 0 // work that shows nothing has the slots
+	if ended+hold < fewestProbes && !over && !crowded {
+		return false // more may come
 	}
-	p.trying, p.blind = false, 0
-	if ended+hold == 0 { // nobody came
-		if p.doubted {
+	p.trying = false
+	k := &g.service.kinds.list[p.kind].parked
+	if ended+hold == 0 {
+		switch p.blind++; {
+		case p.doubted, crowded && p.normal && !k.shown && int(k.now) >= g.Limit():
 			g.refute(now)
+		case !crowded:
+			p.blind = 0
+		case p.blind < mostBlind:
+			p.step = min(2*p.step, mostStep)
+		default:
+			p.blind, p.step, p.next = 0, 0, now+normalPause
 		}
 		return true
 	}
-	k := &g.service.kinds.list[p.kind].parked
+	p.blind = 0
 	share, usual := float64(p.slow)/max(float64(ended), 1), g.usuallySlow()
 	few := usual + slower + 2*math.Sqrt(usual*(1-usual)/max(float64(ended), 1))
 	switch {
@@ -302,12 +362,17 @@ func (g *Gate) judge(now time.Duration) bool {
 		g.refute(now)
 	case hold > ended, share > usual+muchSlower: // the backend hangs, or is much too slow
 		g.unpark(now)
-		k.step = 0
+		p.step = 0
 		p.pause = min(max(2*p.pause, abnormalPause), hangPause)
 		p.next = now + p.pause
 	default:
-		k.step = int32(min(2*int(k.step), max(int(k.now), g.Limit()/firstStep, 1)))
+		p.step = min(2*p.step, int32(max(1, g.Limit()/largestStep)))
 		p.pause = 0
+		for i := range g.service.kinds.list {
+			if k := &g.service.kinds.list[i].parked; k.trial == p.number {
+				k.shown = true
+			}
+		}
 		if int(k.now) >= 2*g.Limit() { // loaded work of that size would have been seen
 			k.pause = 0
 		}
@@ -319,7 +384,7 @@ func (g *Gate) judge(now time.Duration) bool {
 func (g *Gate) usuallySlow() float64 {
 	slow, all := 0.0, 0.0
 	for i := range g.service.kinds.list {
-		if k := &g.service.kinds.list[i]; i != int(g.parking.kind) || g.parking.own {
+		if k := &g.service.kinds.list[i]; !g.parking.normal || i != int(g.parking.kind) || g.parking.own {
 			slow, all = slow+k.arrivalShare*float64(k.usual.slow), all+k.arrivalShare
 		}
 	}
@@ -332,8 +397,10 @@ func (g *Gate) usuallySlow() float64 {
 // refute ends a trial of normal work. The kind waits longer each time.
 func (g *Gate) refute(now time.Duration) {
 	g.unpark(now)
+	g.parking.blind = 0
 	k := &g.service.kinds.list[g.parking.kind].parked
-	k.step = 0
+	g.parking.step = 0
+	k.shown = false
 	k.pause = min(max(normalLonger*k.pause, normalPause), normalLongest)
 	k.next = now + k.pause
 }
