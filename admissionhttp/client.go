@@ -80,36 +80,34 @@ func (s *still) forTooLong(on *waits) bool {
 // watch begins to look at w.
 func (c *clients) watch(w *work) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if w.listed.Swap(true) || w.left.Load() { // leave looks at listed after it has set left
-		return
+	if !w.listed.Swap(true) && !w.left.Load() { // leave looks at listed after it has set left
+		if w.sight.next = c.first; c.first != nil {
+			c.first.sight.previous = w
+		}
+		if c.first = w; !c.sweeping {
+			c.sweepLater()
+		}
 	}
-	if w.sight.next = c.first; c.first != nil {
-		c.first.sight.previous = w
-	}
-	c.first = w
-	if !c.sweeping {
-		c.sweepLater()
-	}
+	c.mu.Unlock()
 }
 
 // leave ends the watch, and reports whether the client is gone. No deadline is set after leave has
 // returned.
 func (c *clients) leave(w *work) (gone bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	s := &w.sight
-	switch {
-	case s.previous != nil:
-		s.previous.sight.next = s.next
-	case c.first == w:
-		c.first = s.next
-	}
+	c.mu.Lock()
 	if s.next != nil {
 		s.next.sight.previous = s.previous
 	}
+	if s.previous != nil {
+		s.previous.sight.next = s.next
+	} else if c.first == w {
+		c.first = s.next
+	}
 	s.previous, s.next = nil, nil // a handler may keep w
-	return s.gone
+	gone = s.gone
+	c.mu.Unlock()
+	return gone
 }
 
 func (c *clients) sweepLater() {
