@@ -33,8 +33,9 @@ type work struct {
 	bounded          atomic.Bool // the handler has set a deadline for writing
 	listed, left     atomic.Bool // is or was seen by clients; the connection is no longer the handler's
 	reading, writing waits       // any goroutine may read the body; the handler's writes the answer
-	room, kept       int32       // bytes that the writer below keeps back, and has kept
-	written          int64       // bytes of the answer
+	sight            sight
+	room, kept       int32 // bytes that the writer below keeps back, and has kept
+	written          int64 // bytes of the answer
 
 	limited bool // scope has a deadline of the middleware
 	dryRun  bool
@@ -42,7 +43,6 @@ type work struct {
 	long    bool // holds no slot: was admitted as long, or has become a stream
 	broken  bool // the handler did not return: no sample
 	late    bool // has written although the deadline of the middleware has passed
-	gone    bool // the client did not move; guarded by clients.mu
 	failed  bool // has tried to change its status to an error
 }
 

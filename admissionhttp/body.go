@@ -46,13 +46,11 @@ func (b *body) Read(p []byte) (n int, err error) {
 		return b.ReadCloser.Read(p)
 	}
 	b.work.wait(&b.work.reading)
-	defer func() {
-		b.work.goOn(&b.work.reading)
-		if err == io.EOF {
-			b.ended.Store(true)
-		}
-	}()
-	return b.ReadCloser.Read(p)
+	defer b.work.goOn(&b.work.reading)
+	if n, err = b.ReadCloser.Read(p); err == io.EOF {
+		b.ended.Store(true)
+	}
+	return n, err
 }
 
 // Close waits too: net/http reads the rest of a short body, to keep the connection.

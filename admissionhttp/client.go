@@ -44,16 +44,21 @@ type clients struct {
 	timeout time.Duration // zero: clients have any time
 
 	mu       sync.Mutex
-	seen     map[*work]sight
-	sweeping bool // a sweep will come
+	first    *work // requests that have waited, linked by sight
+	sweeping bool  // a sweep will come
 }
 
-// sight is what the latest sweep saw of a request.
-type sight struct{ reading, writing still }
+// sight is a request among those that have waited, and what the latest sweep saw of the request.
+// clients.mu guards a sight.
+type sight struct {
+	previous, next   *work
+	reading, writing still
+	gone             bool // the client did not move
+}
 
 // still is for how many sweeps in a row a wait goes on without a move.
 type still struct {
-	state  uint64
+	moves  uint32
 	sweeps uint8
 }
 
@@ -64,8 +69,8 @@ const sweeps = 4
 // forTooLong reports whether the client is gone.
 func (s *still) forTooLong(on *waits) bool {
 	now := on.Load()
-	if now&goingOn == 0 || now != s.state {
-		*s = still{state: now}
+	if moves := uint32(now / oneMove); now&goingOn == 0 || moves != s.moves {
+		*s = still{moves: moves}
 		return false
 	}
 	s.sweeps = min(s.sweeps+1, sweeps)
@@ -75,26 +80,34 @@ func (s *still) forTooLong(on *waits) bool {
 // watch begins to look at w.
 func (c *clients) watch(w *work) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if w.listed.Swap(true) || w.left.Load() { // leave looks at listed after it has set left
-		return
+	if !w.listed.Swap(true) && !w.left.Load() { // leave looks at listed after it has set left
+		if w.sight.next = c.first; c.first != nil {
+			c.first.sight.previous = w
+		}
+		if c.first = w; !c.sweeping {
+			c.sweepLater()
+		}
 	}
-	if c.seen == nil {
-		c.seen = map[*work]sight{}
-	}
-	c.seen[w] = sight{}
-	if !c.sweeping {
-		c.sweepLater()
-	}
+	c.mu.Unlock()
 }
 
 // leave ends the watch, and reports whether the client is gone. No deadline is set after leave has
 // returned.
 func (c *clients) leave(w *work) (gone bool) {
+	s := &w.sight
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.seen, w)
-	return w.gone
+	if s.next != nil {
+		s.next.sight.previous = s.previous
+	}
+	if s.previous != nil {
+		s.previous.sight.next = s.next
+	} else if c.first == w {
+		c.first = s.next
+	}
+	s.previous, s.next = nil, nil // a handler may keep w
+	gone = s.gone
+	c.mu.Unlock()
+	return gone
 }
 
 func (c *clients) sweepLater() {
@@ -106,25 +119,22 @@ func (c *clients) sweepLater() {
 func (c *clients) sweep() {
 	var of *guard // has clients that are gone
 	c.mu.Lock()
-	for w, s := range c.seen {
-		answers := w.writing.Load() > 0
+	for w := c.first; w != nil; w = w.sight.next {
+		s, answers := &w.sight, w.writing.Load() > 0
 		reads, writes := s.reading.forTooLong(&w.reading), s.writing.forTooLong(&w.writing)
 		// Once the answer has begun, a silent client may wait for more of the answer.
 		if (writes || reads && !answers) && w.guard.enforces(w.class, w.dryRun) {
-			if !w.gone {
+			if !s.gone {
 				of = w.guard
 				of.silent.new.Add(1)
 			}
 			// A Read that does not end at its deadline writes: 100 Continue.
-			w.hangUp(writes || w.gone)
-			w.gone = true
+			w.hangUp(writes || s.gone)
+			s.gone = true
 		}
-		c.seen[w] = s
 	}
-	if c.sweeping = len(c.seen) > 0; c.sweeping {
+	if c.sweeping = c.first != nil; c.sweeping {
 		c.sweepLater()
-	} else {
-		c.seen = nil // a map never shrinks
 	}
 	c.mu.Unlock()
 	if of != nil {

@@ -34,6 +34,31 @@ func (s *state) end(generation uint64) (paused, ok bool) {
 	}
 }
 
+// away is the time of all past pauses of work, in nanoseconds, behind the low bits of the generation:
+//
+//	generation << 48 | time
+//
+// A Resume adds its pause after it has changed the state. The work may have ended between, and the
+// next work in the slot gets nothing of that pause.
+type away struct{ word atomic.Uint64 }
+
+const (
+	awayBits = 48
+	mostAway = 1<<awayBits - 1 // more than three days
+)
+
+func (a *away) begin(generation uint64) { a.word.Store(generation << awayBits) }
+
+func (a *away) add(generation uint64, d time.Duration) {
+	for w := a.word.Load(); uint16(w>>awayBits) == uint16(generation); w = a.word.Load() {
+		if a.word.CompareAndSwap(w, w+min(uint64(max(d, 0)), mostAway-w&mostAway)) {
+			return
+		}
+	}
+}
+
+func (a *away) time() time.Duration { return time.Duration(a.word.Load() & mostAway) }
+
 // pausedGrace is how long work keeps its slots in a pause: much longer than a write that the system
 // takes at once.
 const pausedGrace = 10 * time.Millisecond
@@ -52,12 +77,15 @@ func (p Permit) Pause() {
 	}
 	s := p.s
 	for {
-		w := s.state.word.Load()
+		before, w := s.pausedAt.Load(), s.state.word.Load()
 		if w>>generationShift != p.gen || w&mostPauses == mostPauses {
 			return
 		}
 		if w&mostPauses == 0 {
-			s.pausedAt.Store(int64(p.l.now()))
+			// The work may have ended, and the next work in the slot be paused.
+			if !s.pausedAt.CompareAndSwap(before, int64(p.l.now())) {
+				continue
+			}
 			if !p.l.pauses.Load() {
 				p.l.pauses.Store(true)
 			}
@@ -88,9 +116,9 @@ func (p Permit) Resume() {
 			}
 			continue
 		}
-		away := int64(p.l.now()) - s.pausedAt.Load()
+		d := p.l.now() - time.Duration(s.pausedAt.Load())
 		if s.state.word.CompareAndSwap(w, p.gen<<generationShift) {
-			s.away.Add(away)
+			s.away.add(p.gen, d)
 			if w&given != 0 {
 				p.back()
 			}

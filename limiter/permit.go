@@ -82,7 +82,7 @@ func (p Permit) end(o limit.Outcome) {
 	}
 	l, now := p.l, p.l.now()
 	if paused {
-		p.s.away.Add(int64(now) - p.s.pausedAt.Load())
+		p.s.away.add(p.gen, now-time.Duration(p.s.pausedAt.Load()))
 	}
 	if l.observer.Ended == nil {
 		l.reportChanges(l.enter(now, p.s, o))

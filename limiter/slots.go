@@ -13,7 +13,7 @@ import (
 type slot struct {
 	state     state
 	pausedAt  atomic.Int64 // when the current pause began
-	away      atomic.Int64 // time of all past pauses
+	away      away
 	work      gate.Work
 	long      atomic.Bool   // copy of work.Long for an end that races Permit.Long
 	waited    time.Duration // in the queue
@@ -63,9 +63,7 @@ func (l *Limiter) start(now time.Duration, a *gate.Arrival, waited time.Duration
 	if s.long.Load() != s.work.Long {
 		s.long.Store(s.work.Long)
 	}
-	if s.away.Load() != 0 {
-		s.away.Store(0)
-	}
+	s.away.begin(s.state.generation())
 	s.waited = waited
 	return s
 }
@@ -73,8 +71,8 @@ func (l *Limiter) start(now time.Duration, a *gate.Arrival, waited time.Duration
 // settle ends work and starts waiters. The caller holds the lock.
 func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
 	l.tick(now)
-	if away := s.away.Load(); away != 0 {
-		s.work.Away = min(time.Duration(away), now-s.work.Start)
+	if away := s.away.time(); away != 0 {
+		s.work.Away = min(away, now-s.work.Start)
 	}
 	l.gate.EndWork(now, &s.work, o)
 	l.running.end(s)

@@ -504,7 +504,7 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	if g.parking.trying && g.parking.isProbe(w) {
 		g.parking.enter(k, float64(age(float64(elapsed))), o)
 	}
-	if o == limit.Success {
+	if o == limit.Success && g.cfg.Parks {
 		g.learnUsual(now, k, float64(elapsed))
 	}
 	g.service.end(now, w.Kind, float64(elapsed), float64(elapsed)/float64(among), within, o)

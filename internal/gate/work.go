@@ -99,12 +99,7 @@ func (g *Gate) lineOf(at whereabouts) *line {
 
 // leaveLine takes work out of the lists.
 func (g *Gate) leaveLine(w *Work) {
-	switch w.where {
-	case isHolding: // by far the most
-		g.holding.remove(w)
-		w.where = nowhere
-		return
-	case isParked:
+	if w.where == isParked {
 		g.service.kinds.list[w.Kind].parked.now--
 	}
 	g.move(w, nowhere)
@@ -121,8 +116,12 @@ func (g *Gate) Track(w *Work) {
 
 // EndWork ends tracked work: see End. Work that ends aside is no evidence about other work.
 func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
-	if !w.Aside() {
-		g.leaveLine(w)
+	switch w.where {
+	case isHolding:
+		g.holding.remove(w)
+		w.where = nowhere
+		fallthrough
+	case nowhere:
 		g.end(now, &w.Grant, o)
 		return
 	}
