@@ -160,13 +160,14 @@ func (w *work) leave(r *http.Request) {
 }
 
 func (w *work) endWatch(r *http.Request) {
-	if c := &w.guard.clients; !c.leave(w) && r != nil && w.writing.Load() > 0 && !w.bounded.Load() {
+	gone := w.guard.clients.leave(w)
+	if slow := w.written > piece || w.sight.writing.moves > 0; slow && !gone && r != nil && w.writing.Load() > 0 && !w.bounded.Load() {
 		w.boundRest(r)
 	}
 }
 
-// boundRest bounds how long net/http writes what it has kept of an answer, unless somebody else
-// does. net/http removes the deadline before the next request of the connection.
+// boundRest bounds how long net/http writes what it has kept of a long or slow answer, unless somebody
+// else does. The deadline costs more than a short answer. net/http removes the deadline before the next request of the connection.
 func (w *work) boundRest(r *http.Request) {
 	s, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if ok && s.WriteTimeout <= 0 && w.guard.enforces(w.class, w.dryRun) {

@@ -369,7 +369,7 @@ func TestAClientThatStandsStillIsCutOff(t *testing.T) {
 	}
 }
 
-// The rest of an answer that net/http writes after the handler has returned has a bound, but never a
+// The rest of a long answer that net/http writes after the handler has returned has a bound, but never a
 // later one than another bound.
 func TestTheRestOfAnAnswerHasABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -379,19 +379,19 @@ func TestTheRestOfAnAnswerHasABound(t *testing.T) {
 			handler http.HandlerFunc
 			want    time.Time
 		}{
-			"long":          {&http.Server{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 5000)) }, time.Now().Add(usualClientTimeout)},
+			"long":          {&http.Server{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2*piece)) }, time.Now().Add(usualClientTimeout)},
 			"short":         {&http.Server{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 500)) }, time.Time{}},
-			"of the server": {&http.Server{WriteTimeout: time.Hour}, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 5000)) }, time.Time{}},
-			"without one":   {nil, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 5000)) }, time.Time{}},
+			"of the server": {&http.Server{WriteTimeout: time.Hour}, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2*piece)) }, time.Time{}},
+			"without one":   {nil, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2*piece)) }, time.Time{}},
 			"of the handler": {&http.Server{}, func(w http.ResponseWriter, _ *http.Request) {
 				_ = http.NewResponseController(w).SetWriteDeadline(own)
-				_, _ = w.Write(make([]byte, 5000))
+				_, _ = w.Write(make([]byte, 2*piece))
 			}, own},
 			"given up by it": {&http.Server{}, func(w http.ResponseWriter, _ *http.Request) {
 				c := http.NewResponseController(w)
 				_ = c.SetWriteDeadline(own)
 				_ = c.SetWriteDeadline(time.Time{})
-				_ = c.Flush()
+				_, _ = w.Write(make([]byte, 2*piece))
 			}, time.Now().Add(usualClientTimeout)},
 		} {
 			in := newWire(keptByHTTP1, func(string) {})
