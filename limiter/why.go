@@ -83,7 +83,11 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 	} else if p.Wait > p.Bound {
 		s = fmt.Sprintf("processors are short: requests wait %v for one; %s", p.Wait.Round(time.Millisecond), s)
 	}
-	if _, parked := l.gate.Aside(); parked > 0 {
+	_, parked := l.gate.Aside()
+	switch {
+	case parked > 0 && l.gate.Trying():
+		s = fmt.Sprintf("%s: a trial looks whether others are served beside them; %s", describeParked(l.gate.ParkedBy()), s)
+	case parked > 0:
 		s = fmt.Sprintf("%s: others are served beside them in their usual time; %s", describeParked(l.gate.ParkedBy()), s)
 	}
 	stands := l.gate.Lost(now)
@@ -96,7 +100,7 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 			s = fmt.Sprintf("nothing has ended for %v with %d in flight; %s", d.Round(time.Second), l.gate.InFlight(), s)
 		}
 	}
-	if stands > 0 && l.gate.Queued() > 0 {
+	if stands > 0 && l.gate.Queued() > 0 && parked == 0 {
 		s += "; " + nested
 	}
 	return s

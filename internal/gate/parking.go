@@ -307,6 +307,9 @@ func (g *Gate) stuck(now time.Duration, over bool) (stuck int, known bool) {
 	return stuck, true
 }
 
+// Trying reports whether a trial is not decided yet.
+func (g *Gate) Trying() bool { return g.parking.trying }
+
 // judge decides the trial, and reports whether it has decided.
 func (g *Gate) judge(now time.Duration) bool {
 	p := &g.parking
