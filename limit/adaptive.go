@@ -33,7 +33,6 @@ type adaptive struct {
 	trial  trial
 	raises raises
 	cuts   schedule // scheduled cuts, which look for an unnoticed queue
-	bolds  schedule // bold raises
 	sheds  schedule
 
 	confirmed float64       // limit that a refused raise or an undone cut confirmed last; 0: none since capacity was lost
@@ -92,7 +91,7 @@ const firstLimit = 32
 //   - A raise is kept if latency did not rise with it: below the knee more concurrency is free.
 //     If latency rose partly, the raise is kept if throughput clearly grew. A raise is tried
 //     whenever every slot is in use, and less often if trials cost throughput or keep being
-//     refused. A few raises are bold: they at least double the limit.
+//     refused.
 //   - A cut is kept if throughput hardly fell: the cut removed only waiting. If latency did
 //     not fall, the backend itself is slower; the limit is restored and the baseline moved.
 //   - Where all work takes less than 6 ms in the mean and the limit is at most 32, only throughput
@@ -117,7 +116,6 @@ func newAdaptive(aim aim) *adaptive {
 	a := &adaptive{aim: aim, limit: firstLimit}
 	a.est = newEstimator(&a.aim)
 	a.cuts = schedule{next: firstCut, every: firstCut}
-	a.bolds = schedule{next: boldFirst, every: boldFirst}
 	a.sheds.every = shedSoon
 	a.begin(0)
 	return a

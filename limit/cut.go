@@ -135,9 +135,6 @@ func (a *adaptive) keepCut(r reading, err float64) {
 	a.held, a.heldAt = t.after, t.ranAfter.value
 	a.phase = holding
 	a.cuts.every, a.raises.vain = cutSoon, 0
-	if t.suspicion {
-		a.bolds = schedule{next: min(a.bolds.next, r.at+boldSoon), every: boldSoon}
-	}
 	if a.raises.target = t.ranBefore * math.Exp(-fell/degrades); t.suspicion {
 		a.loseCapacity(r)
 	}

@@ -43,7 +43,7 @@ const (
 	// degrades is the ratio of latency growth to concurrency growth in a backend that degrades.
 	degrades   = 1.5
 	sureRises  = 2 // consecutive readings far above the baseline, before a cut
-	fullBefore = 3 // more consecutive full readings than this come before a scheduled cut or a bold raise
+	fullBefore = 3 // more consecutive full readings than this come before a scheduled cut
 )
 
 // decide runs the policy's action for a reading. A reading without an exact time leads to an action
@@ -167,8 +167,6 @@ func (a *adaptive) consider(r reading) {
 // before is the latency to compare with, measured with inFlight slots in use.
 func (a *adaptive) chooseTrial(r reading, before mean, inFlight float64) {
 	switch {
-	case r.at >= a.bolds.next && a.raises.streak == 0 && a.fullReadings > fullBefore:
-		a.tryBold(r, inFlight, before)
 	case r.at >= a.cuts.next && a.limit > 1 && a.raises.streak == 0 && a.fullReadings > fullBefore:
 		a.tryLess(r, a.limit*math.Exp(-max(minCut, a.finestStep(1.5, maxStep))), inFlight, before, false)
 	case r.at >= a.raises.next:

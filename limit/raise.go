@@ -10,18 +10,12 @@ const (
 	mostBeyond   = 2.0 // a raise confirms at most this multiple of the slots in use
 	raiseSoon    = 200 * time.Millisecond
 	raiseLatest  = 5 * time.Second
-	raiseCost    = 0.015            // share of throughput that raises may cost
-	maxVain      = 5                // most refusals in a row that double the pause
-	recallCost   = 0.04             // raiseCost while lost capacity may return
-	recallFor    = time.Minute      // how long lost capacity may return
-	recallFrom   = 1.3              // multiple of the limit; ordinary raises recover a smaller loss
-	raiseCohorts = 2                // cohorts behind most raises
-	boldFactor   = 2.0              // multiple of the limit: a bold raise shows a gain that small steps hide
-	boldBy       = 6                // least slots added by a bold raise
-	boldSoon     = 8 * time.Second  // pause before a bold raise, after a kept one or a cut because latency rose
-	boldFirst    = 16 * time.Second // pause before the first bold raise; it doubles after each bold raise that is undone
-	boldLatest   = time.Minute      // longest doubled pause
-	boldShareOf  = 20               // bold raises may take one part in 20 of the time, so a pause may exceed boldLatest
+	raiseCost    = 0.015       // share of throughput that raises may cost
+	maxVain      = 5           // most refusals in a row that double the pause
+	recallCost   = 0.04        // raiseCost while lost capacity may return
+	recallFor    = time.Minute // how long lost capacity may return
+	recallFrom   = 1.3         // multiple of the limit; ordinary raises recover a smaller loss
+	raiseCohorts = 2           // cohorts behind most raises
 )
 
 // double grows the limit at the start, until latency rises.
@@ -73,12 +67,6 @@ func (a *adaptive) finestRaise(n float64) float64 {
 	return max(2*a.est.between(n, 0.8*raiseCohorts*a.est.generation(a.limit)), minStep)
 }
 
-// tryBold starts a bold raise.
-func (a *adaptive) tryBold(r reading, inFlight float64, before mean) {
-	a.tryMore(r, max(boldFactor*a.limit, a.limit+boldBy), inFlight, before)
-	a.trial.bold = true
-}
-
 func (a *adaptive) tryMore(r reading, to, inFlight float64, before mean) {
 	from, pace := a.limit, a.pace
 	a.set(r.at, raising, max(to, from+1), "is more concurrency free?")
@@ -92,18 +80,14 @@ func (a *adaptive) judgeRaise(r reading) {
 	err := a.est.between(t.after.n, t.before.n)
 	v, margin := t.judge(a.aim.criteriaOf(t), err, &a.pace, a.rough.spread(a.est.deviation()))
 	more, rose := t.changed()
-	if t.cohorts == 1 && (t.bold || v == independent && rose > a.aim.raiseShare*more && r.n < t.to) {
+	if t.cohorts == 1 && v == independent && rose > a.aim.raiseShare*more && r.n < t.to {
 		t.after, t.ranAfter, v = mean{}, mean{}, undecided // the slots were still filling: latency lags concurrency
 	}
 	switch v {
 	case undecided:
 	case untested: // only the slots in use are confirmed
 		a.raises.streak = 0
-		ran := math.Round(mostBeyond * r.inFlight)
-		if t.bold { // the slots may not have filled yet
-			ran = math.Ceil(t.ranAfter.value)
-		}
-		a.set(r.at, holding, max(t.from, min(t.to, ran)), "the load is gone")
+		a.set(r.at, holding, max(t.from, min(t.to, math.Round(mostBeyond*r.inFlight))), "the load is gone")
 	case independent:
 		a.keepRaise(r, err, margin < -err)
 	case follows:
@@ -116,10 +100,6 @@ func (a *adaptive) keepRaise(r reading, err float64, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak++
 	u.vain = 0
-	if t.bold {
-		u.stride, a.cuts.next = maxStep, r.at
-		a.bolds.next, a.bolds.every = r.at+boldSoon, boldSoon
-	}
 	if ran := math.Round(mostBeyond * t.ranAfter.value); ran < a.limit { // a higher limit was not tested
 		a.set(r.at, holding, max(t.from, ran), "no more ran")
 	}
@@ -143,26 +123,11 @@ func (a *adaptive) keepRaise(r reading, err float64, clearly bool) {
 	a.chooseTrial(r, a.held, a.heldAt)
 }
 
-// laterBold postpones the next bold raise after one was undone. The pause grows with the duration
-// of the trial.
-func (a *adaptive) laterBold(r reading) {
-	trialTime := r.elapsed * time.Duration(a.trial.cohorts)
-	a.bolds.next = r.at + max(a.bolds.every, boldShareOf*trialTime)
-	a.bolds.every = min(2*a.bolds.every, boldLatest)
-}
-
 // undoRaise refuses a raise because latency rose with it, clearly or not.
 func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak = 0
 	a.full = r.at
-	if t.bold {
-		_, rose := t.changed()
-		knee := t.ranAfter.value * math.Exp(-max(rose+err, 0))
-		a.set(r.at, holding, min(max(t.from, knee), t.to), "far more at once is not answered faster")
-		a.laterBold(r)
-		return
-	}
 	switch {
 	case !a.recalls(r.at):
 		a.confirmed = t.from

@@ -22,9 +22,6 @@ func (a *adaptive) losing(r reading) bool {
 
 // abandonRaise undoes a raise under which much of the work is lost.
 func (a *adaptive) abandonRaise(r reading) {
-	if a.trial.bold {
-		a.laterBold(r)
-	}
 	a.raises.streak, a.raises.next, a.cuts.next, a.held = 0, r.at, r.at, mean{}
 	a.set(r.at, holding, a.trial.from, "much of the work is lost")
 }

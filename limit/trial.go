@@ -17,7 +17,6 @@ type trial struct {
 	short      bool    // all work has taken little time, before and after: see adaptive.short
 	suspicion  bool    // a cut because latency rose, not a scheduled cut
 	filling    bool    // slots were being filled before: latency was still rising
-	bold       bool    // a raise to at least twice the limit
 	lost       float64 // only of shedding: share of the work lost before
 	done       float64 // only of shedding: work done per second before
 	doneSize   float64 // only of shedding: effective sample size of done
@@ -43,7 +42,6 @@ type criteria struct {
 	visible     float64 // standard errors from which latency moved at all
 	cohorts     int     // cohorts after which a trial is decided even in doubt
 	atMost      int     // cohorts until the decision, if a small change of throughput decides
-	proof       bool    // a doubtful raise is refused
 }
 
 // bound is the largest change of latency at which latency did not follow concurrency.
@@ -53,7 +51,7 @@ func (t *criteria) bound(concurrency float64) float64 {
 
 const (
 	worthMore     = 0.03 // change of throughput
-	worthFarMore  = 0.05 // change of throughput, for a bold raise or a cut because latency rose
+	worthFarMore  = 0.05 // change of throughput, for a cut because latency rose
 	worthAnything = 1    // the share alone decides
 	// leastMoved is the share of the limit's change by which the slots in use must move.
 	// Otherwise the trial tested nothing: the load is gone, or another limit is enforced.
@@ -69,8 +67,7 @@ const (
 
 // criteriaOf returns the criteria of t.
 //
-// A raise is kept if latency hardly followed or throughput clearly grew. In doubt a bold raise is
-// refused.
+// A raise is kept if latency hardly followed or throughput clearly grew.
 //
 // A cut is kept if latency followed and throughput hardly fell. A cut because latency rose may
 // cost more, since a later raise recovers the loss. While slots are being filled, the cost of a cut
@@ -86,8 +83,6 @@ func (a *aim) criteriaOf(t *trial) criteria {
 	case t.filling:
 		by.worth = worthAnything
 		return by
-	case t.bold:
-		by.worth, by.proof = worthFarMore, true
 	case t.suspicion:
 		by.worth = worthFarMore
 	}
@@ -180,7 +175,7 @@ func (t *trial) judge(by criteria, err float64, since *pace, spread float64) (v 
 		return follows, 0
 	case inDoubt && !last:
 		return undecided, margin
-	case inDoubt && rising && (margin > 0 || by.proof || latency > by.share*concurrency):
+	case inDoubt && rising && (margin > 0 || latency > by.share*concurrency):
 		// Throughput did not clearly grow.
 		return follows, margin
 	case inDoubt && !rising && margin > 0.7*err && latency > by.visible*err:
