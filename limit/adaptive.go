@@ -7,9 +7,9 @@ import (
 )
 
 // adaptive is the law of NewAdaptive and NewAdaptiveForThroughput. Its files, in the order to read:
-// cohort.go and estimator.go make readings (classes.go, losses.go), policy.go chooses an action for a
-// reading, raise.go, cut.go and shed.go are the actions, and trial.go with pace.go judges a raise or a
-// cut. docs/adr/0005 defines the words.
+// cohort.go and estimator.go make readings (classes.go), policy.go chooses an action for a reading,
+// raise.go, cut.go and shed.go are the actions, and trial.go with pace.go judges a raise or a cut.
+// docs/adr/0005 defines the words.
 type adaptive struct {
 	claimed
 	aim   aim
@@ -224,5 +224,5 @@ func (a *adaptive) set(now time.Duration, p phase, to float64, why string) {
 	if to < a.limit {
 		a.est.drain(now)
 	}
-	a.limit, a.why, a.pace, a.est.lostTime = to, why, pace{}, lostTime{from: a.est.admitted + 1}
+	a.limit, a.why, a.pace = to, why, pace{}
 }

@@ -31,7 +31,6 @@ type estimator struct {
 	rate          float64       // admissions per second
 	meanWeight    mean          // mean weight of a piece of work, in units of the reference class
 	latest        reading
-	lostTime      lostTime
 }
 
 const (
@@ -105,11 +104,8 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 	}
 	member, log := e.cohort.has(s.Seq), 0.0
 	wanted := member || s.Outcome == Success && e.classes.learns(class)
-	if wanted || s.Outcome != Success {
-		log = logOf(s.End - s.Start)
-	}
-	e.lostTime.add(s, e.cohort.isLost(log-e.classes.of[class].offset, s.Outcome))
 	if wanted {
+		log = logOf(s.End - s.Start)
 		if s.Outcome == Success {
 			calm := load.Queued == 0 && load.InFlight < load.enforced(limit)
 			var changed bool
@@ -142,7 +138,6 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		if e.latest.elapsed > 0 {
 			e.latest.done = e.done / e.latest.elapsed.Seconds()
 		}
-		e.latest.lost = max(e.latest.lost, e.lostTime.share())
 		e.enter(&e.latest)
 		return read, rescaled
 	case late:
