@@ -17,7 +17,7 @@ import (
 // docs/adr/0021 has the reasons.
 type parking struct {
 	trying      bool
-	doubted     bool          // the trial has had one measurement in which too many probes were slow
+	doubts      int8          // measurements of the trial in which too many probes were slow
 	normal      bool          // the parked work may be long by nature: see isNormal
 	kind        uint8         // kind of the parked work, if that is normal
 	own         bool          // nearly all work that arrives is of the kinds that the trial parked
@@ -41,7 +41,7 @@ type parked struct {
 	trial int32         // number of the latest trial that parked work of the kind
 	next  time.Duration // earliest time of the next trial
 	pause time.Duration // after the latest refuted trial of normal work
-	shown bool          // the latest trial that parked work of the kind was not refuted
+	shown int8          // trials that the kind has passed; half of them count after a refuted one
 	ended int32         // probes of the kind that ended before they were overdue
 	held  int32         // probes of the kind that ended later
 }
@@ -69,11 +69,13 @@ const (
 	fewProbes     = 16
 	manyProbes    = 48              // once a quarter of the limit is parked: the effect of loaded work is visible then
 	fewestProbes  = 4               // if no more probes get a slot
-	slower        = 0.05            // additional share of slow probes that is no harm, besides two standard errors
+	slower        = 0.08            // additional share of slow probes that is no harm, besides two standard errors
 	muchSlower    = 0.5             // the same for abnormal work, which is expected to load nothing
 	measureMost   = 2 * time.Second // for fewer probes
 	abnormalPause = 250 * time.Millisecond
 	mostStep      = 1 << 20
+	oftenShown    = 6 // passed trials after which a kind is tried also in front of a full backend
+	mostShown     = 16
 	mostBlind     = 32               // then no trial begins for normalPause
 	hangPause     = 30 * time.Second // longest pause after trials in which the backend hangs
 	normalPause   = 4 * time.Second
@@ -164,7 +166,7 @@ func (g *Gate) candidate(now, overdue time.Duration) *Work {
 			continue
 		}
 		if g.isNormal(now, w) {
-			if few || full && (k.now == 0 || k.pause > 0) {
+			if few || full && (k.now == 0 || k.pause > normalPause) {
 				continue
 			}
 			at = int(w.Kind)
@@ -217,7 +219,7 @@ func (g *Gate) Relieve(now time.Duration) bool {
 		}
 		w = next
 	}
-	p.own, p.doubted, p.probes = g.isOwn(), false, fewProbes
+	p.own, p.doubts, p.probes = g.isOwn(), 0, fewProbes
 	if p.normal && int(g.service.kinds.list[p.kind].parked.now) > g.Limit()/4 {
 		p.probes = manyProbes
 	}
@@ -315,7 +317,7 @@ func (g *Gate) judge(now time.Duration) bool {
 	p := &g.parking
 	full := g.inFlight >= g.Limit()
 	if g.seq == p.after && full { // the limit has fallen, and nobody got a slot
-		if p.trying = false; p.doubted {
+		if p.trying = false; p.doubts > 0 {
 			g.refute(now) // the probes of the first measurement still hold the slots
 		}
 		return true
@@ -341,7 +343,7 @@ func (g *Gate) judge(now time.Duration) bool {
 	k := &g.service.kinds.list[p.kind].parked
 	if ended+hold == 0 {
 		switch p.blind++; {
-		case p.doubted, crowded && p.normal && !k.shown && int(k.now) >= g.Limit():
+		case p.doubts > 0, crowded && p.normal && k.shown == 0 && int(k.now) >= g.Limit():
 			g.refute(now)
 		case !crowded:
 			p.blind = 0
@@ -357,8 +359,7 @@ func (g *Gate) judge(now time.Duration) bool {
 	few := usual + slower + 2*math.Sqrt(usual*(1-usual)/max(float64(ended), 1))
 	switch {
 	case p.normal && (hold > ended || share > few):
-		if !p.doubted { // one measurement may be chance
-			p.doubted = true
+		if p.doubts++; p.doubts <= 1+k.shown/oftenShown { // one measurement may be chance
 			g.measure(now)
 			return false
 		}
@@ -373,10 +374,10 @@ func (g *Gate) judge(now time.Duration) bool {
 		p.pause = 0
 		for i := range g.service.kinds.list {
 			if k := &g.service.kinds.list[i].parked; k.trial == p.number {
-				k.shown = true
+				k.shown = min(k.shown+1, mostShown)
 			}
 		}
-		if int(k.now) >= 2*g.Limit() { // loaded work of that size would have been seen
+		if 4*int(k.now) >= g.Limit() { // loaded work of that size would have been seen
 			k.pause = 0
 		}
 	}
@@ -403,7 +404,7 @@ func (g *Gate) refute(now time.Duration) {
 	g.parking.blind = 0
 	k := &g.service.kinds.list[g.parking.kind].parked
 	g.parking.step = 0
-	k.shown = false
+	k.shown /= 2
 	k.pause = min(max(normalLonger*k.pause, normalPause), normalLongest)
 	k.next = now + k.pause
 }
