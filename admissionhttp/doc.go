@@ -92,10 +92,15 @@
 //	up.Set(false)
 //	time.Sleep(propagation)
 //	stopStreams()
-//	err := errors.Join(lim.Drain(ctx), server.Shutdown(ctx))
+//	draining, cancel := context.WithTimeout(ctx, most)
+//	defer cancel()
+//	err := errors.Join(lim.Drain(draining), server.Shutdown(ctx))
 //
 // Requests that come meanwhile are refused with Connection: close, so that clients use another
 // connection. In HTTP/2 net/http sends a GOAWAY for this header.
+//
+// Drain waits for parked, paused and long work too. A handler that hangs lets Drain wait until its
+// context ends, so Shutdown has a later end. What still runs then ends with the process.
 //
 // Drain first: Drain serves the waiting requests and refuses others with 503 while the listener
 // still answers. Shutdown then waits for the last bytes.
