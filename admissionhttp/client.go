@@ -167,7 +167,8 @@ func (w *work) endWatch(r *http.Request) {
 }
 
 // boundRest bounds how long net/http writes what it has kept of a long or slow answer, unless somebody
-// else does. The deadline costs more than a short answer. net/http removes the deadline before the next request of the connection.
+// else does. The deadline costs more than a short answer. net/http removes the deadline before the next
+// request of the connection.
 func (w *work) boundRest(r *http.Request) {
 	s, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if ok && s.WriteTimeout <= 0 && w.guard.enforces(w.class, w.dryRun) {

@@ -47,6 +47,7 @@ func RefusalOf(err error) (Refusal, bool) {
 //		return
 //	}
 //	defer permit.Release()
+//	permit.Done(work(r.Context()))
 //
 // Refuse reports whether err is a refusal, like RefusalOf; for any other err it writes nothing.
 // If a deadline passed before the admission, the answer is deadline_too_close. The limiter counts the

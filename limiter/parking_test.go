@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -366,6 +367,35 @@ func TestReportsThatComeAgainDoNotFloodTheBackend(t *testing.T) {
 		if most := s.most.Load(); most > 256 { // mostly 64
 			t.Errorf("%d in a backend of 32 slots, with a limit of %d", most, s.Limit())
 		}
+		atRest(t, s.Limiter)
+	})
+}
+
+// State once said that others are served beside parked work while the backend of the others hung.
+func TestStateSaysServedOnlyOfOthersThatAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, 16, Config{})
+		quick := traffic{perSecond: 100, takes: 20 * time.Millisecond, patience: time.Second}
+		send(s, quick, 10*time.Second, time.Second)
+		mail := quick
+		mail.waits = threeInTwenty
+		send(s, mail, 20*time.Second, time.Second)
+		const served = "others are served beside them"
+		if st := s.Stats(); st.Parked == 0 || !strings.Contains(st.State, served) {
+			t.Errorf("%d parked: %s", st.Parked, st.State)
+		}
+		h := make(chan struct{})
+		s.hang.Store(&h)
+		send(s, mail, 3*time.Second, time.Second)
+		for range 4 {
+			send(s, mail, time.Second, time.Second)
+			if st := s.Stats(); strings.Contains(st.State, served) {
+				t.Errorf("%d parked, while the backend hangs: %s", st.Parked, st.State)
+			}
+		}
+		s.hang.Store(nil)
+		close(h)
+		s.all.Wait()
 		atRest(t, s.Limiter)
 	})
 }

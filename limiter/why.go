@@ -84,13 +84,17 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 		s = fmt.Sprintf("processors are short: requests wait %v for one; %s", p.Wait.Round(time.Millisecond), s)
 	}
 	_, parked := l.gate.Aside()
-	switch {
-	case parked > 0 && l.gate.Trying():
-		s = fmt.Sprintf("%s: a trial looks whether others are served beside them; %s", describeParked(l.gate.ParkedBy()), s)
-	case parked > 0:
-		s = fmt.Sprintf("%s: others are served beside them in their usual time; %s", describeParked(l.gate.ParkedBy()), s)
-	}
 	stands := l.gate.Lost(now)
+	if parked > 0 {
+		text := describeParked(l.gate.ParkedBy())
+		switch trying, passed := l.gate.Trial(); {
+		case trying:
+			text += ": a trial looks whether others are served beside them"
+		case passed && stands == 0:
+			text += ": others are served beside them"
+		}
+		s = text + "; " + s
+	}
 	if stands > 0 {
 		s = fmt.Sprintf("%.0f %% of what ended of late was lost: late, given up or refused below; %s", 100*stands, s)
 	}

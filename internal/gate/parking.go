@@ -10,13 +10,14 @@ import (
 
 // parking finds work that holds slots and uses nothing scarce: a poll, a wait for a lock, a call of a
 // dependency that hangs. Such work looks like work whose own backend hangs or is loaded, so the gate
-// runs a trial. When no slot is free, a trial parks some overdue work of one kind. Parked work runs on
-// without its slots, which go to others, the probes. If the probes end in their usual time, the parked
-// work loads nothing scarce. The work stays parked until it ends, and the next trial parks up to twice
-// as much. Otherwise the work of the trial takes its slots again, and the next trial waits.
-// docs/adr/0021 has the reasons.
+// runs a trial. When no slot is free, a trial parks some overdue work. Parked work runs on without its
+// slots, which go to others, the probes. If the probes end in their usual time, the parked work loads
+// nothing scarce. The work stays parked until it ends, and the next trial frees up to twice as many
+// slots. If the probes show nothing and hold all slots, the trial goes on with twice as many. Otherwise
+// the work of the trial takes its slots again, and the next trial waits. docs/adr/0021 has the reasons.
 type parking struct {
 	trying      bool
+	passed      bool          // the latest decision: the probes ended in their usual time
 	doubts      int8          // measurements of the trial in which too many probes were slow
 	normal      bool          // the parked work may be long by nature: see isNormal
 	kind        uint8         // kind of the parked work, if that is normal
@@ -73,8 +74,8 @@ const (
 	muchSlower    = 0.5             // the same for abnormal work, which is expected to load nothing
 	measureMost   = 2 * time.Second // for fewer probes
 	abnormalPause = 250 * time.Millisecond
-	mostStep      = 1 << 20
-	oftenShown    = 6 // passed trials after which a kind is tried also in front of a full backend
+	mostStep      = 1 << 20 // keeps the step finite
+	oftenShown    = 6       // passed trials after which a kind is tried also in front of a full backend
 	mostShown     = 16
 	mostBlind     = 32               // then no trial begins for normalPause
 	hangPause     = 30 * time.Second // longest pause after trials in which the backend hangs
@@ -219,7 +220,7 @@ func (g *Gate) Relieve(now time.Duration) bool {
 		}
 		w = next
 	}
-	p.own, p.doubts, p.probes = g.isOwn(), 0, fewProbes
+	p.own, p.passed, p.doubts, p.probes = g.isOwn(), false, 0, fewProbes
 	if p.normal && int(g.service.kinds.list[p.kind].parked.now) > g.Limit()/4 {
 		p.probes = manyProbes
 	}
@@ -309,8 +310,9 @@ func (g *Gate) stuck(now time.Duration, over bool) (stuck int, known bool) {
 	return stuck, true
 }
 
-// Trying reports whether a trial is not decided yet.
-func (g *Gate) Trying() bool { return g.parking.trying }
+// Trial reports whether a trial is not decided yet, and whether the latest decision was that others
+// are served beside the parked work.
+func (g *Gate) Trial() (trying, passed bool) { return g.parking.trying, g.parking.passed }
 
 // judge decides the trial, and reports whether it has decided.
 func (g *Gate) judge(now time.Duration) bool {
@@ -371,7 +373,7 @@ func (g *Gate) judge(now time.Duration) bool {
 		p.next = now + p.pause
 	default:
 		p.step = min(2*p.step, int32(max(1, g.Limit()/largestStep)))
-		p.pause = 0
+		p.pause, p.passed = 0, true
 		for i := range g.service.kinds.list {
 			if k := &g.service.kinds.list[i].parked; k.trial == p.number {
 				k.shown = min(k.shown+1, mostShown)

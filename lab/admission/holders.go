@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -136,26 +134,10 @@ func smallBuffers(ctx context.Context, c net.Conn) context.Context {
 
 // holdersGuard is the contestant of that name.
 func holdersGuard(name string, slots int) (*overload.Guard, error) {
-	if name != shortly {
-		return overload.NewGuard(name, slots)
+	if name == shortly {
+		return overload.SemaphoreFor(slots, semaphoreWait), nil
 	}
-	s := semaphore.NewWeighted(int64(slots))
-	return &overload.Guard{
-		Limit: func() int { return slots }, Close: func() {},
-		Admit: func(ctx context.Context, fn func(context.Context) error) error {
-			waiting, cancel := context.WithTimeout(ctx, semaphoreWait)
-			err := s.Acquire(waiting, 1)
-			cancel()
-			switch {
-			case ctx.Err() != nil && err != nil:
-				return ctx.Err()
-			case err != nil:
-				return overload.ErrRefused
-			}
-			defer s.Release(1)
-			return fn(ctx)
-		},
-	}, nil
+	return overload.NewGuard(name, slots)
 }
 
 // behind is a middleware that asks the guard. Every request ends after callersWait.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -87,6 +88,28 @@ func NewGuard(name string, slots int) (*Guard, error) {
 		return nil, fmt.Errorf("no contestant %q here: there are %s, and %s is in the program %s alone", name, strings.Join(Names(), ", "), Failsafe, program)
 	}
 	return g, nil
+}
+
+// SemaphoreFor returns an x/sync/semaphore with that many slots. It refuses what has waited for a slot
+// for the given time.
+func SemaphoreFor(slots int, wait time.Duration) *Guard {
+	s := semaphore.NewWeighted(int64(slots))
+	return &Guard{
+		Limit: func() int { return slots }, Close: func() {},
+		Admit: func(ctx context.Context, fn func(context.Context) error) error {
+			waiting, cancel := context.WithTimeout(ctx, wait)
+			err := s.Acquire(waiting, 1)
+			cancel()
+			switch {
+			case ctx.Err() != nil && err != nil:
+				return ctx.Err()
+			case err != nil:
+				return ErrRefused
+			}
+			defer s.Release(1)
+			return fn(ctx)
+		},
+	}
 }
 
 // Do runs fn if and when the contestant admits it.

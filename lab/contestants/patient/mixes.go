@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/mixes"
 	"github.com/spillway-go/spillway/lab/overload"
@@ -65,28 +63,7 @@ func mixesGuard(name string, slots int) (*overload.Guard, error) {
 	case mixes.Failsafe:
 		return failsafe(), nil
 	case mixes.Semaphore:
-		return patientSemaphore(slots), nil
+		return overload.SemaphoreFor(slots, mixes.Wait), nil
 	}
 	return nil, fmt.Errorf("no contestant %q", name)
-}
-
-// patientSemaphore refuses what has waited for a slot for mixes.Wait.
-func patientSemaphore(slots int) *overload.Guard {
-	s := semaphore.NewWeighted(int64(slots))
-	return &overload.Guard{
-		Limit: func() int { return slots }, Close: func() {},
-		Admit: func(ctx context.Context, fn func(context.Context) error) error {
-			waiting, cancel := context.WithTimeout(ctx, mixes.Wait)
-			err := s.Acquire(waiting, 1)
-			cancel()
-			switch {
-			case ctx.Err() != nil && err != nil:
-				return ctx.Err()
-			case err != nil:
-				return overload.ErrRefused
-			}
-			defer s.Release(1)
-			return fn(ctx)
-		},
-	}
 }

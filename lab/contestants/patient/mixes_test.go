@@ -15,11 +15,12 @@ import (
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/mixes"
+	"github.com/spillway-go/spillway/lab/overload"
 )
 
 func TestTheSemaphoreOfMixesRefusesAfterItsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := patientSemaphore(1)
+		g := overload.SemaphoreFor(1, mixes.Wait)
 		held, done := context.WithCancel(t.Context())
 		go func() { _ = g.Do(t.Context(), func(context.Context) error { <-held.Done(); return nil }) }()
 		synctest.Wait()
