@@ -65,8 +65,8 @@ func (l *Limiter) acquire(ctx context.Context, r Request) (Permit, error) {
 	if l.tick(now) {
 		l.grant(now)
 	}
-	if mode == Enforce && l.gate.Short(a.Cost) {
-		l.relieve(now)
+	if mode == Enforce {
+		l.relieve(now, l.gate.Short(a.Cost))
 	}
 	if l.lease.nothing(now) && mode == Enforce && !r.DryRun && l.gate.ClosedFor() == 0 {
 		return l.refuseLeased(now, r.Priority)

@@ -3,6 +3,8 @@ package limiter
 import (
 	"context"
 	"errors"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,44 +75,49 @@ func (c *count) share() float64 { return float64(c.inTime.Load()) / float64(c.of
 func send(s *service, tr traffic, d, within time.Duration) *count {
 	c := &count{}
 	for i := range int(tr.perSecond * d.Seconds()) {
-		wait := time.Duration(0)
-		if tr.waits != nil {
-			wait = tr.waits(i)
-		}
-		s.all.Go(func() {
-			ctx, cancel := context.WithCancel(context.Background())
-			if tr.patience > 0 {
-				ctx, cancel = context.WithTimeout(ctx, tr.patience)
-			}
-			defer cancel()
-			late := time.Now().Add(within)
-			err := s.Do(ctx, func(ctx context.Context) error {
-				enter(&s.running, &s.peak)
-				defer s.running.Add(-1)
-				if wait == untilUnlocked {
-					<-s.locked
-				}
-				time.Sleep(wait)
-				enter(&s.inside, &s.most)
-				defer s.inside.Add(-1)
-				s.slots <- struct{}{}
-				time.Sleep(tr.takes)
-				if h := s.hang.Load(); h != nil {
-					<-*h
-				}
-				<-s.slots
-				return ctx.Err()
-			})
-			if wait == 0 {
-				c.offered.Add(1)
-				if err == nil && !time.Now().After(late) {
-					c.inTime.Add(1)
-				}
-			}
-		})
+		sendOne(context.Background(), s, tr, i, within, c)
 		time.Sleep(time.Duration(float64(time.Second) / tr.perSecond))
 	}
 	return c
+}
+
+// sendOne sends piece i of the traffic, and counts what comes of it.
+func sendOne(ctx context.Context, s *service, tr traffic, i int, within time.Duration, c *count) {
+	wait := time.Duration(0)
+	if tr.waits != nil {
+		wait = tr.waits(i)
+	}
+	s.all.Go(func() {
+		cancel := func() {}
+		if tr.patience > 0 {
+			ctx, cancel = context.WithTimeout(ctx, tr.patience)
+		}
+		defer cancel()
+		late := time.Now().Add(within)
+		err := s.Do(ctx, func(ctx context.Context) error {
+			enter(&s.running, &s.peak)
+			defer s.running.Add(-1)
+			if wait == untilUnlocked {
+				<-s.locked
+			}
+			time.Sleep(wait)
+			enter(&s.inside, &s.most)
+			defer s.inside.Add(-1)
+			s.slots <- struct{}{}
+			time.Sleep(tr.takes)
+			if h := s.hang.Load(); h != nil {
+				<-*h
+			}
+			<-s.slots
+			return ctx.Err()
+		})
+		if wait == 0 {
+			c.offered.Add(1)
+			if err == nil && !time.Now().After(late) {
+				c.inTime.Add(1)
+			}
+		}
+	})
 }
 
 // Work that uses nothing scarce stops nobody else, whether its callers leave or not, and whether the
@@ -371,6 +378,45 @@ func TestReportsThatComeAgainDoNotFloodTheBackend(t *testing.T) {
 	})
 }
 
+// A dependency that hangs once stopped work whose backend serves one after the other: the work that a
+// trial let in at once was slow only because of its own number.
+func TestADependencyThatHangsStopsNobodyBehindALock(t *testing.T) {
+	for _, kinds := range [][2]string{{"read", "mail"}, {}} {
+		for _, hangs := range []float64{0.15, 0.5} { // of the calls
+			for _, patience := range []time.Duration{0, time.Second} {
+				for _, before := range []time.Duration{0, 30 * time.Second} {
+					synctest.Test(t, func(t *testing.T) {
+						s := serve(t, 1, Config{})
+						rnd := rand.New(rand.NewPCG(1, 2))
+						calls := func(d time.Duration, hang bool) *count {
+							c := &count{}
+							for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Duration(rnd.ExpFloat64() * float64(time.Second/120))) {
+								tr, kind := traffic{takes: time.Duration(math.Exp(0.3*rnd.NormFloat64()) * float64(2*time.Millisecond)), patience: patience}, kinds[0]
+								if rnd.Float64() < hangs {
+									kind = kinds[1]
+									if hang {
+										tr.waits = always(untilUnlocked)
+									}
+								}
+								sendOne(spillway.WithKind(t.Context(), kind), s, tr, 0, time.Second, c)
+							}
+							return c
+						}
+						calls(before, false)
+						c := calls(30*time.Second, true)
+						close(s.locked)
+						s.all.Wait()
+						if share := c.share(); share < 0.95 {
+							t.Errorf("kinds %q, %.2f hang, patience %v, after %v: %.3f of the others were answered in time", kinds, hangs, patience, before, share)
+						}
+						atRest(t, s.Limiter)
+					})
+				}
+			}
+		}
+	}
+}
+
 // State once said that others are served beside parked work while the backend of the others hung.
 func TestStateSaysServedOnlyOfOthersThatAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -380,7 +426,7 @@ func TestStateSaysServedOnlyOfOthersThatAre(t *testing.T) {
 		mail := quick
 		mail.waits = threeInTwenty
 		send(s, mail, 20*time.Second, time.Second)
-		const served = "others are served beside them"
+		const served = "parked: others are served beside them"
 		if st := s.Stats(); st.Parked == 0 || !strings.Contains(st.State, served) {
 			t.Errorf("%d parked: %s", st.Parked, st.State)
 		}

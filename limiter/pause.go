@@ -143,8 +143,12 @@ func (p Permit) back() {
 func (l *Limiter) relieves() bool { return l.aside }
 
 // relieve looks for slots that others may have: those of paused work, and those that the gate's trials
-// free. The caller holds the lock and wants a slot.
-func (l *Limiter) relieve(now time.Duration) {
+// free. short reports whether somebody wants a slot. The caller holds the lock.
+func (l *Limiter) relieve(now time.Duration, short bool) {
+	if !short {
+		l.gate.ParkShown(now)
+		return
+	}
 	if now < l.nextLook {
 		return
 	}

@@ -92,7 +92,7 @@ func (l *Limiter) recheck(w *waiter) time.Duration {
 	now = l.lock(now)
 	defer l.unlock()
 	if l.Mode() == Enforce {
-		l.relieve(now)
+		l.relieve(now, true)
 	}
 	if l.tick(now) || len(l.signals) > 0 || w.arrival.Cost > 1 {
 		l.grant(now)

@@ -506,13 +506,16 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	}
 	if o == limit.Success && g.cfg.Parks {
 		g.learnUsual(now, k, float64(elapsed))
+		if p := &g.parking; elapsed < p.overdue {
+			p.credit = min(p.credit+heldEach, max(1, slots/largestStep))
+		}
 	}
 	g.service.end(now, w.Kind, float64(elapsed), float64(elapsed)/float64(among), within, o)
 	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited+w.Away {
 		s.Outcome = limit.Unknown // the work spent most of its time in the queue, or its client took the time
 	}
 	g.limits.ended(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
-	if p := &g.parking; p.trying && p.quick+p.slow >= int(p.probes) {
+	if p := &g.parking; p.trying && !p.normal && p.quick+p.slow >= fewestProbes {
 		g.judge(now)
 	}
 }

@@ -1,0 +1,93 @@
+package gate
+
+import (
+	"math"
+	"time"
+
+	"github.com/spillway-go/spillway/internal/places"
+)
+
+// usual is the usual time of a kind, for trials.
+type usual struct {
+	n       int32
+	median  float32 // of the ages at which work ended: see age
+	slow    float32 // share of the work that took over twice the median
+	longest float64 // longest time in which work finished of late, in nanoseconds
+}
+
+const (
+	usualKnown    = 5                      // ends behind a usual time
+	usualMemory   = 2 * time.Minute        // how long a usual time lasts while work is parked, and a longest time
+	medianStep    = 2 * agesPerOctave      // step of the median, times the weight of an end
+	slowAges      = agesPerOctave          // slow work takes twice the usual time
+	overdueTimes  = 8                      // usual times of the quickest kind after which work is overdue
+	overdueLeast  = 100 * time.Millisecond // work is not overdue sooner
+	overdueAnyway = time.Second            // work is overdue while no usual time is known
+	abnormal      = 2                      // longest times of its kind from which work is abnormal
+)
+
+// end enters the age at which work ended. weight is the weight of an end among the latest, once there
+// are many.
+func (u *usual) end(at, weight float64) {
+	slow := float32(0)
+	if u.isSlow(at) {
+		slow = 1
+	}
+	if u.n < serviceSpan {
+		u.n++
+		weight = 1 / float64(u.n)
+	}
+	u.slow += float32(weight) * (slow - u.slow)
+	switch step := float32(weight * medianStep); {
+	case u.n <= usualKnown:
+		u.median += (float32(at) - u.median) / float32(u.n)
+	case float32(at) > u.median+step:
+		u.median += step
+	case float32(at) < u.median-step:
+		u.median -= step
+	}
+}
+
+// finished enters the time in which work finished. passed is the time since work of the kind last
+// ended.
+func (u *usual) finished(elapsed, passed float64) {
+	u.longest = max(elapsed, u.longest-(u.longest-elapsed)*min(passed/float64(usualMemory), 1))
+}
+
+func (u *usual) isSlow(at float64) bool {
+	if u.n < usualKnown {
+		return at > float64(age(float64(overdueLeast)))
+	}
+	return at > float64(u.median+slowAges)
+}
+
+// learnUsual enters work that finished. While work is parked, the median changes slowly: trials
+// compare with the time before.
+func (g *Gate) learnUsual(now time.Duration, k *kind, elapsed float64) {
+	passed, weight := float64(now-k.last), 1/serviceSpan
+	if g.parked.n > 0 {
+		weight = min(passed/float64(usualMemory), weight)
+	}
+	k.usual.finished(elapsed, passed)
+	k.usual.end(float64(age(elapsed)), weight)
+}
+
+// overdueAfter is how long work holds its slots until it is overdue. known reports whether the usual
+// time of any kind is known.
+func (g *Gate) overdueAfter() (after time.Duration, known bool) {
+	quickest := math.Inf(1)
+	for i := range g.service.kinds.list {
+		if k := &g.service.kinds.list[i]; k.usual.n >= usualKnown && k.arrivalShare >= places.Rare {
+			quickest = min(quickest, float64(k.usual.median))
+		}
+	}
+	if math.IsInf(quickest, 1) {
+		return overdueAnyway, false
+	}
+	return max(overdueTimes*time.Duration(edge(int(quickest)+1)), overdueLeast), true
+}
+
+// isNormal reports whether work of the kind of w finished of late after about as long as w has run.
+func (g *Gate) isNormal(now time.Duration, w *Work) bool {
+	return float64(now-w.Start-w.Away) < abnormal*g.service.kinds.list[w.Kind].usual.longest
+}
