@@ -30,6 +30,7 @@ type parking struct {
 	after       uint64        // latest start before the measurement: later starts are probes
 	probes      uint64        // starts that count
 	held        float64       // age from which a probe holds its slots as the parked work does
+	inTurn      float64       // additional age of a probe that is not slow: a serial backend serves the probes in turn
 	quick, slow int           // probes that ended as usual, and late
 	hold        int           // probes that ended after held, and show that the backend hangs
 	next        time.Duration // earliest time of the next trial
@@ -56,6 +57,7 @@ const (
 	manyProbes    = 48   // once a quarter of the limit is parked: the effect of loaded work is visible then
 	fewestProbes  = 4    // if no more probes get a slot
 	slower        = 0.04 // additional share of slow probes that is no harm, besides a standard error
+	muchSlower    = 0.5  // the same for abnormal work
 	lookEvery     = 10 * time.Millisecond
 	heldEach      = 3               // probes that hold their slots for each that ended, from which the backend hangs
 	measureMost   = 2 * time.Second // for fewer probes
@@ -172,6 +174,9 @@ func (g *Gate) Relieve(now time.Duration) bool {
 		}
 		w = next
 	}
+	if p.inTurn = 0; !normal {
+		p.inTurn = agesPerOctave * math.Log2(float64(1+p.step)/2)
+	}
 	p.own, p.passed, p.doubted, p.probes = g.isOwn(), false, false, fewProbes
 	if p.normal && int(g.service.kinds.list[p.kind].parked.now) > g.Limit()/4 {
 		p.probes = manyProbes
@@ -216,7 +221,7 @@ func (p *parking) shows(k *kind, at float64) bool {
 
 // enter enters the end of a probe of kind k. Work that failed for its own reasons shows nothing.
 func (p *parking) enter(k *kind, at float64, o limit.Outcome) {
-	switch slow := k.usual.isSlow(at); {
+	switch slow := k.usual.isSlow(at - p.inTurn); {
 	case at >= p.held:
 		if p.shows(k, at) {
 			p.hold++
@@ -253,10 +258,6 @@ func (g *Gate) stuck(now time.Duration, over bool) (stuck int, known bool) {
 func (g *Gate) Trial() (trying, passed bool) { return g.parking.trying, g.parking.passed }
 
 // judge decides the trial, and reports whether the trial has ended.
-//
-// A backend in which other work ends does not hang, so a trial of abnormal work needs few probes that
-// end, also late: the trial itself lets several in at once, which a serial backend serves one after the
-// other. A trial of normal work asks whether that work loads the backend, so there each late probe counts.
 func (g *Gate) judge(now time.Duration) bool {
 	p := &g.parking
 	full := g.inFlight >= g.Limit()
@@ -272,8 +273,7 @@ func (g *Gate) judge(now time.Duration) bool {
 	}
 	ended := p.slow + p.quick
 	if !p.normal && ended >= fewestProbes {
-		g.pass()
-		return true
+		return g.conclude(now, ended, 0)
 	}
 	over := now-p.began >= measureMost
 	if !over && g.seq-p.after < p.probes && !full {
@@ -299,15 +299,25 @@ func (g *Gate) judge(now time.Duration) bool {
 		}
 		return true
 	}
+	return g.conclude(now, ended, hold)
+}
+
+// conclude ends the trial, given how many probes ended and how many show that the backend hangs, and
+// reports whether the trial has ended. Normal work may load the backend, so there each slow probe
+// counts. Abnormal work is expected to load nothing: only a hang, or a backend that is much too slow,
+// refutes its trial.
+func (g *Gate) conclude(now time.Duration, ended, hold int) bool {
+	p, usual, n := &g.parking, g.usuallySlow(), max(float64(ended), 1)
+	slow := float64(p.slow)/n - usual
 	switch {
-	case p.normal && (hold > ended || g.slows(ended)):
+	case p.normal && (hold > ended || slow > slower+math.Sqrt(usual*(1-usual)/n)):
 		if !p.doubted { // one measurement may be chance
 			p.doubted = true
 			g.measure(now)
 			return false
 		}
 		g.refute(now)
-	case hold > heldEach*ended: // the backend hangs
+	case hold > heldEach*ended, slow > muchSlower:
 		g.unpark(now)
 		p.credit = 0
 		p.pause = min(max(2*p.pause, abnormalPause), hangPause)
@@ -322,9 +332,7 @@ func (g *Gate) judge(now time.Duration) bool {
 func (g *Gate) pass() {
 	p := &g.parking
 	p.trying, p.goesOn, p.passed, p.pause = false, false, true, 0
-	if !p.normal {
-		p.step = min(2*p.step, int32(max(1, g.Limit()/largestStep)))
-	}
+	p.step = min(2*p.step, int32(max(1, g.Limit()/largestStep)))
 	for i := range g.service.kinds.list {
 		if k := &g.service.kinds.list[i].parked; k.trial == p.number {
 			k.shown = true
@@ -333,12 +341,6 @@ func (g *Gate) pass() {
 	if k := &g.service.kinds.list[p.kind].parked; 4*int(k.now) >= g.Limit() { // loaded work of that size would have been seen
 		k.pause = 0
 	}
-}
-
-// slows reports whether more of the probes that ended were slow than usual.
-func (g *Gate) slows(ended int) bool {
-	usual, n := g.usuallySlow(), max(float64(ended), 1)
-	return float64(g.parking.slow)/n > usual+slower+math.Sqrt(usual*(1-usual)/n)
 }
 
 // usuallySlow is the usual share of slow work among the kinds of the probes.
