@@ -216,5 +216,20 @@ func (g *Gate) ParkedBy() (by map[string]int) {
 	return by
 }
 
+// Eldest returns the work that was admitted first, or nil. Long work does not count.
+func (g *Gate) Eldest() (eldest *Work) {
+	for _, w := range [...]*Work{g.holding.first, g.paused.first, g.parked.first} {
+		for ; w != nil; w = w.next {
+			if eldest == nil || w.Start < eldest.Start {
+				eldest = w
+			}
+		}
+	}
+	return eldest
+}
+
+// NameOf returns the name of the kind of running work; "" if it has none, or is told apart from no others.
+func (g *Gate) NameOf(w *Work) string { return g.service.kinds.list[w.Kind].name }
+
 // FirstAside returns the first piece of work in the list of paused and in that of parked work, or nil.
 func (g *Gate) FirstAside() (paused, parked *Work) { return g.paused.first, g.parked.first }
