@@ -128,6 +128,7 @@ func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
 	if k := &g.service.kinds.list[w.Kind]; w.where == isParked && o == limit.Success {
 		k.usual.finished(float64(now-w.Start-w.Away), float64(now-k.last))
 	}
+	g.service.outcome(o)
 	g.leaveLine(w)
 	g.running--
 	g.ledger[priority.Level(w.Priority)].completed++
