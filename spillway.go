@@ -118,8 +118,8 @@ func CostFrom(ctx context.Context) int {
 // WithKind returns a context that carries the kind of the work, such as a route or the name
 // of a query, to every limiter and pool that the work passes through. Work is compared with
 // work of the same kind, which should take about as long. The number of names is not bounded.
-// A limiter distinguishes the most frequent names, about twenty, and shows names nowhere. An
-// empty name means no kind. WithKind allocates.
+// A limiter distinguishes the most frequent names, about twenty, and shows them where work does not end:
+// in its state, its leaks and the error of a drain. An empty name means no kind. WithKind allocates.
 func WithKind(ctx context.Context, name string) context.Context {
 	w := carry.In(ctx)
 	w.Kind = name
@@ -226,10 +226,22 @@ type DrainError struct {
 	Dropped int   // accepted or waiting, and never started
 	Running int   // started, and still running when Drain returned
 	Cause   error // the context's error
+
+	// Oldest is how long the oldest running work has run, and Kind is the kind of that work, if named. Only a
+	// limiter says so, and not of long work.
+	Oldest time.Duration
+	Kind   string
 }
 
 func (e *DrainError) Error() string {
-	return fmt.Sprintf("spillway: drain ended early (%v): %d dropped, %d still running", e.Cause, e.Dropped, e.Running)
+	text := fmt.Sprintf("spillway: drain ended early (%v): %d dropped, %d still running", e.Cause, e.Dropped, e.Running)
+	if e.Oldest > 0 {
+		text += fmt.Sprintf(", the oldest for %v", e.Oldest.Round(time.Millisecond))
+	}
+	if e.Kind != "" {
+		text += fmt.Sprintf(", of kind %.60s", e.Kind)
+	}
+	return text
 }
 
 // Unwrap returns the context's error.

@@ -60,16 +60,19 @@
 // calls of one connection, also those whose message never arrives. Under Server.ServeHTTP, where
 // net/http sends, only http.Server.WriteTimeout ends a client that does not read.
 //
+// # Interceptors in a chain
+//
+// Interceptors over one limiter may be in one chain, such as one for all servers and one of a service: a
+// call takes one slot, by the interceptor that comes first, and the others pass the call on, whatever their
+// settings. They find the first one through the context of the call.
+//
 // # Cost
 //
-// The module brings gRPC. "go test ./admissiongrpc -run Alloc" tests the allocations, and "go test
-// ./admissiongrpc -run '^$' -bench ." prints the times.
+// The module brings gRPC. An admitted call costs one allocation. "go test ./admissiongrpc -run
+// Alloc" tests the allocations, and "go test ./admissiongrpc -run '^$' -bench ." prints the times.
 //
 // # Pitfalls
 //
-//   - A unary call that passes two interceptors with one limiter takes two slots, and under load
-//     waits for itself: a mark in its context would cost an allocation for each call. A stream
-//     is admitted once.
 //   - Clients that do not read trailers still see UNAVAILABLE. If such clients retry at once, the
 //     limiter cannot keep them from asking.
 package admissiongrpc

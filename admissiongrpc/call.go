@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -72,13 +73,49 @@ func (c *call) key() string {
 	return c.method
 }
 
-// sharesLimiter reports whether i would ask the limiter that c has asked.
-func (c *call) sharesLimiter(i *Interceptor) bool {
-	if c.of.cfg.Keyed == nil {
-		return c.of.cfg.Limiter == i.cfg.Limiter
+// scope is the context of a handler, and tells interceptors inside which limiter has been asked.
+type scope struct {
+	context.Context
+	of    *Interceptor
+	key   string      // of Config.Keyed
+	ended atomic.Bool // the call holds no slot any more
+}
+
+type scopeKey struct{} // for the nearest scope
+
+func (c *call) scope() *scope {
+	s := &scope{Context: c.handler, of: c.of}
+	if c.of.cfg.Keyed != nil {
+		s.key = c.key()
 	}
-	inner := call{of: i, method: c.method}
-	return c.of.cfg.Keyed == i.cfg.Keyed && c.key() == inner.key()
+	return s
+}
+
+func (s *scope) Value(key any) any {
+	if key == (scopeKey{}) {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+// admitted reports whether an interceptor outside has asked the limiter that i would ask for the call. A
+// second slot would be waited for with the first one held.
+func (i *Interceptor) admitted(ctx context.Context, fullMethod string) bool {
+	for {
+		outer, _ := ctx.Value(scopeKey{}).(*scope)
+		switch {
+		case outer == nil:
+			return false
+		case outer.of.cfg.Limiter != i.cfg.Limiter || outer.of.cfg.Keyed != i.cfg.Keyed || outer.ended.Load():
+		case i.cfg.Keyed == nil:
+			return true
+		default:
+			if inner := (&call{of: i, method: fullMethod}); inner.key() == outer.key {
+				return true
+			}
+		}
+		ctx = outer.Context
+	}
 }
 
 // enforced reports whether decisions about the call take effect.

@@ -1,9 +1,11 @@
 package admissiongrpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 
@@ -88,14 +90,27 @@ func TestASubscriptionWithoutEventsHoldsNoSlot(t *testing.T) {
 	}
 }
 
-// Two interceptors with one limiter once took two slots for one stream.
-func TestAStreamIsAdmittedOnce(t *testing.T) {
+// Two interceptors with one limiter once took two slots for one call: first streams, later unary calls only.
+func TestACallIsAdmittedOnce(t *testing.T) {
 	one, err := limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{Law: limit.NewFixed(1), QueueSize: -1} }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	lim := fixed(t, 1)
 	byService := func(string) string { return "service" }
+	const method = "/s/m"
+	asStream := func(i *Interceptor, ctx context.Context, next func(context.Context) error) error {
+		return i.StreamServerInterceptor(nil, quiet{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: method}, func(_ any, ss grpc.ServerStream) error {
+			if err := ss.RecvMsg(nil); err != nil {
+				return err
+			}
+			return next(ss.Context())
+		})
+	}
+	asUnary := func(i *Interceptor, ctx context.Context, next func(context.Context) error) error {
+		_, err := i.UnaryServerInterceptor(ctx, nil, &grpc.UnaryServerInfo{FullMethod: method}, func(ctx context.Context, _ any) (any, error) { return nil, next(ctx) })
+		return err
+	}
 	for name, c := range map[string]struct {
 		chain   []Config
 		refused bool
@@ -107,24 +122,48 @@ func TestAStreamIsAdmittedOnce(t *testing.T) {
 		"one that is full":     {chain: []Config{{Limiter: lim}, {Limiter: full(t)}}, refused: true},
 		"a class that differs": {chain: []Config{{Keyed: one}, {Keyed: one, Class: byService}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			handler := func(_ any, ss grpc.ServerStream) error { return ss.RecvMsg(nil) }
-			info := &grpc.StreamServerInfo{FullMethod: "/s/m"}
-			for i := len(c.chain) - 1; i >= 0; i-- {
-				next := handler
-				admission, err := New(c.chain[i])
-				if err != nil {
-					t.Fatal(err)
+		for kind, ask := range map[string]func(*Interceptor, context.Context, func(context.Context) error) error{"stream": asStream, "unary": asUnary} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				handler := func(context.Context) error { return nil }
+				for _, cfg := range slices.Backward(c.chain) {
+					next := handler
+					admission, err := New(cfg)
+					if err != nil {
+						t.Fatal(err)
+					}
+					handler = func(ctx context.Context) error { return ask(admission, ctx, next) }
 				}
-				handler = func(srv any, ss grpc.ServerStream) error {
-					return admission.StreamServerInterceptor(srv, ss, info, next)
+				err := handler(t.Context())
+				if _, refused := errors.AsType[*spillway.Rejection](err); refused != c.refused || !refused && err != nil {
+					t.Error(err)
 				}
-			}
-			err := handler(nil, quiet{ctx: t.Context()})
-			if _, refused := errors.AsType[*spillway.Rejection](err); refused != c.refused || !refused && err != nil {
-				t.Error(err)
-			}
-		})
+				inFlight(t, lim, 0, 0)
+			})
+		}
+	}
+}
+
+// A goroutine that outlives its handler holds no slot.
+func TestASlotThatWasGivenBackIsAskedForAgain(t *testing.T) {
+	lim := fixed(t, 1)
+	i, err := New(Config{Limiter: lim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := &grpc.UnaryServerInfo{FullMethod: "/s/m"}
+	var left context.Context
+	keep := func(ctx context.Context, _ any) (any, error) {
+		left = ctx
+		inFlight(t, lim, 1, 0)
+		return nil, nil
+	}
+	for range 2 {
+		if _, err := i.UnaryServerInterceptor(cmp.Or(left, t.Context()), nil, info, keep); err != nil {
+			t.Error(err)
+		}
+	}
+	if s := lim.Stats(); s.Offered != 2 {
+		t.Errorf("%d offered", s.Offered)
 	}
 }
 

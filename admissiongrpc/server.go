@@ -19,7 +19,7 @@ import (
 // when the handler returns, panics or calls runtime.Goexit; a panic propagates.
 // UnaryServerInterceptor may wait, like Limiter.Acquire.
 func (i *Interceptor) UnaryServerInterceptor(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if i.exempt(info.FullMethod) {
+	if i.exempt(info.FullMethod) || i.admitted(ctx, info.FullMethod) {
 		return handler(ctx, req)
 	}
 	c, cancel := i.newCall(ctx, info.FullMethod, true)
@@ -28,8 +28,12 @@ func (i *Interceptor) UnaryServerInterceptor(ctx context.Context, req any, info 
 	if err != nil {
 		return nil, err
 	}
-	defer permit.Release()
-	resp, err := handler(c.handler, req)
+	inside := c.scope()
+	defer func() {
+		inside.ended.Store(true)
+		permit.Release()
+	}()
+	resp, err := handler(inside, req)
 	permit.Done(outcome(c.handler, err))
 	return resp, Refuse(ctx, err)
 }
@@ -37,21 +41,18 @@ func (i *Interceptor) UnaryServerInterceptor(ctx context.Context, req any, info 
 // StreamServerInterceptor admits a stream when its first message has arrived, or refuses it then;
 // see Streams in the package comment. The slot is freed as in UnaryServerInterceptor.
 func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if i.exempt(info.FullMethod) {
+	if i.exempt(info.FullMethod) || i.admitted(ss.Context(), info.FullMethod) {
 		return handler(srv, ss)
-	}
-	for outer := outside(ss.Context()); outer != nil; outer = outside(outer.call.caller) {
-		if outer.call.sharesLimiter(i) {
-			return handler(srv, ss) // admitted there
-		}
 	}
 	short := i.cfg.Short != nil && i.cfg.Short(info.FullMethod)
 	c, cancel := i.newCall(ss.Context(), info.FullMethod, short)
 	defer cancel()
 	s := &stream{ServerStream: ss, call: c, short: short && !c.request.Long}
 	s.timeout = i.clientTimeout(s.short)
-	s.call.handler = context.WithValue(s.call.handler, streamKey{}, s)
+	inside := c.scope()
+	s.call.handler = inside
 	defer func() {
+		inside.ended.Store(true)
 		permit, _ := s.leave()
 		permit.Release()
 	}()
@@ -62,14 +63,6 @@ func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, inf
 		return answer
 	}
 	return Refuse(ss.Context(), err)
-}
-
-// streamKey finds the stream of the interceptor outside in the context.
-type streamKey struct{}
-
-func outside(ctx context.Context) *stream {
-	s, _ := ctx.Value(streamKey{}).(*stream)
-	return s
 }
 
 // stream is the ServerStream of a handler. One goroutine may send and another receive.

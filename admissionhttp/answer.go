@@ -159,10 +159,13 @@ func (w *work) begin(n int) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
-	w.written += int64(n)
-	if w.limited && w.writing.Load() > 0 && w.scope.Err() != nil {
+	if w.limited && w.scope.Err() != nil {
 		w.late = true
+		if w.written == 0 && w.writing.Load() == 0 && w.Header().Get("Content-Encoding") == "" {
+			w.limited = false // the answer begins after the deadline, which has no middle to end
+		}
 	}
+	w.written += int64(n)
 }
 
 // keeps reports whether the writer below keeps n bytes more, with what it has kept already.

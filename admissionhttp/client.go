@@ -29,11 +29,17 @@ func (w *work) wait(on *waits) {
 	}
 	on.Add(oneMove + oneWait)
 	w.permit.Pause()
+	if g := w.guard; g.shares != nil {
+		g.shares.Pause(time.Since(g.shedding.base), &w.ticket)
+	}
 }
 
 // goOn ends a wait.
 func (w *work) goOn(on *waits) {
 	w.permit.Resume()
+	if g := w.guard; g.shares != nil {
+		g.shares.Resume(time.Since(g.shedding.base), &w.ticket)
+	}
 	on.Add(oneMove - oneWait)
 }
 

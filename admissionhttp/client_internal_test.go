@@ -416,6 +416,7 @@ func TestAnAnswerThatADeadlineCutsIsAborted(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
 		method  string
+		wrapped bool // by a middleware outside
 		want    bool
 	}{
 		"in its middle": {handler: func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(part); untilEnd(r) }, want: true},
@@ -447,6 +448,14 @@ func TestAnAnswerThatADeadlineCutsIsAborted(t *testing.T) {
 			untilEnd(r)
 			http.Error(w, "late", http.StatusGatewayTimeout)
 		}},
+		"begins later, behind a writer that keeps nothing": {wrapped: true, handler: func(w http.ResponseWriter, r *http.Request) {
+			untilEnd(r)
+			http.Error(w, "late", http.StatusGatewayTimeout)
+		}},
+		"is refused later, behind a writer that keeps nothing": {wrapped: true, handler: func(w http.ResponseWriter, r *http.Request) {
+			untilEnd(r)
+			Refuse(w, r, r.Context().Err())
+		}},
 		"nothing was sent": {handler: func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(part[:100]); untilEnd(r) }},
 		"in time":          {handler: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(part) }},
 		"has no body":      {method: http.MethodHead, handler: func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(part); untilEnd(r) }},
@@ -467,7 +476,11 @@ func TestAnAnswerThatADeadlineCutsIsAborted(t *testing.T) {
 				var aborted any
 				func() {
 					defer func() { aborted = recover() }()
-					handler.ServeHTTP(wire1{newWire(keptByHTTP1, func(string) {})}, r)
+					var w http.ResponseWriter = wire1{newWire(keptByHTTP1, func(string) {})}
+					if c.wrapped {
+						w = struct{ http.ResponseWriter }{w}
+					}
+					handler.ServeHTTP(w, r)
 				}()
 				if (aborted == http.ErrAbortHandler) != c.want || aborted != nil && !c.want {
 					t.Errorf("aborted: %v", aborted)

@@ -114,7 +114,8 @@ type Config struct {
 	// have to wait, whatever the priority, unless it has no other request. What a caller uses is the
 	// slots that its requests hold, now and on average over some seconds, so long requests use more than
 	// short ones. A request that waits uses nothing, but of those that wait, too, one caller has no more
-	// than an equal part. A stream uses nothing. FairShares needs a Limiter, not Keyed.
+	// than an equal part. A stream uses nothing, and neither does a request while its handler waits for its
+	// client. FairShares needs a Limiter, not Keyed.
 	FairShares bool
 	// EnforcePercent enforces decisions for this percentage of the callers, from 1 to 100, always
 	// the same ones. For other callers there is a dry run, and nothing bounds how much of their

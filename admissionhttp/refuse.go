@@ -68,12 +68,12 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) bool {
 // page is a refusal, ready to be sent. A page never changes: all its answers share its header
 // values.
 type page struct {
-	refusal        Refusal
-	retry          bool                // sends Retry-After
-	stops          bool                // the instance is stopping: the client should find another one
-	rejection      *spillway.Rejection // for the log
-	reason, length []string
-	body           []byte
+	refusal   Refusal
+	retry     bool                // sends Retry-After
+	stops     bool                // the instance is stopping: the client should find another one
+	rejection *spillway.Rejection // for the log
+	reason    []string
+	body      []byte
 }
 
 const (
@@ -131,7 +131,7 @@ func newPage(reason string, f Refusal) *page {
 	}{f.Type, f.Title, f.Status, f.Detail, f.Reason})
 	return &page{
 		rejection: &spillway.Rejection{}, refusal: f, retry: f.Status != statusGone, body: body,
-		reason: []string{reason}, length: []string{strconv.Itoa(len(body))},
+		reason: []string{reason},
 	}
 }
 
@@ -161,7 +161,9 @@ func pageOf(err error) (*page, time.Duration) {
 // write answers r. If body is not nil, body writes the status and the body of the answer.
 func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body func(http.ResponseWriter, *http.Request, Refusal)) {
 	h := w.Header()
-	for _, name := range [...]string{"Content-Encoding", "Etag", "Last-Modified"} { // of an answer not sent
+	// Of an answer not sent. As in http.Error, Content-Encoding stays, and net/http sets Content-Length:
+	// middleware may compress the body on its way.
+	for _, name := range [...]string{"Content-Length", "Etag", "Last-Modified"} {
 		delete(h, name)
 	}
 	h["Cache-Control"] = noStore
@@ -182,7 +184,6 @@ func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body fun
 		return
 	}
 	h["Content-Type"] = problem
-	h["Content-Length"] = p.length
 	w.WriteHeader(p.refusal.Status)
 	_, _ = w.Write(p.body) // a client that left is no error
 }

@@ -1,7 +1,9 @@
 package admissionhttp_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -110,6 +112,52 @@ func TestAStreamHoldsNoShare(t *testing.T) {
 		close(leave)
 		if one, two, third := <-first, <-second, <-b; one != 200 || two != 200 || third != 429 {
 			t.Errorf("the caller with streams: %d and %d; the caller with all slots: %d", one, two, third)
+		}
+	})
+}
+
+// A caller whose clients are slow was refused for slots that others had long got.
+func TestARequestThatWaitsForItsClientHoldsNoShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave := make(chan struct{})
+		h := middleware(t, admissionhttp.Config{
+			Limiter: lim, FairShares: true, ClientTimeout: -1, Caller: func(r *http.Request) string { return r.Header.Get("X-Caller") },
+		})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-leave
+		}))
+		slow, client := io.Pipe()
+		send := func(caller string, body io.Reader) <-chan int {
+			code := make(chan int, 1)
+			r := httptest.NewRequest(http.MethodPost, "/", body)
+			r.Header.Set("X-Caller", caller)
+			go func() {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				code <- w.Code
+			}()
+			time.Sleep(100 * time.Millisecond)
+			return code
+		}
+		for range 20 {
+			send("a", slow)
+		}
+		if s := lim.Stats(); s.Paused < 16 || s.Rejected > 0 {
+			t.Errorf("%d are paused, %d refused", s.Paused, s.Rejected)
+		}
+		for range 4 {
+			send("b", nil)
+		}
+		first, second := send("a", nil), send("a", nil)
+		b := send("b", nil)
+		client.Close() // all go on
+		close(leave)
+		if one, two, third := <-first, <-second, <-b; one != 200 || two != 200 || third != 429 {
+			t.Errorf("the caller with slow clients: %d and %d; the caller with all slots: %d", one, two, third)
 		}
 	})
 }

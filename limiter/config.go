@@ -33,16 +33,20 @@ type Config struct {
 	// full. Negative means that no caller waits.
 	QueueSize int
 
-	// MaxWait bounds every wait, also if the deadline is later. Zero means 10 seconds,
-	// for a backend that hangs: work that would wait longer than a short burst lasts is
-	// refused long before. MaxWait cannot be negative, except for NoMaxWait. A caller that
-	// must not wait uses TryAcquire.
+	// MaxWait bounds every wait, also if the deadline is later. Zero means 10 seconds.
+	// MaxWait cannot be negative, except for NoMaxWait. A caller that must not wait uses
+	// TryAcquire.
 	//
-	// Shorter bounds apply without MaxWait. In a burst, work waits at most eight typical
-	// service times, or three times the time of slow work if that is longer. Work without
-	// a deadline waits half as long, at most a second. Either bound is at least 100 ms.
-	// Once demand has exceeded the capacity for five times the bound, work waits for about
-	// one service time.
+	// Shorter bounds refuse work on arrival, by its predicted wait: what waits ahead, and
+	// how long work has taken of late. In a burst, the bound is eight typical service
+	// times, or three times the time of slow work if that is longer. Without a deadline
+	// the bound is half as long, at most a second. Either bound is at least 100 ms. Once
+	// demand has exceeded the capacity for five times the bound, work may wait for about
+	// one service time. While demand is within the capacity, five times the bound applies.
+	//
+	// A prediction can be wrong, and the shorter bounds do not end a wait that has begun:
+	// only MaxWait and the context do. Behind slots held by work whose backend hangs, and
+	// before any work has ended, work without a deadline may wait for all of MaxWait.
 	MaxWait time.Duration
 
 	// Mode is the initial mode; zero means Enforce. SetMode changes the mode at any time.

@@ -321,7 +321,7 @@ func (k *Keyed) Open() bool {
 
 // Drain drains every limiter. Limiters of later keys refuse from the start. If ctx ends
 // before all work has ended, the error is a *spillway.DrainError with the sums of all
-// limiters.
+// limiters and the oldest work of all.
 func (k *Keyed) Drain(ctx context.Context) error {
 	k.close(spillway.Draining)
 	members := k.members()
@@ -334,6 +334,9 @@ func (k *Keyed) Drain(ctx context.Context) error {
 			sum.Dropped += d.Dropped
 			sum.Running += d.Running
 			sum.Cause = d.Cause
+			if d.Oldest > sum.Oldest {
+				sum.Oldest, sum.Kind = d.Oldest, d.Kind
+			}
 		}
 	}
 	if sum.Cause != nil {

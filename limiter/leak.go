@@ -18,6 +18,7 @@ type Leak struct {
 	Site     string        // where the permit was acquired: "function file:line"
 	Age      time.Duration // since the admission
 	Priority spillway.Priority
+	Kind     string // Request.Kind, if named
 }
 
 // callSite is the call stack of an acquisition, resolved to names only in String.
@@ -64,7 +65,7 @@ func (l *Limiter) leaks(now time.Duration) (all []Leak) {
 				continue
 			}
 			s := w.Owner.(*slot)
-			all = append(all, Leak{s.site.String(), now - w.Start, w.Priority})
+			all = append(all, Leak{s.site.String(), now - w.Start, w.Priority, l.gate.NameOf(w)})
 			if !s.reported {
 				s.reported = true
 				l.leaked++

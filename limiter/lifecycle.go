@@ -85,7 +85,11 @@ func (l *Limiter) Drain(ctx context.Context) error {
 	if dropped == 0 && running == 0 {
 		return nil
 	}
-	return &spillway.DrainError{Dropped: dropped, Running: running, Cause: cause}
+	left := &spillway.DrainError{Dropped: dropped, Running: running, Cause: cause}
+	if w := l.gate.Eldest(); w != nil {
+		left.Oldest, left.Kind = now-w.Start, l.gate.NameOf(w)
+	}
+	return left
 }
 
 // closeIntake makes the limiter refuse later arrivals. Waiting callers stay.

@@ -118,6 +118,47 @@ func TestDrainWaitsForLongWork(t *testing.T) {
 	})
 }
 
+// Work that a drain left behind, or that never ended, was counted only: nothing said which work it was.
+func TestWhatDoesNotEndIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, err := NewKeyed(KeyedConfig{New: func(string) Config { return Config{Law: limit.NewFixed(2), LeakAfter: time.Minute} }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := func(key, kind string) Permit {
+			p, err := k.AcquireWith(t.Context(), key, Request{Kind: kind})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			return p
+		}
+		first := begin("b", "report")
+		first.Pause() // and others get its slot
+		running := []Permit{first, begin("b", "lookup"), begin("b", "lookup"), begin("a", "")}
+		l, err := k.Get("b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := l.Stats(); s.Paused != 1 || len(s.Leaks) != 3 || s.Leaks[0].Kind != "report" || s.Leaks[1].Kind != "lookup" {
+			t.Errorf("%d paused, %+v", s.Paused, s.Leaks)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		d, _ := errors.AsType[*spillway.DrainError](k.Drain(ctx))
+		if d == nil || d.Running != 4 || d.Oldest != 5*time.Minute || d.Kind != "report" ||
+			d.Error() != "spillway: drain ended early (context deadline exceeded): 0 dropped, 4 still running, the oldest for 5m0s, of kind report" {
+			t.Errorf("%v", d)
+		}
+		for _, p := range running {
+			p.Done(nil)
+		}
+		if err := k.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Some of the work is long, in every mode, and some callers leave at the moment of
 // their grant. The counts balance, and no slot is lost or held twice.
 func TestTheLedgerClosesWithLongWork(t *testing.T) {

@@ -127,6 +127,41 @@ func TestStateSaysThatNoEndIsASample(t *testing.T) {
 	})
 }
 
+// Regression: work that was ended with Done, but while it waited for its client, was said not to be.
+func TestStateSaysThatNoEndIsASampleOnlyOfWorkThatIsNotEndedWithDone(t *testing.T) {
+	for name, c := range map[string]struct {
+		outcome error
+		aside   bool // others get the slot, and are only released
+	}{
+		"clients that took the time, and left":           {outcome: context.Canceled},
+		"clients that took the time, until the deadline": {outcome: context.DeadlineExceeded},
+		"work that ends aside":                           {aside: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := configured(t, Config{})
+			if err := l.SetBounds(1, 1); err != nil {
+				t.Fatal(err)
+			}
+			for range 200 {
+				p := acquire(t, l)
+				p.Pause()
+				time.Sleep(time.Second)
+				if c.aside {
+					acquire(t, l).Release()
+					if l.Stats().Paused != 1 {
+						t.Fatal("not aside")
+					}
+				}
+				p.Done(c.outcome)
+			}
+			if s := l.Stats().State; strings.Contains(s, "no sample") {
+				t.Errorf("%s: %s", name, s)
+			}
+			atRest(t, l)
+		})
+	}
+}
+
 // Regression: the observer got the law's state instead of the reason.
 func TestTheObserverHearsWhyTheLimitChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

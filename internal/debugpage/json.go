@@ -83,6 +83,7 @@ type (
 		Site     string  `json:"site"`
 		Age      float64 `json:"age_seconds"`
 		Priority string  `json:"priority"`
+		Kind     string  `json:"kind,omitempty"`
 	}
 	jsonTimes struct {
 		Count uint64  `json:"count"`
@@ -127,7 +128,7 @@ func jsonOf(c *picture) jsonLimiter {
 		j.Processors = &jsonProcessors{p.Wait.Seconds(), p.Bound.Seconds(), p.Admitted}
 	}
 	for _, l := range c.Leaks {
-		j.Leaks = append(j.Leaks, jsonLeak{l.Site, l.Age.Seconds(), l.Priority.String()})
+		j.Leaks = append(j.Leaks, jsonLeak{l.Site, l.Age.Seconds(), l.Priority.String(), l.Kind})
 	}
 	for priority, s := range c.ByPriority {
 		if j.ByPriority == nil {

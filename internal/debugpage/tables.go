@@ -116,14 +116,14 @@ func (m *markup) leaks(v *view) {
 	if v.Leaked == 0 && len(v.Leaks) == 0 {
 		return
 	}
-	m.table(v.id+"-leaks", "Permits not ended in time: "+number(v.Leaked)+" in all", "acquired at", "priority", "age")
+	m.table(v.id+"-leaks", "Permits not ended in time: "+number(v.Leaked)+" in all", "acquired at", "priority", "kind", "age")
 	const most = 10
 	for i, l := range v.Leaks {
 		if i == most {
-			m.put(`<tr><td colspan="3">and %v more</td></tr>`, count(len(v.Leaks)-most))
+			m.put(`<tr><td colspan="4">and %v more</td></tr>`, count(len(v.Leaks)-most))
 			break
 		}
-		m.put(`<tr><th scope="row"><code class="site">%v</code></th><td>%v</td><td>%v</td></tr>`, l.Site, l.Priority, span(l.Age))
+		m.put(`<tr><th scope="row"><code class="site">%v</code></th><td>%v</td><td>%v</td><td>%v</td></tr>`, l.Site, l.Priority, l.Kind, span(l.Age))
 	}
 	m.endTable()
 }

@@ -69,9 +69,10 @@ func (u *use) total(now time.Duration) float64 {
 // Ticket is one piece of work of a caller: it waits, then it runs, then it has left. The zero Ticket has
 // left.
 type Ticket struct {
-	key   uint64
-	slots int // that the work takes
-	state state
+	key    uint64
+	slots  int // that the work takes
+	pauses int // that have not ended
+	state  state
 }
 
 type state uint8
@@ -114,7 +115,7 @@ func (s *Shares) Enter(now time.Duration, caller uint64, slots, limit int) (t Ti
 	if active := len(s.of); active > 1 && others > 0 {
 		over = used*float64(active) > max(float64(limit), usedByAll) || e.waiting*s.waiters > max(limit, s.waiting)
 	}
-	return Ticket{caller, min(max(slots, 1), max(limit, 1)), waits}, over
+	return Ticket{key: caller, slots: min(max(slots, 1), max(limit, 1)), state: waits}, over
 }
 
 // Start records that waiting work has been admitted.
@@ -147,13 +148,32 @@ func (s *Shares) Leave(now time.Duration, t *Ticket) {
 	e := s.of[t.key]
 	if was == waits {
 		s.waited(&e)
-	} else {
-		e.running--
+	} else if e.running--; t.pauses == 0 {
 		e.hold(now, -t.slots)
 		s.all.hold(now, -t.slots)
 	}
 	e.seen = s.round
 	s.of[t.key] = e
+}
+
+// Pause records that running work uses nothing until Resume, because others may have its slots. Pauses nest.
+func (s *Shares) Pause(now time.Duration, t *Ticket) { s.pause(now, t, 1) }
+
+// Resume ends a Pause.
+func (s *Shares) Resume(now time.Duration, t *Ticket) { s.pause(now, t, -1) }
+
+func (s *Shares) pause(now time.Duration, t *Ticket, pauses int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.state != runs {
+		return
+	}
+	if t.pauses += pauses; t.pauses == max(pauses, 0) { // the first begins, or the last ends
+		e := s.of[t.key]
+		e.hold(now, -pauses*t.slots)
+		s.all.hold(now, -pauses*t.slots)
+		s.of[t.key] = e
+	}
 }
 
 // waited ends the wait of one piece of work of e.

@@ -379,3 +379,31 @@ func FuzzShares(f *testing.F) {
 		}
 	})
 }
+
+// Work that is paused uses nothing; the other direction of a nested pause changes nothing, and neither does a
+// pause of work that has left.
+func TestPausedWorkUsesNothing(t *testing.T) {
+	var s Shares
+	now := time.Second
+	t1, _ := s.admit(now, 1, 10)
+	used := func(want int) {
+		t.Helper()
+		if e := s.of[1]; e.held != want || s.all.held != want {
+			t.Errorf("%d are held by the caller and %d by all, want %d", e.held, s.all.held, want)
+		}
+	}
+	used(1)
+	s.Pause(now, &t1)
+	s.Pause(now, &t1)
+	used(0)
+	s.Resume(now, &t1)
+	used(0)
+	s.Resume(now, &t1)
+	used(1)
+	s.Pause(now, &t1)
+	s.Leave(now, &t1)
+	used(0)
+	s.Resume(now, &t1)
+	s.Pause(now, &t1)
+	used(0)
+}

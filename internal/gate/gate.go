@@ -470,6 +470,7 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	if o == limit.Canceled && w.leavesAtDeadline(now) {
 		o = limit.Deadline
 	}
+	g.service.outcome(o)
 	slots := g.Limit()
 	among := max(slots, g.inFlight) // a fallen limit may not be reached yet
 	g.giveBack(lv, w.Kind, w.Cost)

@@ -120,7 +120,7 @@ type service struct {
 	// full.
 	usual, high average
 	lost        average // share of the ends that were lost: see Gate.Lost
-	noSample    int     // consecutive ends that were no sample
+	noSample    int     // consecutive ends that told of no sample
 	failed      int     // failures among the ends in noSample
 }
 
@@ -179,16 +179,21 @@ func (s *service) end(now time.Duration, kind uint8, elapsed, part float64, with
 	s.enter(elapsed, part, weight, within)
 	s.kinds.list[kind].end(now, elapsed, part, within, o)
 	switch o {
-	case limit.Success:
+	case limit.Success, limit.Failed:
 		s.lost.add(0, weight)
-		s.noSample, s.failed = 0, 0
-	case limit.Deadline, limit.Overload:
+	case limit.Deadline, limit.Overload, limit.Canceled:
 		s.lost.add(1, weight)
+	}
+}
+
+// outcome counts an end by the outcome that the owner told. Work that ended aside, or whose client took the time,
+// is no sample either, but not by what it told.
+func (s *service) outcome(o limit.Outcome) {
+	switch o {
+	case limit.Success, limit.Deadline, limit.Overload:
 		s.noSample, s.failed = 0, 0
 	case limit.Canceled: // no sample and no failure
-		s.lost.add(1, weight)
 	case limit.Failed:
-		s.lost.add(0, weight)
 		s.noSample, s.failed = s.noSample+1, s.failed+1
 	case limit.Unknown:
 		s.noSample++

@@ -146,7 +146,7 @@ func (g *Gate) Lost(now time.Duration) float64 {
 	return s.lost.mean
 }
 
-// WithoutSample returns how many consecutive ends, up to the latest, were no sample for the law, and
+// WithoutSample returns how many consecutive ends, up to the latest, told of no sample for the law, and
 // whether most of them failed. n is zero while such ends are few.
 func (g *Gate) WithoutSample() (n int, failed bool) {
 	s := &g.service

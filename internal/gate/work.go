@@ -128,6 +128,7 @@ func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
 	if k := &g.service.kinds.list[w.Kind]; w.where == isParked && o == limit.Success {
 		k.usual.finished(float64(now-w.Start-w.Away), float64(now-k.last))
 	}
+	g.service.outcome(o)
 	g.leaveLine(w)
 	g.running--
 	g.ledger[priority.Level(w.Priority)].completed++
@@ -215,6 +216,21 @@ func (g *Gate) ParkedBy() (by map[string]int) {
 	}
 	return by
 }
+
+// Eldest returns the work that was admitted first, or nil. Long work does not count.
+func (g *Gate) Eldest() (eldest *Work) {
+	for _, w := range [...]*Work{g.holding.first, g.paused.first, g.parked.first} {
+		for ; w != nil; w = w.next {
+			if eldest == nil || w.Start < eldest.Start {
+				eldest = w
+			}
+		}
+	}
+	return eldest
+}
+
+// NameOf returns the name of the kind of running work; "" if it has none, or is told apart from no others.
+func (g *Gate) NameOf(w *Work) string { return g.service.kinds.list[w.Kind].name }
 
 // FirstAside returns the first piece of work in the list of paused and in that of parked work, or nil.
 func (g *Gate) FirstAside() (paused, parked *Work) { return g.paused.first, g.parked.first }

@@ -5,12 +5,16 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/admissionhttp/client"
 	"github.com/spillway-go/spillway/examples/frameworks/internal/serve"
@@ -34,7 +38,7 @@ func handler(lim *limiter.Limiter, backend string) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("backend: %w", err)
 	}
-	admit, err := admissionhttp.New(admissionhttp.Config{Limiter: lim})
+	admit, err := admissionhttp.New(admissionhttp.Config{Limiter: lim, Kind: kind})
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +59,25 @@ func handler(lim *limiter.Limiter, backend string) (http.Handler, error) {
 	return mux, nil
 }
 
-// unreachable answers what the backend did not: refused by the transport, because the
-// backend refuses most of what it gets, or failed.
+// kind names what a request does by its method and the first part of its path: "GET orders". A proxy has no
+// routes, and what takes long on the backend should be told apart from what does not. Where clients make up
+// paths, name those that the backend has.
+func kind(r *http.Request) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	return r.Method + " " + first
+}
+
+// unreachable answers what the backend did not. Only a *spillway.Rejection is a refusal, here of the
+// transport, because the backend refuses most of what it gets: the client may come back later. A call that
+// its own deadline ended has begun, and was not refused.
 func unreachable(w http.ResponseWriter, r *http.Request, err error) {
-	if !admissionhttp.Refuse(w, r, err) {
-		w.WriteHeader(http.StatusBadGateway)
+	if refused, ok := errors.AsType[*spillway.Rejection](err); ok {
+		admissionhttp.Refuse(w, r, refused)
+		return
 	}
+	status := http.StatusBadGateway
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() { // as context.DeadlineExceeded is
+		status = http.StatusGatewayTimeout
+	}
+	w.WriteHeader(status)
 }

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/examples/frameworks/internal/exercise"
 	"github.com/spillway-go/spillway/limiter"
@@ -54,5 +59,73 @@ func TestRefusalsOfTheBackendGoThrough(t *testing.T) {
 	}
 	if forged {
 		t.Error("the backend was told a priority that the client made up")
+	}
+}
+
+// What the backend did not answer in time was answered 503 with Retry-After, as if it had been refused.
+func TestOnlyARefusalIsAnsweredAsOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		err    error
+		status int
+		after  bool
+	}{
+		"refused by the transport":      {fmt.Errorf("sent: %w", &spillway.Rejection{Reason: spillway.Signal}), http.StatusServiceUnavailable, true},
+		"ended by its deadline":         {fmt.Errorf("sent: %w", context.DeadlineExceeded), http.StatusGatewayTimeout, false},
+		"ended by a timeout of the net": {fmt.Errorf("dial: %w", os.ErrDeadlineExceeded), http.StatusGatewayTimeout, false},
+		"given up by its client":        {context.Canceled, http.StatusBadGateway, false},
+		"failed":                        {io.ErrUnexpectedEOF, http.StatusBadGateway, false},
+	} {
+		w := httptest.NewRecorder()
+		unreachable(w, httptest.NewRequest(http.MethodGet, "/orders/7", nil), c.err)
+		if after := w.Header().Get("Retry-After") != ""; w.Code != c.status || after != c.after {
+			t.Errorf("%s: %d, Retry-After: %v", name, w.Code, after)
+		}
+	}
+}
+
+// expiring is a context whose deadline passes when expired is closed.
+type expiring struct {
+	context.Context
+	expired chan struct{}
+}
+
+func (c expiring) Done() <-chan struct{} { return c.expired }
+func (c expiring) Err() error {
+	select {
+	case <-c.expired:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+func TestABackendThatHangsIsATimeout(t *testing.T) {
+	expired, ended := make(chan struct{}), make(chan struct{})
+	backend := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(expired)
+		<-ended
+	}))
+	defer backend.Close()
+	defer close(ended)
+	lim, err := limiter.New(limiter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := handler(lim, backend.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/orders/7", nil).WithContext(expiring{t.Context(), expired}))
+	if w.Code != http.StatusGatewayTimeout || w.Header().Get("Retry-After") != "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}
+
+func TestKindsAreFew(t *testing.T) {
+	for path, want := range map[string]string{"/orders/7": "GET orders", "/orders": "GET orders", "/": "GET "} {
+		if got := kind(httptest.NewRequest(http.MethodGet, path, nil)); got != want {
+			t.Errorf("%s is of kind %q", path, got)
+		}
 	}
 }
