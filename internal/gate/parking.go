@@ -317,7 +317,7 @@ func (g *Gate) conclude(now time.Duration, ended, hold int) bool {
 			return false
 		}
 		g.refute(now)
-	case hold > heldEach*ended, slow > muchSlower:
+	case hold > heldEach*ended, ended >= fewestProbes && slow > muchSlower:
 		g.unpark(now)
 		p.credit = 0
 		p.pause = min(max(2*p.pause, abnormalPause), hangPause)
