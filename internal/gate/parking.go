@@ -62,8 +62,8 @@ const (
 	heldEach      = 3               // probes that hold their slots for each that ended, from which the backend hangs
 	measureMost   = 2 * time.Second // for fewer probes
 	abnormalPause = 250 * time.Millisecond
-	mostStep      = 1 << 20          // keeps the step finite
-	hangPause     = 30 * time.Second // longest pause after trials in which the backend hangs
+	mostStep      = 1 << 20         // keeps the step finite
+	hangPause     = 8 * time.Second // longest pause after trials in which the backend hangs
 	normalPause   = 4 * time.Second
 	normalLonger  = 4               // factor on normalPause with each refuted trial
 	normalLongest = 5 * time.Minute // longest pause of normal work

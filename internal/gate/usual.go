@@ -21,7 +21,7 @@ const (
 	medianStep    = 2 * agesPerOctave      // step of the median, times the weight of an end
 	slowAges      = agesPerOctave          // slow work takes twice the usual time
 	overdueTimes  = 8                      // usual times of the quickest kind after which work is overdue
-	overdueLeast  = 100 * time.Millisecond // work is not overdue sooner
+	overdueLeast  = 25 * time.Millisecond // work is not overdue sooner
 	overdueAnyway = time.Second            // work is overdue while no usual time is known
 	abnormal      = 2                      // longest times of its kind from which work is abnormal
 )
