@@ -53,8 +53,8 @@
 // parks some of that work, which runs on without its slots, and serves others in its place. If those
 // others end in their usual time, the parked work loads nothing that they need: the work stays parked
 // until it ends, and more may be parked. If not, the backend itself hangs or is full, and the work
-// takes its slots again. So a poll, a lock or a dependency that hangs stops nobody else, and a backend that
-// hangs is not flooded. Stats().Parked counts such work, and State names its kinds, best if each
+// takes its slots again. So a poll, a lock or a dependency that hangs seldom stops others for longer than a
+// second, and a backend that hangs is not flooded. Stats().Parked counts such work, and State names its kinds, best if each
 // route or method has its own [Request.Kind]. [Config.MaxAside] bounds what runs without slots. See
 // docs/adr/0021-a-held-slot-is-no-load.md.
 //

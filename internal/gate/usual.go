@@ -16,14 +16,14 @@ type usual struct {
 }
 
 const (
-	usualKnown    = 5                      // ends behind a usual time
-	usualMemory   = 2 * time.Minute        // how long a usual time lasts while work is parked, and a longest time
-	medianStep    = 2 * agesPerOctave      // step of the median, times the weight of an end
-	slowAges      = agesPerOctave          // slow work takes twice the usual time
-	overdueTimes  = 8                      // usual times of the quickest kind after which work is overdue
+	usualKnown    = 5                     // ends behind a usual time
+	usualMemory   = 2 * time.Minute       // how long a usual time lasts while work is parked, and a longest time
+	medianStep    = 2 * agesPerOctave     // step of the median, times the weight of an end
+	slowAges      = agesPerOctave         // slow work takes twice the usual time
+	overdueTimes  = 8                     // usual times of the quickest kind after which work is overdue
 	overdueLeast  = 25 * time.Millisecond // work is not overdue sooner
-	overdueAnyway = time.Second            // work is overdue while no usual time is known
-	abnormal      = 2                      // longest times of its kind from which work is abnormal
+	overdueAnyway = time.Second           // work is overdue while no usual time is known
+	abnormal      = 2                     // longest times of its kind from which work is abnormal
 )
 
 // end enters the age at which work ended. weight is the weight of an end among the latest, once there
