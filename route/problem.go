@@ -91,7 +91,7 @@ func (p *Problem) write(w http.ResponseWriter, contentType string, body []byte) 
 	h.Set("Cache-Control", "no-store")
 	h.Del("ETag") // ETag and Last-Modified describe the success that failed
 	h.Del("Last-Modified")
-	h.Del("Content-Length") // net/http sets it; middleware may compress the body on its way
+	h.Set("Content-Length", strconv.Itoa(len(body))) // the answer is complete even if the handler ends by runtime.Goexit
 	w.WriteHeader(p.Status)
 	n, _ := w.Write(body) // a client that left is not an error
 	return int64(n)

@@ -251,9 +251,7 @@ func (f *File) serve(w http.ResponseWriter, r *http.Request, t *progress, status
 	w = t.watched(w)
 	if status != http.StatusOK {
 		// ServeContent chooses among 200, 206, 304 and 416 by itself.
-		if h.Get("Content-Encoding") == "" { // otherwise middleware may compress the file on its way: http.ServeContent does the same
-			h.Set("Content-Length", strconv.FormatInt(size, 10))
-		}
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
 		w.WriteHeader(status)
 		if r.Method != http.MethodHead && !bodiless(status) {
 			_, _ = io.Copy(w, f.Content)
