@@ -84,13 +84,16 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 		s = fmt.Sprintf("processors are short: requests wait %v for one; %s", p.Wait.Round(time.Millisecond), s)
 	}
 	_, parked := l.gate.Aside()
-	stands := l.gate.Lost(now)
+	stands, stalled := l.gate.Lost(now), time.Duration(0)
+	if oldest := l.gate.Oldest(); oldest != nil {
+		stalled = l.gate.StalledFor(now, oldest.Taken())
+	}
 	if parked > 0 {
 		text := describeParked(l.gate.ParkedBy())
 		switch trying, passed := l.gate.Trial(); {
 		case trying:
 			text += ": a trial looks whether others are served beside them"
-		case passed && stands == 0:
+		case passed && stands == 0 && stalled == 0:
 			text += ": others are served beside them"
 		}
 		s = text + "; " + s
@@ -98,13 +101,10 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 	if stands > 0 {
 		s = fmt.Sprintf("%.0f %% of what ended of late was lost: late, given up or refused below; %s", 100*stands, s)
 	}
-	if oldest := l.gate.Oldest(); oldest != nil {
-		if d := l.gate.StalledFor(now, oldest.Taken()); d > 0 {
-			stands = 1
-			s = fmt.Sprintf("nothing has ended for %v with %d in flight; %s", d.Round(time.Second), l.gate.InFlight(), s)
-		}
+	if stalled > 0 {
+		s = fmt.Sprintf("nothing has ended for %v with %d in flight; %s", stalled.Round(time.Second), l.gate.InFlight(), s)
 	}
-	if stands > 0 && l.gate.Queued() > 0 && parked == 0 {
+	if (stands > 0 || stalled > 0) && l.gate.Queued() > 0 && parked == 0 {
 		s += "; " + nested
 	}
 	return s
