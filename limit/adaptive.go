@@ -61,7 +61,6 @@ type raises struct {
 	streak int           // raises kept in a row
 	vain   int           // raises refused in a row, since a change was kept or the baseline moved
 	stride float64       // next raise as a share of the limit: doubled when kept, halved when clearly refused, and half as much again when refused in doubt
-	target float64       // a limit that the last change makes likely, for the next raise; 0: unknown
 }
 
 type phase uint8

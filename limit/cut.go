@@ -135,7 +135,7 @@ func (a *adaptive) keepCut(r reading, err float64) {
 	a.held, a.heldAt = t.after, t.ranAfter.value
 	a.phase = holding
 	a.cuts.every, a.raises.vain = cutSoon, 0
-	if a.raises.target = t.ranBefore * math.Exp(-fell/degrades); t.suspicion {
+	if t.suspicion {
 		a.loseCapacity(r)
 	}
 	rest := t.after.value - a.base.value

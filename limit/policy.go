@@ -2,7 +2,6 @@ package limit
 
 import (
 	"math"
-	"time"
 )
 
 // sign is what a reading shows, and selects the column of the policy.
@@ -36,7 +35,6 @@ const (
 	maxStep     = 0.5  // a larger step would drown a backend near its knee
 	halve       = 0.5  // step of a cut without a proven baseline
 	jump        = 0.15 // latency above the baseline by this plus three standard errors is far above
-	faster      = 0.1  // fall below the baseline, or three standard errors if more: the backend became faster
 	clearlySlow = 0.7  // above the baseline: twice as long
 	shortTime   = 6e6  // nanoseconds; see adaptive.short
 	nearlyFull  = 0.75 // share of slots in use from which the backend may hold a queue
@@ -68,8 +66,8 @@ func (a *adaptive) decide(r reading) {
 		policy[a.phase][lossy](a, r)
 		return
 	}
-	if a.phase == holding && !a.addHeld(r) {
-		return
+	if a.phase == holding {
+		a.addHeld(r)
 	}
 	sign := a.sign(r)
 	if sign != farAbove || a.phase != holding {
@@ -118,9 +116,8 @@ func (a *adaptive) mayQueue(r reading) bool {
 	return r.full || a.limit > 1 && r.inFlight >= nearlyFull*min(a.limit, r.enforced)
 }
 
-// addHeld adds a reading to the latency at the current limit. It returns false if the reading
-// led to a new baseline.
-func (a *adaptive) addHeld(r reading) bool {
+// addHeld adds a reading to the latency at the current limit.
+func (a *adaptive) addHeld(r reading) {
 	if a.held.n == 0 || math.Abs(math.Log(r.inFlight/a.heldAt)) > 0.15 {
 		a.held, a.heldAt = mean{r.logTime, r.n}, r.inFlight
 	} else {
@@ -128,20 +125,6 @@ func (a *adaptive) addHeld(r reading) bool {
 		a.held.add(r.logTime, r.n, 16*r.n)
 		a.heldAt += r.n / (before + r.n) * (r.inFlight - a.heldAt)
 	}
-	if a.base.value-a.held.value <= max(faster, 3*a.est.between(a.held.n, a.base.n)) {
-		return true
-	}
-	a.becameFaster(r.at, a.held)
-	a.held = mean{}
-	return false
-}
-
-// becameFaster makes m the baseline, after a fall of latency that only a change of the backend
-// explains. The share of queueing in m is not known, so a cut is due soon.
-func (a *adaptive) becameFaster(now time.Duration, m mean) {
-	a.base = m
-	a.raises.vain = 0
-	a.cuts.next, a.cuts.every = min(a.cuts.next, now+2*cutSoon), cutSoon
 }
 
 // consider starts the next trial if one is possible while latency is as usual.

@@ -45,14 +45,10 @@ func (a *adaptive) raiseTo(r reading, n float64) float64 {
 	if a.recalls(r.at) {
 		// A step visible in one cohort is enough: the former limit is likely right again.
 		to = max(to, min(a.limit*(1+a.finestStep(1, maxStep)), a.former))
-		if u.streak > 0 && u.target == 0 {
+		if u.streak > 0 {
 			to = max(to, a.former)
 		}
 	}
-	if lowest := 1 + 0.6*(to/a.limit-1); u.target > lowest*a.limit && u.target < 1.7*a.limit {
-		to = u.target
-	}
-	u.target = 0
 	return to
 }
 
@@ -112,9 +108,6 @@ func (a *adaptive) keepRaise(r reading, err float64, clearly bool) {
 	case a.aim.jobs || clearly && t.after.value > a.base.value+minExcess && t.followed():
 		// Higher latency is the price of the raise: a trim would undo the raise.
 		a.base, a.proven = t.after, true
-	case t.before.value-t.after.value > max(faster, 2*err): // a faster backend hides the effect of the raise
-		u.streak = 0
-		a.becameFaster(r.at, t.after)
 	case t.after.value < a.base.value:
 		a.flat(t.after)
 	}
@@ -146,7 +139,6 @@ func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	if a.limit == t.from && !a.recalls(r.at) {
 		a.pace = t.paceBefore // the limit is as before the raise
 	}
-	u.target = t.ranAfter.value * math.Exp(-max(rose, 0)/degrades)
 	u.next = r.at + a.raisePause(r, more, rose)
 	u.vain++
 	if u.stride > a.finestRaise(t.before.n) && t.to > t.from+1 {
