@@ -132,6 +132,14 @@ func (cfg *Config) check() error {
 	if cfg.LeakAfter < 0 {
 		fault("LeakAfter is %v: it cannot be negative (zero means off)", cfg.LeakAfter)
 	}
+	cfg.checkSignals(fault)
+	if len(wrong) == 0 {
+		wrong = cfg.claim()
+	}
+	return errors.Join(wrong...)
+}
+
+func (cfg *Config) checkSignals(fault func(format string, args ...any)) {
 	for i, s := range cfg.Signals {
 		if isNil(s) {
 			fault("signal %d is nil", i)
@@ -139,10 +147,6 @@ func (cfg *Config) check() error {
 			fault("signal %d: a gauge needs a name, a function and a limit above zero", i)
 		}
 	}
-	if len(wrong) == 0 {
-		wrong = cfg.claim()
-	}
-	return errors.Join(wrong...)
 }
 
 // claim takes ownership of the signals and the law for the limiter. It returns an error

@@ -51,12 +51,17 @@ type Keyed struct {
 	of     map[string]*keyed
 	recent *list.List // of *keyed, most recently used first, without shared
 	shared *keyed     // nil until needed
+	settings
+
+	watches []weak.Pointer[KeyedWatch]
+}
+
+// settings are what all limiters of a family are told.
+type settings struct {
 	closed spillway.Reason
 	mode   Mode // of all limiters, if moded
 	moded  bool // SetMode was called
 	front  bool // Front was called
-
-	watches []weak.Pointer[KeyedWatch]
 }
 
 // keyed is one limiter of a family, and is not evicted while users is above zero.
@@ -160,7 +165,7 @@ func (k *Keyed) use(key string) (m *keyed, err error) {
 // place, the mode was changed or the family was closed.
 func (k *Keyed) tryUse(key string) (*keyed, error) {
 	k.lock()
-	mode, moded, closed, front := k.mode, k.moded, k.closed, k.front
+	set := k.settings
 	m := k.find(key)
 	room := m == nil && key != Overflow && k.room() // Overflow is only the key of the shared limiter
 	if m == nil && !room && k.shared != nil {
@@ -181,45 +186,58 @@ func (k *Keyed) tryUse(key string) (*keyed, error) {
 	if !room {
 		key = Overflow
 	}
-	// User code runs without the lock; meanwhile another caller may add the key.
+	lim, err := k.build(key, &set) // meanwhile another caller may add the key
+	if err != nil {
+		return nil, err
+	}
+	k.lock()
+	defer k.mu.Unlock()
+	if k.settings != set {
+		return nil, nil
+	}
+	return k.add(key, lim, room), nil
+}
+
+// build builds the limiter of a key. It runs the user's code, so the caller does not hold the lock.
+func (k *Keyed) build(key string, set *settings) (*Limiter, error) {
 	cfg := k.config(key)
 	cfg.Name = cmp.Or(cfg.Name, key)
-	if moded {
-		cfg.Mode = mode
+	if set.moded {
+		cfg.Mode = set.mode
 	}
 	lim, err := New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("limiter of key %q: %w", key, err)
 	}
-	if front {
+	if set.front {
 		lim.Front()
 	}
-	if closed != 0 { // closeIntake may call an observer
-		lim.closeIntake(closed)
+	if set.closed != 0 { // closeIntake may call an observer
+		lim.closeIntake(set.closed)
 	}
+	return lim, nil
+}
 
-	k.lock()
-	defer k.mu.Unlock()
-	if k.mode != mode || k.moded != moded || k.closed != closed || k.front != front {
-		return nil, nil
-	}
+// add makes lim the limiter of a key, or the shared one if there was no room. It returns nil if other keys
+// took the free place. The caller holds the lock.
+func (k *Keyed) add(key string, lim *Limiter, room bool) *keyed {
 	if !room {
 		if k.shared == nil {
 			k.shared = &keyed{key: Overflow, lim: lim}
 		}
 		k.shared.users++
-		return k.shared, nil
+		return k.shared
 	}
 	if m := k.find(key); m != nil {
-		return m, nil
+		return m
 	}
-	if !k.room() { // other keys took the free place
-		return nil, nil
+	if !k.room() {
+		return nil
 	}
-	m = &keyed{key: key, lim: lim, users: 1}
+	m := &keyed{key: key, lim: lim, users: 1}
 	m.place = k.recent.PushFront(m)
 	k.of[key] = m
-	return m, nil
+	return m
 }
 
 // find returns the member of key and increments its users, or returns nil.

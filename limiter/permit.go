@@ -91,8 +91,6 @@ func (p Permit) end(o limit.Outcome) {
 		changes := l.enter(now, p.s, o)
 		l.reportEnd(end, changes)
 	}
-	if now >= time.Duration(l.due.Load()) {
-		l.poll(now)
-	}
+	l.pollIfDue(now)
 	l.raise()
 }

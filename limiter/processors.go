@@ -115,14 +115,14 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 }
 
 // allows reports whether the processors admit an arrival.
-func (d *door) allows(now time.Duration, r *Request, enforced bool) bool {
+func (d *door) allows(now time.Duration, p spillway.Priority, enforced bool) bool {
 	if now > time.Duration(d.looked.Load())+lookLasts {
 		return true // the last look is too old
 	}
 	if !enforced {
 		return d.monitor.WouldAdmit()
 	}
-	return d.monitor.Admits(priority.Level(r.Priority), d.minShare)
+	return d.monitor.Admits(priority.Level(p), d.minShare)
 }
 
 // stats returns the state of the processors.

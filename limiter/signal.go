@@ -86,6 +86,12 @@ func (p *press) row(d gate.Decision) *refusal.Row {
 	return refusal.Of(d.Reason)
 }
 
+func (l *Limiter) pollIfDue(now time.Duration) {
+	if now >= time.Duration(l.due.Load()) {
+		l.poll(now)
+	}
+}
+
 // poll watches the processors, at most every 40 ms, and checks the signals and looks for
 // leaks, at most every 100 ms. Signals may be user code, so they run without the limiter's lock.
 func (l *Limiter) poll(now time.Duration) {

@@ -86,9 +86,7 @@ func (l *Limiter) recheckEvery(cost int, waited time.Duration) time.Duration {
 // the waiter w checks again.
 func (l *Limiter) recheck(w *waiter) time.Duration {
 	now := l.now()
-	if now >= time.Duration(l.due.Load()) {
-		l.poll(now)
-	}
+	l.pollIfDue(now)
 	now = l.lock(now)
 	defer l.unlock()
 	if l.Mode() == Enforce {
@@ -109,37 +107,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 		}
 	}()
 	l.reportChanges(changes)
-	notified, expired := false, false
-	for waiting := true; waiting; {
-		var alarm <-chan time.Time
-		if expires < forever || recheck > 0 {
-			d := expires - l.now()
-			if recheck > 0 {
-				d = min(d, recheck)
-			}
-			if w.timer == nil {
-				w.timer = time.NewTimer(d)
-			} else {
-				w.timer.Reset(d)
-			}
-			alarm = w.timer.C
-		}
-		select {
-		case <-w.ready:
-			notified, waiting = true, false
-		case <-ctx.Done():
-			waiting = false
-		case <-alarm:
-			switch now := l.now(); {
-			case now >= expires:
-				expired, waiting = true, false
-			case now >= w.arrival.Deadline: // ctx ends now
-				recheck = 0
-			default:
-				recheck = l.recheck(w)
-			}
-		}
-	}
+	notified, expired := l.sleep(ctx, w, expires, recheck)
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -170,6 +138,41 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 	priority := w.arrival.Priority
 	l.keep(w, notified)
 	return l.left(ctxErr, priority, waited)
+}
+
+// sleep blocks until w has a message, ctx ends or the time expires has come. Meanwhile sleep looks for
+// room that time alone makes.
+func (l *Limiter) sleep(ctx context.Context, w *waiter, expires, recheck time.Duration) (notified, expired bool) {
+	for {
+		var alarm <-chan time.Time
+		if expires < forever || recheck > 0 {
+			d := expires - l.now()
+			if recheck > 0 {
+				d = min(d, recheck)
+			}
+			if w.timer == nil {
+				w.timer = time.NewTimer(d)
+			} else {
+				w.timer.Reset(d)
+			}
+			alarm = w.timer.C
+		}
+		select {
+		case <-w.ready:
+			return true, false
+		case <-ctx.Done():
+			return false, false
+		case <-alarm:
+			switch now := l.now(); {
+			case now >= expires:
+				return false, true
+			case now >= w.arrival.Deadline: // ctx ends now
+				recheck = 0
+			default:
+				recheck = l.recheck(w)
+			}
+		}
+	}
 }
 
 // refuse ends the wait of a caller whose waiter was dropped, and unlocks.

@@ -57,55 +57,85 @@ const mostNamed = 3
 const nested = "work may wait here for itself, by Do inside Do or by services that call each other in a circle: give each layer a limiter of its own"
 
 // state explains the limit: what keeps the law from learning, what overrules the law, and
-// what the law does. The caller holds the lock.
+// what the law does. What matters most comes first. The caller holds the lock.
 func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
-	s := laws.ReporterOf(l.law).State()
-	if by := l.overruledBy(); by != "" {
-		s = fmt.Sprintf("%s: %d instead of %d; the law: %s", by, l.gate.Limit(), l.law.Limit(), s)
+	parked := l.stateOfParked(now)
+	lost, stalled := l.stands(now)
+	said := []string{"", "", parked, stateOfProcessors(p), l.stateOfSlots(), l.stateOfSamples(), l.stateOfLaw()}
+	if stalled > 0 {
+		said[0] = fmt.Sprintf("nothing has ended for %v with %d in flight", stalled.Round(time.Second), l.gate.InFlight())
 	}
-	fixed := laws.Constant(l.law)
-	if n, failed := l.gate.WithoutSample(); n > 0 && !fixed {
-		if failed {
-			s = fmt.Sprintf("no sample in the last %d ends, because work fails; %s", n, s)
-		} else {
-			s = fmt.Sprintf("no sample in the last %d ends, because work is not ended with Done; %s", n, s)
-		}
+	if lost > 0 {
+		said[1] = fmt.Sprintf("%.0f %% of what ended of late was lost: late, given up or refused below", 100*lost)
 	}
-	// A cut of the limit leaves at most twice the limit in use. If more is in use, a dry run
-	// or MaxRefused has admitted work over the limit.
-	if n, most := l.gate.InFlight(), l.gate.Limit(); n > 2*most && l.Mode() == Enforce {
-		s = fmt.Sprintf("%d slots are in use and %d are allowed; %s", n, most, s)
-	} else if n > 2*most {
-		s = fmt.Sprintf("%d slots are in use and a limit would allow %d; %s", n, most, s)
+	if (lost > 0 || stalled > 0) && l.gate.Queued() > 0 && parked == "" {
+		said = append(said, nested)
 	}
-	if p.Admitted < 1 {
-		s = fmt.Sprintf("processors are short: requests wait %v for one, and %.0f %% are shed; %s", p.Wait.Round(time.Millisecond), 100*(1-p.Admitted), s)
-	} else if p.Wait > p.Bound {
-		s = fmt.Sprintf("processors are short: requests wait %v for one; %s", p.Wait.Round(time.Millisecond), s)
-	}
-	_, parked := l.gate.Aside()
-	stands, stalled := l.gate.Lost(now), time.Duration(0)
+	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; ")
+}
+
+// stands returns the share of recent ends that were lost, and how long nothing has ended although work
+// should have.
+func (l *Limiter) stands(now time.Duration) (lost float64, stalled time.Duration) {
 	if oldest := l.gate.Oldest(); oldest != nil {
 		stalled = l.gate.StalledFor(now, oldest.Taken())
 	}
-	if parked > 0 {
-		text := describeParked(l.gate.ParkedBy())
-		switch trying, passed := l.gate.Trial(); {
-		case trying:
-			text += ": a trial looks whether others are served beside them"
-		case passed && stands == 0 && stalled == 0:
-			text += ": others are served beside them"
-		}
-		s = text + "; " + s
-	}
-	if stands > 0 {
-		s = fmt.Sprintf("%.0f %% of what ended of late was lost: late, given up or refused below; %s", 100*stands, s)
-	}
-	if stalled > 0 {
-		s = fmt.Sprintf("nothing has ended for %v with %d in flight; %s", stalled.Round(time.Second), l.gate.InFlight(), s)
-	}
-	if (stands > 0 || stalled > 0) && l.gate.Queued() > 0 && parked == 0 {
-		s += "; " + nested
+	return l.gate.Lost(now), stalled
+}
+
+func (l *Limiter) stateOfLaw() string {
+	s := laws.ReporterOf(l.law).State()
+	if by := l.overruledBy(); by != "" {
+		return fmt.Sprintf("%s: %d instead of %d; the law: %s", by, l.gate.Limit(), l.law.Limit(), s)
 	}
 	return s
+}
+
+func (l *Limiter) stateOfSamples() string {
+	n, failed := l.gate.WithoutSample()
+	switch {
+	case n == 0 || laws.Constant(l.law):
+		return ""
+	case failed:
+		return fmt.Sprintf("no sample in the last %d ends, because work fails", n)
+	}
+	return fmt.Sprintf("no sample in the last %d ends, because work is not ended with Done", n)
+}
+
+// stateOfSlots tells of slots over the limit. A cut of the limit leaves at most twice the limit in use. If
+// more is in use, a dry run or MaxRefused has admitted work over the limit.
+func (l *Limiter) stateOfSlots() string {
+	n, most := l.gate.InFlight(), l.gate.Limit()
+	switch {
+	case n <= 2*most:
+		return ""
+	case l.Mode() == Enforce:
+		return fmt.Sprintf("%d slots are in use and %d are allowed", n, most)
+	}
+	return fmt.Sprintf("%d slots are in use and a limit would allow %d", n, most)
+}
+
+func stateOfProcessors(p ProcessorStats) string {
+	switch {
+	case p.Admitted < 1:
+		return fmt.Sprintf("processors are short: requests wait %v for one, and %.0f %% are shed", p.Wait.Round(time.Millisecond), 100*(1-p.Admitted))
+	case p.Wait > p.Bound:
+		return fmt.Sprintf("processors are short: requests wait %v for one", p.Wait.Round(time.Millisecond))
+	}
+	return ""
+}
+
+func (l *Limiter) stateOfParked(now time.Duration) string {
+	if _, parked := l.gate.Aside(); parked == 0 {
+		return ""
+	}
+	text := describeParked(l.gate.ParkedBy())
+	lost, stalled := l.stands(now)
+	switch trying, passed := l.gate.Trial(); {
+	case trying:
+		text += ": a trial looks whether others are served beside them"
+	case passed && lost == 0 && stalled == 0:
+		text += ": others are served beside them"
+	}
+	return text
 }
