@@ -482,10 +482,23 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	}
 	// The work counts with the time that it took, which ends now.
 	elapsed := now - w.Start - w.Away
-	if (o == limit.Deadline || o == limit.Canceled) && elapsed < w.Away {
-		o = limit.Unknown // the client took the time: the work is no loss
+	cutShort := o == limit.Deadline || o == limit.Canceled
+	if cutShort && elapsed < w.Away {
+		o, cutShort = limit.Unknown, false // the client took the time: the work is no loss
 	}
 	s := limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}
+	g.learn(w, &s, elapsed, lv, slots, among)
+	if cutShort && elapsed < w.Waited+w.Away {
+		s.Outcome = limit.Unknown // the work spent most of its time in the queue, or its client took the time
+	}
+	g.limits.ended(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
+	g.judgeEarly(now)
+}
+
+// learn enters work that has ended into the measurements of the gate. The work had among slots in use
+// around it, and slots were allowed.
+func (g *Gate) learn(w *Grant, s *limit.Sample, elapsed time.Duration, lv, slots, among int) {
+	now, o := s.End, s.Outcome
 	if o != limit.Unknown { // unfinished work, for example after a panic, has no valid duration
 		g.times.Record(int64(elapsed))
 	}
@@ -494,31 +507,15 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 		g.demand.lost++
 	}
 	if g.shadow != nil {
-		estimate := g.timeInShadow(s, lv)
+		estimate := g.timeInShadow(*s, lv)
 		within = within || estimate != elapsed
 		elapsed, among = estimate, slots
 	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 {
 		// Work that a shorter, unknown deadline ended is left out.
 		g.life.end(float64(elapsed), o, float64(late), g.service.mean)
 	}
-	k := &g.service.kinds.list[w.Kind]
-	if g.parking.trying && g.parking.isProbe(w) {
-		g.parking.enter(k, float64(age(float64(elapsed))), o)
-	}
-	if o == limit.Success && g.cfg.Parks {
-		g.learnUsual(now, k, float64(elapsed))
-		if p := &g.parking; elapsed < p.overdue {
-			p.credit = min(p.credit+heldEach, max(1, slots/largestStep))
-		}
-	}
+	g.learnForTrials(now, w, o, elapsed, slots)
 	g.service.end(now, w.Kind, float64(elapsed), float64(elapsed)/float64(among), within, o)
-	if (o == limit.Deadline || o == limit.Canceled) && s.End-s.Start < w.Waited+w.Away {
-		s.Outcome = limit.Unknown // the work spent most of its time in the queue, or its client took the time
-	}
-	g.limits.ended(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
-	if p := &g.parking; p.trying && !p.normal && p.quick+p.slow >= fewestProbes {
-		g.judge(now)
-	}
 }
 
 // Next returns the next waiter that may run, with granted set, or a waiter that is dropped because

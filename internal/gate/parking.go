@@ -234,6 +234,27 @@ func (p *parking) enter(k *kind, at float64, o limit.Outcome) {
 	}
 }
 
+// learnForTrials enters work that has ended, as a probe and for the usual time of its kind.
+func (g *Gate) learnForTrials(now time.Duration, w *Grant, o limit.Outcome, elapsed time.Duration, slots int) {
+	p, k := &g.parking, &g.service.kinds.list[w.Kind]
+	if p.trying && p.isProbe(w) {
+		p.enter(k, float64(age(float64(elapsed))), o)
+	}
+	if o == limit.Success && g.cfg.Parks {
+		g.learnUsual(now, k, float64(elapsed))
+		if elapsed < p.overdue {
+			p.credit = min(p.credit+heldEach, max(1, slots/largestStep))
+		}
+	}
+}
+
+// judgeEarly decides a trial of abnormal work as soon as enough probes have ended.
+func (g *Gate) judgeEarly(now time.Duration) {
+	if p := &g.parking; p.trying && !p.normal && p.quick+p.slow >= fewestProbes {
+		g.judge(now)
+	}
+}
+
 // stuck returns how many probes show that the backend hangs. known reports whether all probes are known.
 func (g *Gate) stuck(now time.Duration, over bool) (stuck int, known bool) {
 	p := &g.parking
