@@ -59,8 +59,11 @@ const nested = "work may wait here for itself, by Do inside Do or by services th
 // state explains the limit: what keeps the law from learning, what overrules the law, and
 // what the law does. What matters most comes first. The caller holds the lock.
 func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
-	parked := l.stateOfParked(now)
-	lost, stalled := l.stands(now)
+	lost, stalled := l.gate.Lost(now), time.Duration(0)
+	if oldest := l.gate.Oldest(); oldest != nil {
+		stalled = l.gate.StalledFor(now, oldest.Taken())
+	}
+	parked := l.stateOfParked(lost == 0 && stalled == 0)
 	said := []string{"", "", parked, stateOfProcessors(p), l.stateOfSlots(), l.stateOfSamples(), l.stateOfLaw()}
 	if stalled > 0 {
 		said[0] = fmt.Sprintf("nothing has ended for %v with %d in flight", stalled.Round(time.Second), l.gate.InFlight())
@@ -72,15 +75,6 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 		said = append(said, nested)
 	}
 	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; ")
-}
-
-// stands returns the share of recent ends that were lost, and how long nothing has ended although work
-// should have.
-func (l *Limiter) stands(now time.Duration) (lost float64, stalled time.Duration) {
-	if oldest := l.gate.Oldest(); oldest != nil {
-		stalled = l.gate.StalledFor(now, oldest.Taken())
-	}
-	return l.gate.Lost(now), stalled
 }
 
 func (l *Limiter) stateOfLaw() string {
@@ -125,16 +119,16 @@ func stateOfProcessors(p ProcessorStats) string {
 	return ""
 }
 
-func (l *Limiter) stateOfParked(now time.Duration) string {
+// stateOfParked tells of parked work. served is whether other work ends, and is not lost.
+func (l *Limiter) stateOfParked(served bool) string {
 	if _, parked := l.gate.Aside(); parked == 0 {
 		return ""
 	}
 	text := describeParked(l.gate.ParkedBy())
-	lost, stalled := l.stands(now)
 	switch trying, passed := l.gate.Trial(); {
 	case trying:
 		text += ": a trial looks whether others are served beside them"
-	case passed && lost == 0 && stalled == 0:
+	case passed && served:
 		text += ": others are served beside them"
 	}
 	return text

@@ -15,8 +15,9 @@ import (
 // job is the input of a contestant.
 type job struct {
 	Config
-	Name   string
-	Shared string // the file of the counters
+	Name     string
+	Shared   string        // the file of the counters
+	Patience time.Duration // see patience; a test that no accepted job is lost has more
 }
 
 const (
@@ -81,7 +82,7 @@ func run(ctx context.Context, j job, ready contestant.Ready) (_ any, err error) 
 	go func() { b.target.drain(); close(drained) }()
 	select {
 	case <-drained:
-	case <-time.After(patience): // what is left has timed out
+	case <-time.After(b.Patience): // what is left has timed out
 	case <-ctx.Done():
 	}
 	b.ended.Store(int64(b.now()))
@@ -194,7 +195,7 @@ func (b *bench) submit(s *shard, at time.Duration, n int64, sample bool) {
 // that they have spawned, so there a job offers what is due, too.
 func (b *bench) work(s *shard, at time.Duration) {
 	now := b.now()
-	if now >= b.Time+patience {
+	if now >= b.Time+b.Patience {
 		return // the burst has been judged, and what is left ends
 	}
 	if b.Name == Naive {

@@ -58,12 +58,16 @@ const overdue = 15 * time.Second
 
 // run runs a contestant and samples it from outside. Naive may be given the pool's run.
 func (c Config) run(ctx context.Context, name string, pool *watcher) (*watcher, error) {
+	return c.runWith(ctx, name, pool, patience)
+}
+
+func (c Config) runWith(ctx context.Context, name string, pool *watcher, patience time.Duration) (*watcher, error) {
 	dir, err := os.MkdirTemp("", "spillway-burst-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	w := &watcher{job: job{Config: c, Name: name, Shared: filepath.Join(dir, "counters")}, pool: pool}
+	w := &watcher{job: job{Config: c, Name: name, Shared: filepath.Join(dir, "counters"), Patience: patience}, pool: pool}
 	var unshare func()
 	if w.counters, unshare, err = contestant.Share[counters](w.Shared); err != nil {
 		return nil, err
