@@ -65,7 +65,17 @@ type Histogram struct {
 }
 
 // Record counts v once. A negative v counts as zero.
-func (h *Histogram) Record(v int64) { h.RecordN(v, 1) }
+func (h *Histogram) Record(v int64) {
+	i := index(max(v, 0))
+	p := uint(i) / pieceSize
+	if v < h.min || v > h.max || p >= uint(len(h.pieces)) || h.pieces[p] == nil || h.pieces[p][uint(i)%pieceSize] == math.MaxUint32 {
+		h.RecordN(v, 1)
+		return
+	}
+	h.pieces[p][uint(i)%pieceSize]++
+	h.count++
+	h.sum += float64(v)
+}
 
 // RecordN counts v n times.
 func (h *Histogram) RecordN(v int64, n uint64) {

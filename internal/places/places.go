@@ -145,10 +145,11 @@ func (t *Table) Find(k Key, n float64) uint8 {
 func (t *Table) Again(k Key, n float64) (at uint8, ok bool) {
 	k = k.named()
 	at = *t.found(k)
-	if ok = int(at) < len(t.places) && t.places[at].key == k; ok {
-		t.places[at].fresh += n
+	if int(at) >= len(t.places) || t.places[at].key != k {
+		return at, false
 	}
-	return at, ok
+	t.places[at].fresh += n
+	return at, true
 }
 
 // found returns the entry of a kind in the lookup cache.

@@ -9,7 +9,13 @@ const Levels = 4
 
 // Level returns the number of a priority. A priority out of range counts as the nearest one.
 func Level(p spillway.Priority) int {
-	return int(spillway.Critical - min(max(p, spillway.Low), spillway.Critical))
+	if lv := uint8(spillway.Critical - p); lv < Levels {
+		return int(lv)
+	}
+	if p > spillway.Critical {
+		return 0
+	}
+	return Levels - 1
 }
 
 // Of returns the priority with the number level.

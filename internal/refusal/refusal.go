@@ -70,7 +70,7 @@ func (r *Row) Near(wait time.Duration, n uint64) *spillway.Rejection {
 	z := n * 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
-	u := float64((z^z>>31)>>11) / (1 << 53)
+	u := float64(int64((z^z>>31)>>11)) / (1 << 53) // a signed integer is converted in one step
 	return &r[step(time.Duration(float64(min(wait, longest))*(0.75+u/2)))]
 }
 
@@ -100,10 +100,12 @@ func (t *Table) Waited(reason spillway.Reason, wait, waited time.Duration) *spil
 }
 
 func step(d time.Duration) int {
-	for i, s := range steps {
-		if d <= s {
-			return i
-		}
+	i := 0
+	if middle := len(steps) / 2; d > steps[middle] {
+		i = middle + 1
 	}
-	return len(steps) - 1
+	for i < len(steps)-1 && d > steps[i] {
+		i++
+	}
+	return i
 }
