@@ -69,7 +69,20 @@ func (c *classes) weight(class uint8) float64 {
 // measured reports whether times of the class enter the latency of a cohort.
 func (c *classes) measured(class uint8) bool {
 	k := &c.of[class]
-	return !c.seen || k.known && math.Abs(k.offset-c.of[c.reference].offset) < classLong
+	return class == c.reference || !c.seen || k.known && math.Abs(k.offset-c.of[c.reference].offset) < classLong
+}
+
+// again is learn for a time of the reference that is not stale. It returns false, and does nothing, for
+// other times and when an election of the reference is due.
+func (c *classes) again(class uint8, log float64) bool {
+	k := &c.of[class]
+	if class != c.reference || !c.seen || c.times >= classTerm-1 {
+		return false
+	}
+	c.times++
+	k.count++
+	c.recent.one(log-k.offset, classRecent)
+	return true
 }
 
 // learn enters the logarithm of a time. changed reports whether weights changed, and rescaled
@@ -89,16 +102,21 @@ func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, re
 		for i := range c.of[:c.used] {
 			rescaled = rescaled || i != int(class) && c.of[i].count > 0
 		}
-		c.recent.add(log, 1, classRecent)
+		c.recent.one(log, classRecent)
 		return rescaled, rescaled
 	}
 	if c.times++; (c.times >= classTerm || stale && c.times >= classOften) && c.elect() {
 		return true, false
 	}
 	if class == c.reference {
-		c.recent.add(log-k.offset, 1, classRecent)
+		c.recent.one(log-k.offset, classRecent)
 		return false, false
 	}
+	return c.learnOther(k, log, calm)
+}
+
+// learnOther is learn for a time of another class than the reference.
+func (c *classes) learnOther(k *class, log float64, calm bool) (changed, rescaled bool) {
 	if k.known && (c.recent.n < classSamples || !calm && k.n >= classEnough) {
 		return false, false
 	}

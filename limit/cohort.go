@@ -32,9 +32,8 @@ type cohort struct {
 	enforced float64       // sum of the enforced limits over the admissions
 	start    time.Duration // start of the cohort
 	last     time.Duration // last admission of a member
-	exact    []float64     // logarithms of the exact times
-	atLeast  []float64     // logarithms of the censored times
-	sorted   bool          // exact and atLeast are sorted
+	exact    []float64     // logarithms of the exact times, sorted
+	atLeast  []float64     // logarithms of the censored times, sorted
 }
 
 // reading is the measurement of a cohort.
@@ -79,6 +78,7 @@ const (
 	// judged is the share of a cohort that has to be known. The slowest fifth may take any time
 	// and says little about load.
 	judged    = 0.8
+	leastLost = 3 // lost members from which a cohort may be read at once
 	hardlyAny = 5 // up to one in five is hardly any
 	// muchLost is the share of lost work from which the latency of the rest is misleadingly low.
 	muchLost = 0.25
@@ -109,24 +109,28 @@ func (c *cohort) admit(at time.Duration, load Load, enforced int, measured bool)
 
 func (c *cohort) has(seq uint64) bool { return seq >= c.first && seq < c.first+uint64(c.members) }
 
-// endSkipped enters the end of a member of a class that is not measured. The member counts only
-// if it was lost or hit its deadline. In a class not yet known, any member without success counts.
-func (c *cohort) endSkipped(log float64, o Outcome, known bool) {
+// skips reports whether the end of a member of a class that is not measured is left out. The member
+// counts only if it was lost or hit its deadline. In a class not yet known, any member without success
+// counts.
+func (c *cohort) skips(log float64, o Outcome, known bool) bool {
 	if o == Deadline || c.isLost(log, o) || !known && o != Success {
 		c.skipped = max(c.skipped-1, 0)
-		c.end(log, o)
-		return
+		return false
 	}
 	c.gone++
 	c.skipped = max(c.skipped, c.gone) // an owner may report the class only at the end
+	return true
 }
 
 // measured is the number of members in measured classes.
 func (c *cohort) measured() int { return c.members - c.skipped }
 
-// end enters the end of a member of a measured class. log is the logarithm of the time, net of
-// the offset of the class.
+// end enters the end of a member. log is the logarithm of the time, net of the offset of the class.
 func (c *cohort) end(log float64, o Outcome) {
+	if o == Success {
+		c.exact = enter(c.exact, log)
+		return
+	}
 	if c.isLost(log, o) {
 		c.lost++
 	} else if o == Deadline {
@@ -135,10 +139,8 @@ func (c *cohort) end(log float64, o Outcome) {
 		c.left++
 	}
 	switch o {
-	case Success:
-		c.exact = c.enter(c.exact, log)
 	case Deadline, Canceled:
-		c.atLeast = c.enter(c.atLeast, log)
+		c.atLeast = enter(c.atLeast, log)
 	case Overload:
 		c.refused++
 		c.silent++
@@ -155,12 +157,20 @@ func (c *cohort) isLost(log float64, o Outcome) bool {
 	return o == Overload || o == Deadline && log > c.usual || o == Canceled && log > c.slow
 }
 
-func (c *cohort) enter(logs []float64, log float64) []float64 {
-	if !c.sorted {
-		return append(logs, log)
+// enter adds a logarithm to sorted ones.
+func enter(logs []float64, log float64) []float64 {
+	i, j := 0, len(logs)
+	for i < j {
+		if m := int(uint(i+j) >> 1); logs[m] < log {
+			i = m + 1
+		} else {
+			j = m
+		}
 	}
-	i, _ := slices.BinarySearch(logs, log)
-	return slices.Insert(logs, i, log)
+	logs = append(logs, log)
+	copy(logs[i+1:], logs[i:])
+	logs[i] = log
+	return logs
 }
 
 // losses is the number of lost members. If no member succeeded, every deadline counts as a loss,
@@ -188,12 +198,22 @@ func (c *cohort) ended() int { return len(c.exact) + len(c.atLeast) }
 // allSilent reports whether every member ended without a time.
 func (c *cohort) allSilent() bool { return c.closed && c.silent >= c.measured() }
 
+// stale reports whether most recent admissions are of classes that are not measured.
+func (c *cohort) stale(now time.Duration) bool {
+	return now-c.start > collectFor && c.skipped > c.measured()
+}
+
+// gathers reports whether the cohort is too young for a reading, whatever its members did.
+func (c *cohort) gathers(now time.Duration) bool {
+	return !c.closed && now-c.start < collectFor && c.lost+c.early < leastLost
+}
+
 // read fills in r and returns true if the cohort can be judged. of bounds the class offsets of
 // running members. If overdue is set, running members are not waited for: if fewer than half of
 // the members run, the running members are left out as work that takes long at any load.
 func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) bool {
 	counted := c.measured() - c.silent
-	if slow := c.losses() - c.refused; slow >= max(3, c.want/4) && 4*slow >= 3*c.ended() {
+	if slow := c.losses() - c.refused; slow >= max(leastLost, c.want/4) && 4*slow >= 3*c.ended() {
 		// The fastest members end first; if they are lost, so are the slower ones.
 		*r = c.reading(now, c.ended())
 		return true
@@ -223,11 +243,8 @@ func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) 
 		return true
 	}
 	youngest := logOf(now-c.last) - of.most()
-	if len(c.atLeast) == 0 { // a fast path: read runs at each end
-		c.sort()
-		if youngest < c.exact[fourInFive(counted)-1] {
-			return false
-		}
+	if len(c.atLeast) == 0 && youngest < c.exact[fourInFive(counted)-1] { // a fast path: read runs at each end
+		return false
 	}
 	*r = c.reading(now, counted)
 	return !r.blind && youngest >= c.exact[int(r.n)-1]
@@ -236,17 +253,8 @@ func (c *cohort) read(now time.Duration, of *classes, overdue bool, r *reading) 
 // fourInFive is how many of n members have to be known: the share judged, rounded up.
 func fourInFive(n int) int { return (4*n + 4) / 5 }
 
-func (c *cohort) sort() {
-	if !c.sorted {
-		slices.Sort(c.exact)
-		slices.Sort(c.atLeast)
-		c.sorted = true
-	}
-}
-
 // reading computes the reading of counted members from the known times.
 func (c *cohort) reading(now time.Duration, counted int) (r reading) {
-	c.sort()
 	counted = max(counted, c.ended()) // an end may be reported twice
 	var sum, squares, mass float64
 	alive := 1.0 // the share of members that take longer than the times so far

@@ -61,6 +61,9 @@ func (l Load) enforced(limit int) int {
 	return limit
 }
 
+// calm reports whether slots are free and nobody waits.
+func (l Load) calm(limit int) bool { return l.Queued == 0 && l.InFlight < l.enforced(limit) }
+
 func (e *estimator) admit(at time.Duration, load Load, limit int) {
 	e.admitted++
 	class := load.Class % Classes
@@ -89,10 +92,7 @@ const (
 func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled bool) {
 	e.lastEnd, e.quiet = s.End, load.InFlight == 0
 	if e.draining {
-		if load.InFlight <= max(limit, load.Enforced) || e.overdue(s.End, e.since) {
-			return restart, false
-		}
-		return nothing, false
+		return e.drained(s.End, load, limit), false
 	}
 	if e.forgotten {
 		e.forgotten, e.reweighed, e.meanWeight = false, true, mean{}
@@ -102,31 +102,39 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 	if s.Outcome == Success {
 		e.done += e.classes.weight(class)
 	}
-	member, log := e.cohort.has(s.Seq), 0.0
-	wanted := member || s.Outcome == Success && e.classes.learns(class)
-	if wanted {
-		log = logOf(s.End - s.Start)
-		if s.Outcome == Success {
-			calm := load.Queued == 0 && load.InFlight < load.enforced(limit)
+	if member := e.cohort.has(s.Seq); member || s.Outcome == Success && e.classes.learns(class) {
+		log := logOf(s.End - s.Start)
+		if stale := e.cohort.stale(s.End); s.Outcome == Success && (stale || !e.classes.again(class, log)) {
 			var changed bool
-			stale := s.End-e.cohort.start > collectFor && e.cohort.skipped > e.cohort.measured()
-			if changed, rescaled = e.classes.learn(class, log, calm, stale); changed {
+			if changed, rescaled = e.classes.learn(class, log, load.calm(limit), stale); changed {
 				e.reweighed, e.meanWeight = true, mean{}
 				return restart, rescaled
 			}
 		}
 		net := log - e.classes.of[class].offset // of the offset as learned now
-		switch {
-		case !member:
-		case e.classes.measured(class):
+		if member && (e.classes.measured(class) || !e.cohort.skips(net, s.Outcome, e.classes.of[class].known)) {
 			e.cohort.end(net, s.Outcome)
-		default:
-			e.cohort.endSkipped(net, s.Outcome, e.classes.of[class].known)
 		}
 	}
-	late := e.cohort.closed && e.overdue(s.End, e.cohort.last)
+	if e.cohort.gathers(s.End) {
+		return nothing, rescaled
+	}
+	return e.read(s.End), rescaled
+}
+
+// drained restarts the cohort once the running work fits into the limit, or has had the time to.
+func (e *estimator) drained(now time.Duration, load Load, limit int) event {
+	if load.InFlight <= max(limit, load.Enforced) || e.overdue(now, e.since) {
+		return restart
+	}
+	return nothing
+}
+
+// read reads the cohort if possible, and drops an overdue one and one that can give no reading.
+func (e *estimator) read(now time.Duration) event {
+	late := e.cohort.closed && e.overdue(now, e.cohort.last)
 	switch {
-	case e.cohort.read(s.End, &e.classes, late, &e.latest):
+	case e.cohort.read(now, &e.classes, late, &e.latest):
 		e.latest.count, e.latest.work, e.latest.workSize = e.count, e.work, 0
 		if e.work > 0 {
 			e.latest.workSize = e.work * e.work / e.squares
@@ -139,14 +147,14 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 			e.latest.done = e.done / e.latest.elapsed.Seconds()
 		}
 		e.enter(&e.latest)
-		return read, rescaled
+		return read
 	case late:
 		e.overdueFactor = min(2*e.overdueFactor, float64(mostOverdue))
-		return restart, rescaled
+		return restart
 	case e.cohort.allSilent():
-		return restart, rescaled
+		return restart
 	}
-	return nothing, rescaled
+	return nothing
 }
 
 func (e *estimator) overdue(now, since time.Duration) bool {
@@ -230,12 +238,24 @@ func (e *estimator) generation(limit float64) float64 {
 // mean is a running mean of readings that forgets old readings.
 type mean struct{ value, n float64 }
 
+// one enters the value of one sample. The mean then stands for at most most samples.
+func (m *mean) one(value, most float64) {
+	if m.n < most {
+		m.n++
+	}
+	m.value += 1 / m.n * (value - m.value)
+}
+
 // add enters the value of n samples. The mean then stands for at most max(most, n) samples.
 func (m *mean) add(value, n, most float64) {
 	if n <= 0 {
 		return
 	}
-	total := m.n + n
-	m.value += n / min(total, max(most, n)) * (value - m.value)
-	m.n = min(total, max(most, n))
+	if most < n {
+		most = n
+	}
+	if m.n += n; m.n > most {
+		m.n = most
+	}
+	m.value += n / m.n * (value - m.value)
 }

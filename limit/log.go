@@ -21,7 +21,7 @@ var logTable = func() (t [logSteps]struct{ inverse, log float64 }) {
 // 1 ns. logOf runs for each finished piece of work, where math.Log would be the most expensive
 // step.
 func logOf(d time.Duration) float64 {
-	bits := math.Float64bits(max(float64(d), 1))
+	bits := math.Float64bits(float64(max(d, 1)))
 	const fraction = 1<<52 - 1
 	step := &logTable[bits>>45&(logSteps-1)]
 	r := math.Float64frombits(bits&fraction|1023<<52)*step.inverse - 1
