@@ -161,6 +161,25 @@ func New(cfg Config) *Gate {
 	return g
 }
 
+// Enter admits and tracks new work that Arrive would admit for the usual reason: a slot is free, nobody
+// waits and ParkShown has nothing to do. Otherwise Enter does nothing and returns false.
+func (g *Gate) Enter(now time.Duration, a *Arrival, w *Work) bool {
+	if g.queued > 0 || !g.fits(a.Cost) || g.closed != 0 || a.Deadline <= now || g.parking.credit > 0 && now >= g.parking.nextLook {
+		return false
+	}
+	if g.demand.due(now) {
+		g.roll(now)
+	}
+	lv := priority.Level(a.Priority)
+	g.demand.arrive(lv, g.slotsFor(a))
+	g.ledger[lv].admitted++
+	g.unqueued++
+	w.Grant.of(now, a, g.countForKind(now, lv, a))
+	g.start(now, lv, &w.Grant, true)
+	g.track(w)
+	return true
+}
+
 // Arrive decides about new work. w is used only if the action is Wait; a nil w means that the work
 // does not wait.
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
@@ -363,8 +382,8 @@ func (g *Gate) admit(now time.Duration, lv int, kind uint8, a *Arrival) {
 	if g.queued > 0 {
 		g.floor.pass(now)
 	}
-	g.latest = Grant{Start: now, Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority, Kind: kind, Long: a.held() == 0}
-	g.start(lv)
+	g.latest.of(now, a, kind)
+	g.start(now, lv, &g.latest, true)
 }
 
 // grant starts a waiter. The waiter counts as admitted once its caller has accepted the grant.
@@ -376,43 +395,45 @@ func (g *Gate) grant(now time.Duration, w *Waiter) {
 	g.granted++
 	g.ledger[w.level].granted++
 	g.latest = Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority.Of(w.level), Kind: w.kind, Long: w.held == 0}
-	g.start(w.level)
+	g.start(now, w.level, &g.latest, true)
 }
 
-// start starts the work in latest. The law does not see long work, which holds no slots.
-func (g *Gate) start(lv int) {
-	w := &g.latest
-	g.running++
-	if w.Long {
-		g.long++
-		w.Seq = g.seq
-		return
+// start gives slots to work that starts at now, or that takes its slots again. To the law the work starts
+// at now. The law does not see long work, which holds no slots.
+func (g *Gate) start(now time.Duration, lv int, w *Grant, isNew bool) {
+	if isNew {
+		g.running++
+		if w.Long {
+			g.long++
+			w.Seq = g.seq
+			return
+		}
+		g.service.kinds.list[w.Kind].present++
 	}
-	g.service.kinds.list[w.Kind].present++
-	g.hold(w.Start, lv, w)
-}
-
-// hold gives slots to running work. To the law the work starts at the time at.
-func (g *Gate) hold(at time.Duration, lv int, w *Grant) {
 	g.seq++
 	w.Seq = g.seq
 	w.Cost = min(w.Cost, math.MaxInt-g.inFlight) // inFlight must not overflow
 	if g.inFlight == 0 {
-		g.busyAt = at
+		g.busyAt = now
 	}
 	g.inFlight += w.Cost
 	g.ledger[lv].inFlight += w.Cost
-	load := g.load()
-	if g.inFlight > load.Enforced && g.pieces() > 1 {
-		g.crowdedAt = at
+	if g.inFlight > g.Limit() && g.pieces() > 1 {
+		g.crowdedAt = now
 	}
-	if load.Queued == 0 {
-		load.Queued = g.refusedSinceStart
+	if l := &g.limits; l.law != nil {
+		load := g.load()
+		if load.Queued == 0 {
+			load.Queued = g.refusedSinceStart
+		}
+		load.Class = w.Kind
+		load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
+		l.law.Admit(now, load)
+		if n := l.law.Limit(); n != l.said {
+			l.say(n)
+		}
 	}
 	g.refusedSinceStart = 0
-	load.Class = w.Kind
-	load.Enforced = max(load.Enforced, load.InFlight) // MaxRefused and dry runs admit over the limit
-	g.limits.started(at, load)
 }
 
 // pieces is how many pieces of work hold slots.
@@ -449,6 +470,12 @@ type Grant struct {
 	Away time.Duration
 }
 
+// of makes w the grant of an arrival that did not wait.
+func (w *Grant) of(now time.Duration, a *Arrival, kind uint8) {
+	*w = Grant{} // the compiler would copy a literal with all fields
+	w.Start, w.Deadline, w.Cost, w.Priority, w.Kind, w.Long = now, a.Deadline, a.Cost, a.Priority, kind, a.Traits&Long != 0
+}
+
 // leavesAtDeadline reports whether a caller that leaves now leaves because of its deadline. Over a
 // network a caller leaves a little before the deadline of its request, because that deadline is
 // counted from the arrival of the request. A dry run ends no work by itself.
@@ -473,7 +500,8 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	g.service.outcome(o)
 	slots := g.Limit()
 	among := max(slots, g.inFlight) // a fallen limit may not be reached yet
-	g.giveBack(lv, w.Kind, w.Cost)
+	k := &g.service.kinds.list[w.Kind]
+	g.giveBack(lv, k, w.Cost)
 	switch g.freed++; {
 	case g.inFlight < slots:
 		g.freed = 0
@@ -481,41 +509,50 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 		g.freed = 2 // the slot goes to the next work that overtakes
 	}
 	// The work counts with the time that it took, which ends now.
-	elapsed := now - w.Start - w.Away
-	cutShort := o == limit.Deadline || o == limit.Canceled
-	if cutShort && elapsed < w.Away {
-		o, cutShort = limit.Unknown, false // the client took the time: the work is no loss
+	elapsed, toLaw := now-w.Start-w.Away, o
+	if o == limit.Deadline || o == limit.Canceled {
+		if elapsed < w.Away {
+			o = limit.Unknown // the client took the time: the work is no loss
+		}
+		if elapsed < w.Waited+w.Away {
+			toLaw = limit.Unknown // the work spent most of its time in the queue, or its client took the time
+		}
 	}
-	s := limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}
-	g.learn(w, &s, elapsed, lv, slots, among)
-	if cutShort && elapsed < w.Waited+w.Away {
-		s.Outcome = limit.Unknown // the work spent most of its time in the queue, or its client took the time
+	g.learn(now, w, k, o, elapsed, among)
+	if l := &g.limits; l.sees(w) {
+		l.law.Observe(limit.Sample{Seq: w.Seq - l.since, Start: now - elapsed, End: now, Outcome: toLaw, Class: w.Kind}, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
+		if n := l.law.Limit(); n != l.said {
+			l.say(n)
+		}
 	}
-	g.limits.ended(s, limit.Load{InFlight: g.inFlight, Queued: g.queued, Enforced: slots})
-	g.judgeEarly(now)
-}
-
-// learn enters work that has ended into the measurements of the gate. The work had among slots in use
-// around it, and slots were allowed.
-func (g *Gate) learn(w *Grant, s *limit.Sample, elapsed time.Duration, lv, slots, among int) {
-	now, o := s.End, s.Outcome
+	if g.parking.trying {
+		g.judgeEarly(now)
+	}
 	if o != limit.Unknown { // unfinished work, for example after a panic, has no valid duration
 		g.times.Record(int64(elapsed))
 	}
-	within := w.Start > g.crowdedAt
-	if !within && (o == limit.Deadline || o == limit.Canceled || o == limit.Overload) {
+}
+
+// learn enters work that has ended into the measurements of the gate. The work had among slots in use
+// around it.
+func (g *Gate) learn(now time.Duration, w *Grant, k *kind, o limit.Outcome, elapsed time.Duration, among int) {
+	within, held, shadow := w.Start > g.crowdedAt, elapsed, g.shadow != nil
+	if !within && lost(o) {
 		g.demand.lost++
 	}
-	if g.shadow != nil {
-		estimate := g.timeInShadow(*s, lv)
-		within = within || estimate != elapsed
-		elapsed, among = estimate, slots
-	} else if late := now - w.Deadline; o != limit.Deadline || w.Deadline > 0 && late >= 0 {
-		// Work that a shorter, unknown deadline ended is left out.
-		g.life.end(float64(elapsed), o, float64(late), g.service.mean)
+	if shadow {
+		held = g.timeInShadow(limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}, priority.Level(w.Priority))
+		within, among = within || held != elapsed, g.Limit()
 	}
-	g.learnForTrials(now, w, o, elapsed, slots)
-	g.service.end(now, w.Kind, float64(elapsed), float64(elapsed)/float64(among), within, o)
+	if g.cfg.Parks {
+		g.learnForTrials(now, w, k, o, held)
+	}
+	prompt := o == limit.Deadline && float64(now-w.Deadline) < g.service.mean/8
+	g.service.end(now, k, float64(held), float64(held)/float64(among), within, o)
+	if !shadow && (o != limit.Deadline || w.Deadline > 0 && now >= w.Deadline) {
+		// Work that a shorter, unknown deadline ended is left out.
+		g.life.end(float64(elapsed), o, prompt)
+	}
 }
 
 // Next returns the next waiter that may run, with granted set, or a waiter that is dropped because

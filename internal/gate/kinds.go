@@ -8,7 +8,6 @@ import (
 
 	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/internal/priority"
-	"github.com/spillway-go/spillway/limit"
 )
 
 // kinds are the kinds of work that a gate distinguishes, indexed by place. The place of a kind is the
@@ -146,18 +145,6 @@ const (
 func (k *kind) recent(now time.Duration) bool {
 	since := now - k.last
 	return k.n > 0 && (since < evidenceLasts || float64(since) < evidenceTimes*k.mean)
-}
-
-// end records how long work of the kind held its slot, and its part of the capacity. Outdated
-// evidence is dropped first.
-func (k *kind) end(now time.Duration, elapsed, part float64, within bool, o limit.Outcome) {
-	if !k.recent(now) {
-		*k = kind{level: k.level, named: k.named, name: k.name, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted}
-	}
-	weight := weightOf(now - k.last)
-	k.last = now
-	k.enter(elapsed, part, weight, within)
-	k.quantiles(elapsed, o, min(5*weight, 0.25))
 }
 
 // probe reports whether an arrival of a kind may wait although its predicted wait is too long.

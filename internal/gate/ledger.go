@@ -6,7 +6,6 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/internal/refusal"
-	"github.com/spillway-go/spillway/limit"
 )
 
 // account is the ledger of one level. The number of offers follows from the other counts.
@@ -124,14 +123,14 @@ func (g *Gate) Shrink(w Grant, slots int) {
 
 // releaseUnknown returns the slots of work with an unknown outcome.
 func (g *Gate) releaseUnknown(now time.Duration, lv int, w Grant) {
-	g.giveBack(lv, w.Kind, w.Cost)
-	g.limits.ended(limit.Sample{Seq: w.Seq, Start: w.Start, End: now, Outcome: limit.Unknown, Class: w.Kind}, g.load())
+	g.giveBack(lv, &g.service.kinds.list[w.Kind], w.Cost)
+	g.unknown(w.Start, now, &w)
 }
 
-func (g *Gate) giveBack(lv int, kind uint8, slots int) {
+func (g *Gate) giveBack(lv int, k *kind, slots int) {
 	g.inFlight -= slots
 	g.ledger[lv].inFlight -= slots
-	g.service.kinds.list[kind].present--
+	k.present--
 }
 
 // InFlight is how many slots are in use.

@@ -55,10 +55,10 @@ func edge(i int) float64 {
 	return math.Float64frombits(uint64(i+one+youngest) << 50)
 }
 
-// end records the end of work that held its slots for elapsed. If a deadline ended the work, late is
-// the time from the deadline to the end. mean is the mean service time of all work. Work that its caller ended counts for as long as it ran.
+// end records the end of work that held its slots for elapsed. prompt is whether work that a deadline
+// ended has ended soon after. Work that its caller ended counts for as long as it ran.
 // Failures say nothing about how long work takes.
-func (l *life) end(elapsed float64, o limit.Outcome, late, mean float64) {
+func (l *life) end(elapsed float64, o limit.Outcome, prompt bool) {
 	i := age(elapsed)
 	switch o {
 	case limit.Success:
@@ -68,7 +68,7 @@ func (l *life) end(elapsed float64, o limit.Outcome, late, mean float64) {
 	case limit.Deadline:
 		l.censored[i]++
 		l.deadlines++
-		if late < mean/8 {
+		if prompt {
 			l.onTime++
 		}
 		if l.deadlines > 50 {

@@ -58,9 +58,9 @@ func TestTheLifeTableFindsWhatTheTimesThemselvesSay(t *testing.T) {
 				elapsed := w.draw(r) * 1e6
 				times = append(times, elapsed)
 				if most := (300 + 700*r.Float64()) * 1e6; censored && elapsed > most {
-					l.end(most, limit.Deadline, 0, 1e6)
+					l.end(most, limit.Deadline, true)
 				} else {
-					l.end(elapsed, limit.Success, 0, 1e6)
+					l.end(elapsed, limit.Success, true)
 				}
 				if l.n == 50 {
 					l.fold()
@@ -93,16 +93,16 @@ func TestTheLifeTableKeepsWhatItCannotSee(t *testing.T) {
 	draw := works["lognormal, sigma 1.2"].draw
 	var l life
 	for range 5000 {
-		l.end(draw(r)*1e6, limit.Success, 0, 1e6)
+		l.end(draw(r)*1e6, limit.Success, true)
 	}
 	l.fold()
 	before := l.longestUseful
 	for range 200 {
 		for range 50 {
 			if elapsed := draw(r) * 1e6; elapsed < before {
-				l.end(elapsed, limit.Success, 0, 1e6)
+				l.end(elapsed, limit.Success, true)
 			} else {
-				l.end(before, limit.Deadline, 0, 1e6)
+				l.end(before, limit.Deadline, true)
 			}
 		}
 		l.fold()
@@ -205,7 +205,7 @@ func TestTheLifeTableForgetsOtherWork(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	learn := func(l *life, n int, draw func() float64) {
 		for range n {
-			l.end(draw()*1e6, limit.Success, 0, 1e6)
+			l.end(draw()*1e6, limit.Success, true)
 			if l.n == 50 {
 				l.fold()
 			}
@@ -238,9 +238,9 @@ func TestTheLifeTableKeepsTheSameWork(t *testing.T) {
 			}
 			for range lifeEnds {
 				if elapsed := w.draw(r) * 1e6; elapsed > cut {
-					l.end(cut, limit.Deadline, 0, 1e6)
+					l.end(cut, limit.Deadline, true)
 				} else {
-					l.end(elapsed, limit.Success, 0, 1e6)
+					l.end(elapsed, limit.Success, true)
 				}
 			}
 			before := l.risk[0]

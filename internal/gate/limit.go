@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -11,7 +12,7 @@ import (
 // start and each end, and its limit is read afterwards. The gate's owner sets the bounds. Nothing
 // else has an influence.
 type limits struct {
-	law     limit.Law       // nil in a shadow, which copies the limits of its gate
+	law     limit.Law       // nil: a law that never changes its limit, or a shadow, which copies the limits of its gate
 	forgets limit.Forgetter // the law as a Forgetter, or nil
 	since   uint64          // starts before the current law
 	said    int             // the law's own limit
@@ -66,9 +67,12 @@ func (b *Bounds) Within(n int) (int, Rule) {
 
 // SetBounds sets the bounds that overrule the law from now on.
 func (g *Gate) SetBounds(b Bounds) {
-	g.limits.bounds = b
-	g.limits.ask()
-	g.limits.set()
+	l := &g.limits
+	l.bounds = b
+	l.set()
+	if l.law != nil {
+		l.say(l.law.Limit())
+	}
 }
 
 // SetLaw replaces the law. The new law sees the starts and ends of work that starts from now on.
@@ -76,36 +80,28 @@ func (g *Gate) SetLaw(law limit.Law) {
 	g.limits.law, g.limits.since = law, g.seq
 	g.limits.forgets, _ = law.(limit.Forgetter)
 	g.limits.said = law.Limit()
+	if laws.Constant(law) {
+		g.limits.law = nil
+	}
 	g.limits.set()
 }
 
 func (l *limits) set() { l.now, l.rule = l.bounds.Within(l.said) }
 
-// ask reads the law's limit, which may have changed.
-func (l *limits) ask() {
-	if l.law == nil {
-		return
-	}
-	if n := l.law.Limit(); n != l.said {
-		l.said = n
-		l.set()
-	}
+// say sets the law's own limit, which is read again after each start and each end that the law sees.
+func (l *limits) say(n int) {
+	l.said = n
+	l.set()
 }
 
-// started reports a start to the law.
-func (l *limits) started(at time.Duration, load limit.Load) {
-	if l.law != nil {
-		l.law.Admit(at, load)
-		l.ask()
-	}
-}
+// sees reports whether there is a law that learns, and has seen the start of w.
+func (l *limits) sees(w *Grant) bool { return l.law != nil && w.Seq > l.since }
 
-// ended reports an end to the law, if the law saw the start.
-func (l *limits) ended(s limit.Sample, load limit.Load) {
-	if l.law != nil && s.Seq > l.since {
-		s.Seq -= l.since
-		l.law.Observe(s, load)
-		l.ask()
+// unknown tells the law that work has ended with an unknown outcome. To the law the work started at start.
+func (g *Gate) unknown(start, now time.Duration, w *Grant) {
+	if l := &g.limits; l.sees(w) {
+		l.law.Observe(limit.Sample{Seq: w.Seq - l.since, Start: start, End: now, Outcome: limit.Unknown, Class: w.Kind}, g.load())
+		l.say(l.law.Limit())
 	}
 }
 

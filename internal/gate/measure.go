@@ -38,6 +38,9 @@ const (
 	mostPieces            = time.Hour // upper bound of the time that few and many cover
 )
 
+// due reports whether roll has anything to do.
+func (d *demand) due(now time.Duration) bool { return now-d.at >= demandWindow || !d.seen }
+
 // roll updates the rates once per window, and returns the time since the last update, or zero. part
 // is the service time of a piece of work over the number of slots, in nanoseconds.
 func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
@@ -155,8 +158,8 @@ type average struct{ mean, n float64 }
 // add enters a value. weight is the share of the value in the mean; it is larger while there are
 // few values.
 func (a *average) add(x, weight float64) {
-	a.n++
 	if a.n < serviceSpan {
+		a.n++
 		weight = max(weight, 1/a.n)
 	}
 	a.mean += weight * (x - a.mean)
@@ -173,17 +176,29 @@ func (a *average) meanOr(other average) float64 {
 func (s *service) known() bool { return s.n > 0 }
 
 // end records how long work of a kind held its slot, and its part of the capacity.
-func (s *service) end(now time.Duration, kind uint8, elapsed, part float64, within bool, o limit.Outcome) {
+func (s *service) end(now time.Duration, k *kind, elapsed, part float64, within bool, o limit.Outcome) {
 	weight := weightOf(now - s.last)
 	s.last = now
 	s.enter(elapsed, part, weight, within)
-	s.kinds.list[kind].end(now, elapsed, part, within, o)
-	switch o {
-	case limit.Success, limit.Failed:
+	switch {
+	case o == limit.Success, o == limit.Failed:
 		s.lost.add(0, weight)
-	case limit.Deadline, limit.Overload, limit.Canceled:
+	case lost(o):
 		s.lost.add(1, weight)
 	}
+	if now-k.last >= evidenceLasts && !k.recent(now) { // outdated evidence is dropped
+		*k = kind{level: k.level, named: k.named, name: k.name, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted}
+	}
+	weight = weightOf(now - k.last)
+	k.last = now
+	k.enter(elapsed, part, weight, within)
+	k.quantiles(elapsed, o, min(5*weight, 0.25))
+}
+
+// lost reports whether work ran into its deadline, was given up by its caller or was refused by the
+// backend.
+func lost(o limit.Outcome) bool {
+	return o == limit.Deadline || o == limit.Canceled || o == limit.Overload
 }
 
 // outcome counts an end by the outcome that the owner told. Work that ended aside, or whose client took the time,
@@ -258,20 +273,27 @@ func (k *kind) quantiles(elapsed float64, o limit.Outcome, rate float64) {
 	const tail = 0.05
 	// A high of many means is left over from before the mean fell, or the tail is heavy. In both
 	// cases steps of the mean would take too long.
-	step := rate * max(k.mean, k.high-tailMeans*k.mean)
-	finished := o != limit.Deadline && o != limit.Canceled
-	switch {
-	case elapsed > k.high && k.high > 0:
-		k.high += (1 - tail) * step
-	case !finished:
-	case k.high == 0:
-		k.low, k.high = elapsed/2, 1.5*elapsed
+	high, step := k.high, k.mean
+	if heavy := high - tailMeans*k.mean; heavy > step { // cheaper than max
+		step = heavy
+	}
+	switch step *= rate; {
+	case elapsed > high && high > 0:
+		high += (1 - tail) * step
+	case o == limit.Deadline || o == limit.Canceled:
+	case high == 0:
+		k.low, high = elapsed/2, 1.5*elapsed
 	default:
-		k.high = max(k.high-tail*step, elapsed)
+		if high -= tail * step; high < elapsed {
+			high = elapsed
+		}
 	}
 	// At most one in twenty takes more than twenty times the mean (Markov). After the end of a
 	// hang, the steps alone would take too long.
-	k.high = min(k.high, k.mean/tail)
+	if most := k.mean / tail; high > most {
+		high = most
+	}
+	k.high = high
 	switch {
 	case o != limit.Success: // a fast failure says nothing about how fast work can be done
 	case elapsed < k.low:

@@ -16,7 +16,7 @@ func TestAHangIsForgottenWithTheMean(t *testing.T) {
 	end := func(n int, elapsed time.Duration) {
 		for range n {
 			now += time.Millisecond
-			s.end(now, 0, float64(elapsed), float64(elapsed)/10, true, limit.Success)
+			s.end(now, &s.kinds.list[0], float64(elapsed), float64(elapsed)/10, true, limit.Success)
 		}
 	}
 	end(500, 20*time.Millisecond)
@@ -36,7 +36,7 @@ func TestAQuantileOfManyMeansIsForgottenWithinTwoSeconds(t *testing.T) {
 	end := func(n int, elapsed func(i int) time.Duration) {
 		for i := range n {
 			now += 500 * time.Microsecond
-			s.end(now, 0, float64(elapsed(i)), 40, true, limit.Success)
+			s.end(now, &s.kinds.list[0], float64(elapsed(i)), 40, true, limit.Success)
 		}
 	}
 	plain := func(i int) time.Duration { return time.Duration(18+i%5) * time.Millisecond }
@@ -59,7 +59,7 @@ func TestALongTailKeepsItsQuantile(t *testing.T) {
 		if i%100*37%100 < 8 { // eight in a hundred take a hundred times as long; the mean is 89 ms
 			elapsed = time.Second
 		}
-		s.end(now, 0, float64(elapsed), float64(elapsed)/10, true, limit.Success)
+		s.end(now, &s.kinds.list[0], float64(elapsed), float64(elapsed)/10, true, limit.Success)
 		if i > 2000 {
 			sum, n = sum+s.kinds.list[0].high, n+1
 		}

@@ -235,22 +235,27 @@ func (p *parking) enter(k *kind, at float64, o limit.Outcome) {
 }
 
 // learnForTrials enters work that has ended, as a probe and for the usual time of its kind.
-func (g *Gate) learnForTrials(now time.Duration, w *Grant, o limit.Outcome, elapsed time.Duration, slots int) {
-	p, k := &g.parking, &g.service.kinds.list[w.Kind]
+func (g *Gate) learnForTrials(now time.Duration, w *Grant, k *kind, o limit.Outcome, elapsed time.Duration) {
+	p := &g.parking
 	if p.trying && p.isProbe(w) {
 		p.enter(k, float64(age(float64(elapsed))), o)
 	}
-	if o == limit.Success && g.cfg.Parks {
-		g.learnUsual(now, k, float64(elapsed))
+	if o == limit.Success {
+		passed, weight := float64(now-k.last), 1/serviceSpan
+		if g.parked.n > 0 { // the median changes slowly: trials compare with the time before
+			weight = min(passed/float64(usualMemory), weight)
+		}
+		k.usual.finished(float64(elapsed), passed)
+		k.usual.end(float64(age(float64(elapsed))), weight)
 		if elapsed < p.overdue {
-			p.credit = min(p.credit+heldEach, max(1, slots/largestStep))
+			p.credit = min(p.credit+heldEach, max(1, g.Limit()/largestStep))
 		}
 	}
 }
 
-// judgeEarly decides a trial of abnormal work as soon as enough probes have ended.
+// judgeEarly decides the trial, if it is of abnormal work and enough probes have ended.
 func (g *Gate) judgeEarly(now time.Duration) {
-	if p := &g.parking; p.trying && !p.normal && p.quick+p.slow >= fewestProbes {
+	if p := &g.parking; !p.normal && p.quick+p.slow >= fewestProbes {
 		g.judge(now)
 	}
 }

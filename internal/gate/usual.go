@@ -51,7 +51,13 @@ func (u *usual) end(at, weight float64) {
 // finished enters the time in which work finished. passed is the time since work of the kind last
 // ended.
 func (u *usual) finished(elapsed, passed float64) {
-	u.longest = max(elapsed, u.longest-(u.longest-elapsed)*min(passed/float64(usualMemory), 1))
+	part := passed / float64(usualMemory)
+	if part > 1 {
+		part = 1
+	}
+	if u.longest -= (u.longest - elapsed) * part; u.longest < elapsed {
+		u.longest = elapsed
+	}
 }
 
 func (u *usual) isSlow(at float64) bool {
@@ -59,17 +65,6 @@ func (u *usual) isSlow(at float64) bool {
 		return at > float64(age(float64(overdueLeast)))
 	}
 	return at > float64(u.median+slowAges)
-}
-
-// learnUsual enters work that finished. While work is parked, the median changes slowly: trials
-// compare with the time before.
-func (g *Gate) learnUsual(now time.Duration, k *kind, elapsed float64) {
-	passed, weight := float64(now-k.last), 1/serviceSpan
-	if g.parked.n > 0 {
-		weight = min(passed/float64(usualMemory), weight)
-	}
-	k.usual.finished(elapsed, passed)
-	k.usual.end(float64(age(elapsed)), weight)
 }
 
 // overdueAfter is how long work holds its slots until it is overdue. known reports whether the usual

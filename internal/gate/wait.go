@@ -85,7 +85,9 @@ func (g *Gate) longestWait(left time.Duration) float64 {
 
 // demandOf counts an arrival in the demand.
 func (g *Gate) demandOf(now time.Duration, lv, cost int) {
-	g.roll(now)
+	if g.demand.due(now) {
+		g.roll(now)
+	}
 	g.demand.arrive(lv, cost)
 }
 

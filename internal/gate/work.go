@@ -105,9 +105,14 @@ func (g *Gate) leaveLine(w *Work) {
 	g.move(w, nowhere)
 }
 
-// Track begins to keep the work that started last.
+// Track begins to keep the work that Arrive or Next started last.
 func (g *Gate) Track(w *Work) {
-	w.Grant, w.taken = g.latest, g.latest.Start
+	w.Grant = g.latest
+	g.track(w)
+}
+
+func (g *Gate) track(w *Work) {
+	w.taken = w.Start
 	if !w.Long {
 		w.where = isHolding
 		g.holding.push(w)
@@ -179,7 +184,7 @@ func (g *Gate) putAside(now time.Duration, w *Work, where whereabouts) {
 	if g.inFlight < g.Limit() {
 		g.freed = 0
 	}
-	g.limits.ended(limit.Sample{Seq: w.Seq, Start: w.taken, End: now, Outcome: limit.Unknown, Class: w.Kind}, g.load())
+	g.unknown(w.taken, now, &w.Grant)
 }
 
 // Back gives paused work its slots again, also over the limit. The law sees a start.
@@ -190,7 +195,7 @@ func (g *Gate) Back(now time.Duration, w *Work) {
 	g.leaveLine(w)
 	g.move(w, isHolding)
 	w.taken = now
-	g.hold(now, priority.Level(w.Priority), &w.Grant)
+	g.start(now, priority.Level(w.Priority), &w.Grant, false)
 }
 
 // Oldest returns the work that has held its slots for the longest time, or nil. Next goes on from
