@@ -12,46 +12,72 @@ import (
 )
 
 // acquire asks the gate, and waits if the gate queues the caller. The steps of acquire follow, in their
-// order.
-func (l *Limiter) acquire(ctx context.Context, r Request) (Permit, error) {
-	ctxErr, mayWait := ctx.Err(), !r.NoWait
-	if Mode(l.mode.Load()) == Off && !l.shut.Load() {
+// order. The callers of the steps from dryRun on hold the lock.
+func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
+	ctxErr := ctx.Err()
+	if l.off() {
 		return Permit{}, ctxErr
 	}
 	var a gate.Arrival
-	l.describe(ctx, &r, &a)
+	l.describe(ctx, r, &a)
 	now := l.now()
-	l.pollIfDue(now)
+	l.pollIfDue(now) // panics for the zero Limiter
+	if ctxErr != nil {
+		return l.acquireLate(now, ctxErr, &a, !r.NoWait)
+	}
 	would := spillway.Reason(0) // why a dry run refuses the work at the door
-	if ctxErr == nil {
+	if l.refuses() {
 		var rej *spillway.Rejection
-		if would, rej = l.unasked(now, &a, mayWait); rej != nil {
+		if would, rej = l.unasked(now, &a, !r.NoWait); rej != nil {
 			return l.rejected(a.Priority, rej)
 		}
 	}
+	if !l.mu.TryLock() {
+		l.lockContended()
+	}
+	l.catchUp()
+	now = max(l.last, now)
+	l.last = now
+	if mode := Mode(l.mode.Load()); mode != Enforce || a.Traits&gate.DryRun != 0 {
+		return l.dryRun(now, &a, mode, !r.NoWait, would)
+	}
+	s := l.running.free
+	if s == nil {
+		s = l.grow(now)
+	}
+	if !l.ruled && l.gate.Enter(now, &a, &s.work) {
+		l.begin(s)
+	} else {
+		var p Permit
+		var err error
+		if s, p, err = l.decide(ctx, now, &a, !r.NoWait); s == nil {
+			return p, err
+		}
+	}
+	p := l.permit(s)
+	if l.stale() {
+		l.changed()
+	}
+	if changes := l.release(); changes != nil || !l.quiet {
+		return l.admitted(p, a.Priority, 0, changes)
+	}
+	return p, nil
+}
+
+// off reports whether nothing is decided and counted.
+func (l *Limiter) off() bool { return Mode(l.mode.Load()) == Off && !l.shut.Load() }
+
+// refuses reports whether work may be refused without the lock: see unasked.
+func (l *Limiter) refuses() bool { return l.door.sheds.Load() || l.memos.live.Load() }
+
+// acquireLate is acquire for a context that has ended: only a dry run goes on.
+func (l *Limiter) acquireLate(now time.Duration, ctxErr error, a *gate.Arrival, mayWait bool) (Permit, error) {
 	now = l.lock(now)
-	mode := Mode(l.mode.Load())
-	enforced := enforces(mode, &a) // a dry run refuses nothing
-	if ctxErr != nil && (enforced || !l.answersLate(ctxErr)) {
+	if enforces(Mode(l.mode.Load()), a) || !l.answersLate(ctxErr) {
 		l.gate.Abandoned(a.Priority)
 		return l.left(ctxErr, a.Priority, 0)
 	}
-	if mode == Off && l.gate.ClosedFor() == 0 { // switched off meanwhile
-		l.unlock()
-		return Permit{}, nil
-	}
-	l.prepare(now, &a, mode)
-	if enforced && l.lease.nothing(now) && l.gate.ClosedFor() == 0 {
-		return l.refuseLeased(now, a.Priority)
-	}
-	switch d, w := l.ask(now, &a, mode, mayWait, would); d.Action {
-	case gate.Admit:
-		return l.begin(now, &a, mode, &d)
-	case gate.Reject:
-		return l.reject(&a, mode, mayWait, &d)
-	default:
-		return l.queue(ctx, now, &a, &d, w)
-	}
+	return l.dryRun(now, a, Mode(l.mode.Load()), mayWait, 0)
 }
 
 // describe describes the work to the gate, with what the context says about the work.
@@ -63,7 +89,7 @@ func (l *Limiter) describe(ctx context.Context, r *Request, a *gate.Arrival) {
 		}
 	}
 	a.Cost, a.Priority, a.Deadline, a.Traits = max(r.Cost, 1), r.Priority, gate.Never, r.traits()
-	if r.Kind != "" && l.gate != nil { // the zero Limiter panics in lock, with a message
+	if r.Kind != "" && l.gate != nil { // the zero Limiter panics later, with a message
 		a.Kind, a.Name = l.gate.KindOf(r.Kind), r.Kind
 	}
 	if end, ok := ctx.Deadline(); ok {
@@ -95,56 +121,88 @@ func (l *Limiter) unasked(now time.Duration, a *gate.Arrival, mayWait bool) (wou
 // enforces reports whether a refusal of the work takes effect.
 func enforces(mode Mode, a *gate.Arrival) bool { return mode == Enforce && a.Traits&gate.DryRun == 0 }
 
-// prepare does what time has made due before a decision. The caller holds the lock.
-func (l *Limiter) prepare(now time.Duration, a *gate.Arrival, mode Mode) {
-	if l.tick(now) {
-		l.grant(now)
+// decide lets the gate decide about work whose refusal takes effect. If the work is admitted at once, decide
+// returns its slot. Otherwise decide unlocks.
+func (l *Limiter) decide(ctx context.Context, now time.Duration, a *gate.Arrival, mayWait bool) (s *slot, p Permit, err error) {
+	l.prepare(now, a.Cost, Enforce)
+	if l.leaseOver(now) && l.gate.ClosedFor() == 0 {
+		p, err = l.refuseLeased(now, a.Priority)
+		return nil, p, err
 	}
-	if mode == Enforce {
-		l.relieve(now, l.gate.Short(a.Cost))
+	var w *waiter
+	var place *gate.Waiter
+	if mayWait {
+		w = l.waiters.first()
+		place = &w.Waiter
 	}
+	switch d := l.gate.Arrive(now, *a, place); d.Action {
+	case gate.Admit:
+		return l.start(now), p, nil
+	case gate.Reject:
+		p, err = l.reject(a, true, mayWait, d)
+	default:
+		p, err = l.queue(ctx, now, a, d, w)
+	}
+	return nil, p, err
 }
 
-// ask returns the gate's decision. If the decision is to wait, w is the waiter. The caller holds the lock.
-func (l *Limiter) ask(now time.Duration, a *gate.Arrival, mode Mode, mayWait bool, would spillway.Reason) (d gate.Decision, w *waiter) {
+// dryRun asks the gate about work that only a closed intake refuses, and unlocks. would is why the door
+// would have refused the work, or zero.
+func (l *Limiter) dryRun(now time.Duration, a *gate.Arrival, mode Mode, mayWait bool, would spillway.Reason) (Permit, error) {
+	if mode == Off && l.gate.ClosedFor() == 0 { // switched off meanwhile
+		l.unlock()
+		return Permit{}, nil
+	}
+	l.prepare(now, a.Cost, mode)
+	var d gate.Decision
 	switch {
 	case mode == DryRun:
-		return l.gate.Force(now, *a, mayWait, would), nil
+		d = l.gate.Force(now, *a, mayWait, would)
 	case mayWait:
-		w = l.waiters.first()
-		d = l.gate.Arrive(now, *a, &w.Waiter)
+		d = l.gate.Arrive(now, *a, &l.waiters.first().Waiter)
 	default:
 		d = l.gate.Arrive(now, *a, nil)
 	}
-	if would != 0 && mode == Enforce && a.Traits&gate.DryRun != 0 && d.Action == gate.Admit && d.Reason == 0 {
+	if d.Action == gate.Reject {
+		return l.reject(a, false, mayWait, d)
+	}
+	if would != 0 && mode == Enforce && d.Reason == 0 {
 		d = l.gate.Unenforced(a.Priority, would)
 	}
-	return d, w
+	p := l.permit(l.start(now))
+	l.changed()
+	if l.observer.WouldReject != nil {
+		return l.admittedAnyway(p, a.Priority, d)
+	}
+	if changes := l.release(); changes != nil || !l.quiet {
+		return l.admitted(p, a.Priority, 0, changes)
+	}
+	return p, nil
 }
 
-// begin starts admitted work, and unlocks.
-func (l *Limiter) begin(now time.Duration, a *gate.Arrival, mode Mode, d *gate.Decision) (Permit, error) {
-	p := l.permit(l.start(now, a, 0))
-	l.changed()
-	if l.observer.WouldReject != nil && (mode == DryRun || a.Traits&gate.DryRun != 0) {
-		return l.admittedAnyway(p, a.Priority, *d)
+// prepare does what time has made due before a decision.
+func (l *Limiter) prepare(now time.Duration, cost int, mode Mode) {
+	if l.tick(now) {
+		l.grant(now)
 	}
-	changes := l.release()
-	if l.quiet && changes == nil {
-		return p, nil
+	switch {
+	case mode != Enforce:
+	case l.gate.Short(cost):
+		l.relieve(now)
+	default:
+		l.gate.ParkShown(now)
 	}
-	return l.admitted(p, a.Priority, 0, changes)
 }
 
 // reject refuses work, remembers the decision for like work that comes soon, and unlocks.
-func (l *Limiter) reject(a *gate.Arrival, mode Mode, mayWait bool, d *gate.Decision) (Permit, error) {
-	advice, row := l.gate.RetryAfter(a.Priority), l.rowOf(*d)
-	if mode == Enforce && !l.over.moving() {
+func (l *Limiter) reject(a *gate.Arrival, enforced, mayWait bool, d gate.Decision) (Permit, error) {
+	advice, row := l.gate.RetryAfter(a.Priority), l.rowOf(d)
+	if enforced && !l.over.moving() {
 		most := forever
 		if l.relieves() {
 			most = l.nextLook
 		}
-		l.memos.keep(l.gate, *a, *d, mayWait, advice, most, row)
+		l.memos.keep(l.gate, *a, d, mayWait, advice, most, row)
 	}
 	rej := l.refusal.From(row, advice)
 	l.unlock()
@@ -152,7 +210,7 @@ func (l *Limiter) reject(a *gate.Arrival, mode Mode, mayWait bool, d *gate.Decis
 }
 
 // queue unlocks, and waits as w.
-func (l *Limiter) queue(ctx context.Context, now time.Duration, a *gate.Arrival, d *gate.Decision, w *waiter) (Permit, error) {
+func (l *Limiter) queue(ctx context.Context, now time.Duration, a *gate.Arrival, d gate.Decision, w *waiter) (Permit, error) {
 	l.waiters.take(*a)
 	l.grew = now
 	if d.Preempted != nil {
@@ -201,7 +259,8 @@ func (l *Limiter) grant(now time.Duration) {
 			continue
 		}
 		w := next.Owner.(*waiter)
-		w.slot = l.start(now, &w.arrival, now-w.Since())
+		w.slot = l.start(now)
+		w.slot.work.Priority = w.arrival.Priority // the gate's queue knows named priorities only
 		l.wake(w)
 	}
 	l.changed()
@@ -235,13 +294,18 @@ func (l *Limiter) dropAll() (n int) {
 // goroutine takes longer than all work under the lock.
 func (l *Limiter) wake(w *waiter) { w.next, l.woken = l.woken, w }
 
-// changed is called after every operation except a rejection. It forgets the memos,
+// stale reports whether changed has anything to do.
+func (l *Limiter) stale() bool {
+	return l.memos.live.Load() || l.limit.Load() != int64(l.gate.Limit())
+}
+
+// changed is called after every operation except a rejection, if stale. changed forgets the memos,
 // which no longer hold, and publishes a changed limit.
 func (l *Limiter) changed() {
-	if l.memos.live {
+	if l.memos.live.Load() {
 		l.memos.forget()
 	}
-	if n := int64(l.gate.Limit()); n != l.limit.Load() {
-		l.relimit(int(n))
+	if n := l.gate.Limit(); int64(n) != l.limit.Load() {
+		l.relimit(n)
 	}
 }

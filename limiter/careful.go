@@ -97,8 +97,12 @@ func (c *careful) Why() (why string) {
 // raise panics with the kept panic of the law, once. The caller holds no lock.
 func (l *Limiter) raise() {
 	if l.careful != nil {
-		if p := l.careful.unraised.Swap(nil); p != nil {
-			panic(p)
-		}
+		l.careful.raise()
+	}
+}
+
+func (c *careful) raise() {
+	if p := c.unraised.Swap(nil); p != nil {
+		panic(p)
 	}
 }

@@ -83,7 +83,7 @@ func TestTheLedgerOfEachPriorityClosesInEveryMode(t *testing.T) {
 					Priority: spillway.Priority(r.IntN(6) - 2), Cost: r.IntN(4) - 1,
 					Long: r.IntN(4) == 0, DryRun: r.IntN(3) == 0, OverShare: r.IntN(3) == 0, NoWait: r.IntN(4) == 0,
 				}
-				p, err := l.acquire(ctx, req)
+				p, err := l.acquire(ctx, &req)
 				if err == nil {
 					var both sync.WaitGroup
 					if r.IntN(2) == 0 {

@@ -100,7 +100,7 @@ func (k *Keyed) AcquireWith(ctx context.Context, key string, r Request) (Permit,
 		return Permit{}, err
 	}
 	defer k.done(m) // afterwards the limiter is not idle while the work runs
-	return m.lim.acquire(ctx, r)
+	return m.lim.acquire(ctx, &r)
 }
 
 // Do is Limiter.Do on the limiter of key, which stays in the family meanwhile.

@@ -51,7 +51,10 @@ func (o *overruling) bounds(p *press) gate.Bounds {
 }
 
 // bound passes the current bounds to the gate. The caller holds the lock.
-func (l *Limiter) bound() { l.gate.SetBounds(l.over.bounds(&l.press)) }
+func (l *Limiter) bound() {
+	l.gate.SetBounds(l.over.bounds(&l.press))
+	l.ruled = l.over.moving() || l.lease.held
+}
 
 // overruledBy describes what overrules the law now; empty: nothing. The caller holds the
 // lock.
@@ -95,9 +98,10 @@ func (o *overruling) moving() bool { return o.rampFor > 0 || o.inherited > 0 }
 // tick advances the slow start and the handover, and reports whether the limit has risen.
 // The caller holds the lock.
 func (l *Limiter) tick(now time.Duration) bool {
-	if !l.over.moving() {
-		return false
-	}
+	return l.over.moving() && l.advance(now)
+}
+
+func (l *Limiter) advance(now time.Duration) bool {
 	before := l.gate.Limit()
 	l.over.advance(now)
 	l.bound()

@@ -176,6 +176,7 @@ type Limiter struct {
 	ownLaw   bool     // the law is the limiter's choice, not the operator's
 	careful  *careful // wrapper of a user-defined law, else nil; set once
 	over     overruling
+	ruled    bool // time alone changes the limit, or there is a lease
 	gate     *gate.Gate
 	press    press
 	lease    lease
@@ -256,18 +257,18 @@ func (l *Limiter) now() time.Duration { return time.Since(l.base) }
 // waits. After Drain or Close, work is refused as Draining or Closed. A caller that holds a
 // permit of l must not wait for another one: see Calls inside calls.
 func (l *Limiter) Acquire(ctx context.Context) (Permit, error) {
-	return l.acquire(ctx, Request{})
+	return l.acquire(ctx, &Request{})
 }
 
 // AcquireWith is Acquire with the priority, cost, kind and options of r.
 func (l *Limiter) AcquireWith(ctx context.Context, r Request) (Permit, error) {
-	return l.acquire(ctx, r)
+	return l.acquire(ctx, &r)
 }
 
 // TryAcquire is Acquire without the wait: when no slot is free, TryAcquire returns
 // a *spillway.Rejection at once.
 func (l *Limiter) TryAcquire(ctx context.Context) (Permit, error) {
-	return l.acquire(ctx, Request{NoWait: true})
+	return l.acquire(ctx, &Request{NoWait: true})
 }
 
 // Do acquires a permit, runs fn with ctx, and ends the permit with fn's error. If ctx has
@@ -282,7 +283,7 @@ func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error 
 // do is Do with the priority, cost, kind and options of r. It passes ctx to fn unchanged: the
 // context keeps its own priority.
 func (l *Limiter) do(ctx context.Context, r Request, fn func(context.Context) error) error {
-	permit, err := l.acquire(ctx, r)
+	permit, err := l.acquire(ctx, &r)
 	if err != nil {
 		return err
 	}

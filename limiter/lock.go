@@ -21,31 +21,50 @@ const (
 // lock takes the lock for an operation and returns the operation's time. The returned
 // time is not before now, nor before the time of an earlier operation.
 func (l *Limiter) lock(now time.Duration) time.Duration {
+	l.check()
+	if !l.mu.TryLock() {
+		l.lockContended()
+	}
+	l.catchUp()
+	l.last = max(l.last, now)
+	return l.last
+}
+
+// check panics for the zero Limiter.
+func (l *Limiter) check() {
 	if l.gate == nil {
 		panic("limiter: a Limiter is made by New")
 	}
+}
+
+// lockContended takes the lock after a first look has found it taken.
+func (l *Limiter) lockContended() {
 	for range yields {
 		for range looks {
 			if l.mu.TryLock() {
-				return l.locked(now)
+				return
 			}
 		}
 		runtime.Gosched()
 	}
 	l.mu.Lock()
-	return l.locked(now)
 }
 
-// locked begins an operation of a caller that has just taken the lock.
-func (l *Limiter) locked(now time.Duration) time.Duration {
+// catchUp does what others have left to the lock holder. A caller that has just taken the lock calls
+// catchUp.
+func (l *Limiter) catchUp() {
+	if l.memos.dirty || l.ended.Load() != nil {
+		l.settleAll()
+	}
+}
+
+func (l *Limiter) settleAll() {
 	if l.ended.Load() != nil {
 		l.settleEnded()
 	}
-	l.last = max(l.last, now)
 	if l.memos.dirty {
 		l.memos.fold(l.gate)
 	}
-	return l.last
 }
 
 // unlock ends an operation and reports its changes to the observer. The observer may
@@ -54,6 +73,13 @@ func (l *Limiter) unlock() { l.reportChanges(l.release()) }
 
 // release ends an operation and returns the changes to report to the observer.
 func (l *Limiter) release() (changes []limit.Decision) {
+	if l.changes == nil && l.woken == nil { // what the loop does in one round, sooner
+		l.mu.Unlock()
+		if l.ended.Load() == nil || !l.mu.TryLock() {
+			return nil
+		}
+		l.settleEnded()
+	}
 	for {
 		if l.changes != nil {
 			changes, l.changes = append(changes, l.changes...), nil
@@ -85,14 +111,9 @@ func (l *Limiter) free() (again bool) {
 	return true
 }
 
-// enter ends work at now, and returns the changes to report. If another goroutine holds
-// the lock, enter hands the end over to the lock holder. If the lock is free after the
-// handover, enter takes the lock and settles the end itself.
-func (l *Limiter) enter(now time.Duration, s *slot, o limit.Outcome) []limit.Decision {
-	if l.mu.TryLock() {
-		l.settle(l.locked(now), s, o)
-		return l.release()
-	}
+// handOver hands the end of work to the goroutine that holds the lock. If the lock is free after the
+// handover, handOver takes the lock and settles the end itself, and returns the changes to report.
+func (l *Limiter) handOver(now time.Duration, s *slot, o limit.Outcome) []limit.Decision {
 	s.end, s.outcome = now, o
 	for {
 		s.nextEnded = l.ended.Load()
@@ -103,14 +124,15 @@ func (l *Limiter) enter(now time.Duration, s *slot, o limit.Outcome) []limit.Dec
 	if !l.mu.TryLock() {
 		return nil
 	}
-	l.locked(now)
+	l.catchUp()
+	l.last = max(l.last, now)
 	return l.release()
 }
 
 // settleEnded settles the ends that were handed over, in the order of the handover. The
 // caller holds the lock.
 func (l *Limiter) settleEnded() {
-	if l.memos.live {
+	if l.memos.live.Load() {
 		l.memos.forget() // while l.ended still keeps callers from the memos
 	}
 	var first *slot

@@ -17,8 +17,8 @@ import (
 // arrivals are rejected, and rejections must not slow down admitted work. Each
 // repeated decision is the decision that the gate would make.
 type memos struct {
-	live   bool // some memo is valid; the limiter's lock guards live and all non-atomic fields
-	dirty  bool // some memo may have been used since the last fold
+	live   atomic.Bool // some memo is valid; set under the limiter's lock, which guards all non-atomic fields
+	dirty  bool        // some memo may have been used since the last fold
 	of     [priority.Levels][2]memo
 	used   uint64   // bit set of the counts in use: by level, then reason
 	_      [64]byte // separates fields that all callers read from fields that all callers write
@@ -152,13 +152,14 @@ func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool
 	k.row.Store(row)
 	k.version.Add(1)
 	m.used |= 1 << (priority.Level(a.Priority)*reasons + int(row.Reason()))
-	m.live, m.dirty = true, true
+	m.live.Store(true)
+	m.dirty = true
 }
 
 // fold adds the repeated rejections to the counts of the gate. A rejection that is being
 // counted at the same time is added by the next fold.
 func (m *memos) fold(g *gate.Gate) {
-	m.dirty = m.live
+	m.dirty = m.live.Load()
 	for left := m.used; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(left)
 		if n := m.count[i].Load() - m.folded[i]; n > 0 {
@@ -179,5 +180,5 @@ func (m *memos) forget() {
 			}
 		}
 	}
-	m.live = false
+	m.live.Store(false)
 }

@@ -143,12 +143,8 @@ func (p Permit) back() {
 func (l *Limiter) relieves() bool { return l.aside }
 
 // relieve looks for slots that others may have: those of paused work, and those that the gate's trials
-// free. short reports whether somebody wants a slot. The caller holds the lock.
-func (l *Limiter) relieve(now time.Duration, short bool) {
-	if !short {
-		l.gate.ParkShown(now)
-		return
-	}
+// free. Somebody wants a slot. The caller holds the lock.
+func (l *Limiter) relieve(now time.Duration) {
 	if now < l.nextLook {
 		return
 	}

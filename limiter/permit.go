@@ -76,21 +76,35 @@ func (p Permit) end(o limit.Outcome) {
 	if p.s == nil {
 		return
 	}
-	paused, ok := p.s.state.end(p.gen)
+	l, s := p.l, p.s
+	paused, ok := s.state.end(p.gen)
 	if !ok {
 		return // ended before, perhaps through a copy
 	}
-	l, now := p.l, p.l.now()
+	now := l.now()
 	if paused {
-		p.s.away.add(p.gen, now-time.Duration(p.s.pausedAt.Load()))
+		s.away.add(p.gen, now-time.Duration(s.pausedAt.Load()))
 	}
-	if l.observer.Ended == nil {
-		l.reportChanges(l.enter(now, p.s, o))
+	var e End
+	if l.observer.Ended != nil {
+		e = endOf(s, now, o)
+	}
+	var changes []limit.Decision
+	if l.mu.TryLock() {
+		l.catchUp()
+		l.last = max(l.last, now)
+		l.settle(l.last, s, o)
+		changes = l.release()
 	} else {
-		end := endOf(p.s, now, o)
-		changes := l.enter(now, p.s, o)
-		l.reportEnd(end, changes)
+		changes = l.handOver(now, s, o)
+	}
+	if l.observer.Ended != nil {
+		l.reportEnd(e, changes)
+	} else if changes != nil {
+		l.reportChanges(changes)
 	}
 	l.pollIfDue(now)
-	l.raise()
+	if l.careful != nil {
+		l.careful.raise()
+	}
 }

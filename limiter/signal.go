@@ -95,6 +95,7 @@ func (l *Limiter) pollIfDue(now time.Duration) {
 // poll watches the processors, at most every 40 ms, and checks the signals and looks for
 // leaks, at most every 100 ms. Signals may be user code, so they run without the limiter's lock.
 func (l *Limiter) poll(now time.Duration) {
+	l.check()
 	watches, signals := l.door.monitor != nil, len(l.signals) > 0 || l.leakAfter > 0
 	if watches {
 		l.due.Store(int64(now + processors.Every))

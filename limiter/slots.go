@@ -16,7 +16,6 @@ type slot struct {
 	away      away
 	work      gate.Work
 	long      atomic.Bool   // copy of work.Long for an end that races Permit.Long
-	waited    time.Duration // in the queue
 	end       time.Duration // when the work ended, if handed to the lock holder
 	outcome   limit.Outcome
 	nextEnded *slot     // the end handed over before, or after once the list is reversed
@@ -31,19 +30,6 @@ type slots struct {
 	nFree int
 }
 
-// begin takes a free slot, or allocates one.
-func (r *slots) begin() (s *slot, isNew bool) {
-	s = r.free
-	if isNew = s == nil; isNew {
-		s = &slot{}
-		s.work.Owner = s
-	} else {
-		r.free = s.nextFree
-		r.nFree--
-	}
-	return s, isNew
-}
-
 // end frees the slot of work that has ended.
 func (r *slots) end(s *slot) {
 	s.site, s.reported = nil, false
@@ -52,31 +38,49 @@ func (r *slots) end(s *slot) {
 	r.nFree++
 }
 
+// grow allocates a free slot.
+func (l *Limiter) grow(now time.Duration) *slot {
+	s := &slot{}
+	s.work.Owner = s
+	l.running.end(s)
+	l.grew = now
+	return s
+}
+
 // start assigns a slot to the gate's latest admission. The caller holds the lock.
-func (l *Limiter) start(now time.Duration, a *gate.Arrival, waited time.Duration) *slot {
-	s, isNew := l.running.begin()
-	if isNew {
-		l.grew = now
+func (l *Limiter) start(now time.Duration) *slot {
+	s := l.running.free
+	if s == nil {
+		s = l.grow(now)
 	}
 	l.gate.Track(&s.work)
-	s.work.Priority = a.Priority // the gate knows named priorities only
+	l.begin(s)
+	return s
+}
+
+// begin takes the first free slot s for work that the gate has started.
+func (l *Limiter) begin(s *slot) {
+	l.running.free = s.nextFree
+	l.running.nFree--
 	if s.long.Load() != s.work.Long {
 		s.long.Store(s.work.Long)
 	}
 	s.away.begin(s.state.generation())
-	s.waited = waited
-	return s
 }
 
 // settle ends work and starts waiters. The caller holds the lock.
 func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
-	l.tick(now)
+	if l.ruled {
+		l.tick(now)
+	}
 	if away := s.away.time(); away != 0 {
 		s.work.Away = min(away, now-s.work.Start)
 	}
 	l.gate.EndWork(now, &s.work, o)
 	l.running.end(s)
-	l.grant(now)
+	if g := l.gate; g.Queued() > 0 || l.memos.live.Load() || l.limit.Load() != int64(g.Limit()) || l.running.nFree > spareSlots || l.waiters.n > spareWaiters || l.idle != nil {
+		l.grant(now) // has something to do
+	}
 }
 
 // An idle limiter keeps at most spareSlots free slots and spareWaiters free waiters, once
@@ -89,12 +93,9 @@ const (
 
 // trim frees slots and waiters left from a burst. The caller holds the lock.
 func (l *Limiter) trim() {
-	if l.last-l.grew >= spareFor && l.gate.Idle() {
-		l.trimSpare()
+	if l.last-l.grew < spareFor || !l.gate.Idle() {
+		return
 	}
-}
-
-func (l *Limiter) trimSpare() {
 	if r := &l.running; r.nFree > spareSlots {
 		last := r.free
 		for range spareSlots - 1 {

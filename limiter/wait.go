@@ -90,7 +90,7 @@ func (l *Limiter) recheck(w *waiter) time.Duration {
 	now = l.lock(now)
 	defer l.unlock()
 	if l.Mode() == Enforce {
-		l.relieve(now, true)
+		l.relieve(now)
 	}
 	if l.tick(now) || len(l.signals) > 0 || w.arrival.Cost > 1 {
 		l.grant(now)
@@ -129,9 +129,9 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 		l.revoke(now, w)
 	default:
 		s := w.slot
-		l.gate.Taken(&w.Waiter, s.waited)
+		l.gate.Taken(&w.Waiter, s.work.Waited)
 		p := l.permit(s)
-		priority, waited := s.work.Priority, s.waited
+		priority, waited := s.work.Priority, s.work.Waited
 		l.keep(w, notified)
 		return l.admitted(p, priority, waited, l.release())
 	}
