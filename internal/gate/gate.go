@@ -544,6 +544,10 @@ func (g *Gate) learn(now time.Duration, w *Grant, k *kind, o limit.Outcome, elap
 		held = g.timeInShadow(limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}, priority.Level(w.Priority))
 		within, among = within || held != elapsed, g.Limit()
 	}
+	if !shadow && !g.parking.trying && !k.isEvidence() {
+		g.service.last = now
+		return
+	}
 	if g.cfg.Parks {
 		g.learnForTrials(now, w, k, o, held)
 	}

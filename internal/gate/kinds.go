@@ -88,6 +88,7 @@ type kind struct {
 	has          float64
 	times        scales  // times to the deadline, for a named kind
 	fresh        float64 // arrivals since the last window
+	ends         int     // ends since the last window
 	arrivalShare float64 // share of recent arrivals
 	stay         stay    // stay of callers without a deadline
 	doubted      uint64  // arrivals whose predicted wait was too long
@@ -131,6 +132,8 @@ func (s *scales) usualTime() float64 {
 }
 
 const (
+	manyEnds      = 5 * serviceSpan // ends of a kind in a window from which one in oneIn is evidence
+	oneIn         = 7               // no power of two: work often ends in such groups
 	evidenceLasts = 5 * time.Second // or evidenceTimes means, if longer
 	evidenceTimes = 20
 	hasSpan       = 200         // pieces of work behind the time to the deadline of a named kind, or up to twice as many
@@ -145,6 +148,13 @@ const (
 func (k *kind) recent(now time.Duration) bool {
 	since := now - k.last
 	return k.n > 0 && (since < evidenceLasts || float64(since) < evidenceTimes*k.mean)
+}
+
+// isEvidence reports whether one more end of work of the kind is evidence about service times. The means
+// cover a hundred ends. Of thousands in a tenth of a second, some suffice.
+func (k *kind) isEvidence() bool {
+	k.ends++
+	return k.ends <= manyEnds || k.ends%oneIn == 0
 }
 
 // probe reports whether an arrival of a kind may wait although its predicted wait is too long.
@@ -170,7 +180,7 @@ func (k *kinds) window() {
 			of.has = of.times.usualTime()
 		}
 		of.arrivalShare += weight * (of.fresh/n - of.arrivalShare)
-		of.fresh = 0
+		of.fresh, of.ends = 0, 0
 	}
 }
 

@@ -68,3 +68,35 @@ func TestALongTailKeepsItsQuantile(t *testing.T) {
 		t.Errorf("nearly all work is thought to take up to %v, not 1 s", got)
 	}
 }
+
+// Of a crowd of ends only some are evidence. A change of the service time is still known at once.
+func TestACrowdOfEndsTellsWhatEachEndWouldTell(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(1000), QueueSize: 10, MaxWait: time.Second})
+	now, running := time.Second, []Grant(nil)
+	run := func(elapsed time.Duration) (ended, told int) {
+		for range 20_000 {
+			now += 5 * time.Microsecond
+			g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+			running = append(running, g.Started())
+			for k := &g.service.kinds.list[0]; running[0].Start <= now-elapsed; running = running[1:] {
+				last := k.last
+				if g.End(now, running[0], limit.Success); k.last != last {
+					told++
+				}
+				ended++
+			}
+		}
+		return ended, told
+	}
+	run(time.Millisecond)
+	ended, told := run(3 * time.Millisecond)
+	if told < ended/oneIn || told > ended/oneIn+2*manyEnds {
+		t.Errorf("%d of %d ends in a tenth of a second were evidence", told, ended)
+	}
+	if took := g.Took(); took < 2900*time.Microsecond || took > 3100*time.Microsecond {
+		t.Errorf("a tenth of a second after work has begun to take 3 ms, it is thought to take %v", took)
+	}
+	if n := int(g.times.Count()) + len(running); n != 40_000 {
+		t.Errorf("%d of 40000 times were recorded, or are still to come", n)
+	}
+}
