@@ -50,7 +50,7 @@ var rules = []rule{
 	{"gate: no kind goes unserved for its little time", gate + "wait.go", "max(fairPart*g.bears[lv], services*g.service.typical())", "float64(Never)"},
 	{"gate: deadlines end long work", gate + "life.go", "return !l.mixed && l.longestUseful > 0 &&", "return false && l.longestUseful > 0 &&"},
 	{"gate: callers without a deadline stay as usual", gate + "stay.go", "if s.left.n < stayKnown ||", "if true || s.left.n < stayKnown ||"},
-	{"gate: a kind that is refused is tried", gate + "gate.go", "!g.service.kinds.probe(kind)", "true"},
+	{"gate: a kind that is refused is tried", gate + "gate.go", "!g.service.kinds.probe(now, kind, g.service.part.mean)", "true"},
 	{"gate: the lowest level has turns", gate + "floor.go", "return f.passed >= f.every }", "return false && f.passed >= f.every }"},
 	{"gate: slots are gathered for large work", gate + "floor.go", "if g.queued == 0 || g.queued >= g.cfg.QueueSize ||", "if true || g.queued >= g.cfg.QueueSize ||"},
 	{"gate: large work does not block for long", gate + "floor.go", "return w.cost > 1 && !g.unbounded() &&", "return false && !g.unbounded() &&"},

@@ -279,7 +279,7 @@ func (g *Gate) admitOrQueue(now time.Duration, lv int, kind uint8, a *Arrival, m
 	}
 	wait, most := g.predict(lv, a.Cost), stays-g.need(now, kind, a.Deadline)
 	probe := wait > most && !g.floorServes(lv, most)
-	if probe && (left < Never && wait > stays || !g.service.kinds.probe(kind)) {
+	if probe && (left < Never && wait > stays || !g.service.kinds.probe(now, kind, g.service.part.mean)) {
 		return Decision{Action: Reject, Reason: reason, Anyway: left < Never && most < 0, ofKind: left == Never}
 	}
 	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longestWait(left))) {
@@ -389,9 +389,6 @@ func (g *Gate) admit(now time.Duration, lv int, kind uint8, a *Arrival) {
 // grant starts a waiter. The waiter counts as admitted once its caller has accepted the grant.
 func (g *Gate) grant(now time.Duration, w *Waiter) {
 	g.take(w)
-	if w.deadline == Never {
-		g.service.kinds.list[w.kind].stay.stayed(float64(now - w.since))
-	}
 	g.granted++
 	g.ledger[w.level].granted++
 	g.latest = Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority.Of(w.level), Kind: w.kind, Long: w.held == 0}
@@ -544,6 +541,9 @@ func (g *Gate) learn(now time.Duration, w *Grant, k *kind, o limit.Outcome, elap
 		held = g.timeInShadow(limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}, priority.Level(w.Priority))
 		within, among = within || held != elapsed, g.Limit()
 	}
+	if w.Deadline == Never {
+		k.stay.end(float64(w.Waited+now-w.Start), o)
+	}
 	if !shadow && !g.parking.trying && !k.isEvidence() {
 		g.service.last = now
 		return
@@ -591,10 +591,14 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 // is alone in the queue is late only after its deadline; otherwise the slot goes to a waiter that
 // has the time.
 func (g *Gate) late(now time.Duration, w *Waiter) bool {
-	if w.deadline == Never || w.deadline > now && g.queued == 1 || g.unbounded() {
+	if g.unbounded() || w.deadline > now && g.queued == 1 {
 		return false
 	}
-	return w.deadline <= now || !w.probe && float64(w.deadline-now) < g.need(now, w.kind, w.deadline)
+	left := float64(w.deadline - now)
+	if w.deadline == Never {
+		left = g.service.kinds.list[w.kind].stay.most() - float64(now-w.since)
+	}
+	return left <= 0 || !w.probe && left < g.need(now, w.kind, w.deadline)
 }
 
 // overtakes reports whether critical work that has waited for a good part of its time may start

@@ -86,12 +86,13 @@ type kind struct {
 	// has is the approximate time to the deadline on arrival, in nanoseconds; 0: no deadline. Of
 	// the work of a named kind, 19 in 20 pieces have at least that time.
 	has          float64
-	times        scales  // times to the deadline, for a named kind
-	fresh        float64 // arrivals since the last window
-	ends         int     // ends since the last window
-	arrivalShare float64 // share of recent arrivals
-	stay         stay    // stay of callers without a deadline
-	doubted      uint64  // arrivals whose predicted wait was too long
+	times        scales        // times to the deadline, for a named kind
+	fresh        float64       // arrivals since the last window
+	ends         int           // ends since the last window
+	arrivalShare float64       // share of recent arrivals
+	stay         stay          // stay of callers without a deadline
+	doubted      int           // arrivals whose predicted wait was too long, since the last probe
+	probed       time.Duration // when an arrival last waited as a probe
 }
 
 // scales counts work by the order of magnitude of its time to the deadline.
@@ -157,11 +158,17 @@ func (k *kind) isEvidence() bool {
 	return k.ends <= manyEnds || k.ends%oneIn == 0
 }
 
-// probe reports whether an arrival of a kind may wait although its predicted wait is too long.
-func (k *kinds) probe(kind uint8) bool {
+// probe reports whether an arrival of a kind may wait although its predicted wait is too long. Probes
+// are one in probeEvery of such arrivals, and each kind's take at most one in probeEvery of the
+// capacity. part is the capacity that a piece of work takes, in nanoseconds.
+func (k *kinds) probe(now time.Duration, kind uint8, part float64) bool {
 	of := &k.list[kind]
 	of.doubted++
-	return of.doubted%probeEvery == 0
+	if of.doubted < probeEvery || float64(now-of.probed) < probeEvery*part {
+		return false
+	}
+	of.doubted, of.probed = 0, now
+	return true
 }
 
 // window updates the share of each kind in recent arrivals with the arrivals since the last window.

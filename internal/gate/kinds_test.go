@@ -60,19 +60,25 @@ func TestEvidenceIsAboutItsOwnKindAndRecent(t *testing.T) {
 	}
 }
 
+// Probes are a small part of the arrivals, and of the capacity: a service is not stopped by probes of a
+// crowd.
 func TestWhatEvidenceSpeaksAgainstMayTryNowAndThen(t *testing.T) {
 	g, now, _ := busyWith(time.Second, 2*time.Second)
-	waited := 0
-	const tries = 10 * probeEvery
-	for range tries { // the wait and the work take a second each, but the deadline leaves 1.45 s
-		w := &Waiter{}
-		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1450*time.Millisecond}, w); d.Action == Wait {
-			waited++
-			g.Leave(now, w)
+	tries := func(n int) (waited int) {
+		for range n { // the wait and the work take a second each, but the deadline leaves 1.45 s
+			w := &Waiter{}
+			if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1450*time.Millisecond}, w); d.Action == Wait {
+				waited++
+				g.Leave(now, w)
+			}
 		}
+		return waited
 	}
-	if waited != tries/probeEvery {
-		t.Errorf("of %d, %d may try, want one in %d", tries, waited, probeEvery)
+	if n := tries(100 * probeEvery); n != 1 {
+		t.Errorf("of a crowd %d may try, want 1", n)
+	}
+	if now += probeEvery * time.Second; tries(probeEvery) != 1 {
+		t.Errorf("nobody may try after the time of %d pieces of work", probeEvery)
 	}
 }
 

@@ -187,7 +187,7 @@ func (s *service) end(now time.Duration, k *kind, elapsed, part float64, within 
 		s.lost.add(1, weight)
 	}
 	if now-k.last >= evidenceLasts && !k.recent(now) { // outdated evidence is dropped
-		*k = kind{level: k.level, named: k.named, name: k.name, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted}
+		*k = kind{level: k.level, named: k.named, name: k.name, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted, probed: k.probed}
 	}
 	weight = weightOf(now - k.last)
 	k.last = now
@@ -295,7 +295,7 @@ func (k *kind) quantiles(elapsed float64, o limit.Outcome, rate float64) {
 	}
 	k.high = high
 	switch {
-	case o != limit.Success: // a fast failure says nothing about how fast work can be done
+	case o != limit.Success && (elapsed < k.low || o != limit.Deadline && o != limit.Canceled): // a fast failure says nothing about how fast work can be done
 	case elapsed < k.low:
 		k.low = max(k.low-rate*(1-tail)*k.mean, elapsed/2)
 	default:

@@ -1,12 +1,16 @@
 package gate
 
-import "math"
+import (
+	"math"
 
-// stay is the evidence about how long callers of one kind without a deadline stay in the queue. A
-// longer wait is useless.
+	"github.com/spillway-go/spillway/limit"
+)
+
+// stay is the evidence about how long callers of one kind without a deadline stay, from the arrival
+// to the end of the work. Work that ends later is useless.
 type stay struct {
-	after float64 // approximate median wait of the callers that left, in nanoseconds
-	left  average // share of callers that left, among recent callers that left or waited for after
+	after float64 // approximate median time after which callers left, in nanoseconds
+	left  average // share of callers that left, among recent callers that left or stayed for after
 }
 
 const (
@@ -15,22 +19,25 @@ const (
 	mostLeft   = 0.9  // least share that left for evidence: some callers always leave early, such as a hedge that lost
 )
 
-// leave records a caller that left after waiting for waited nanoseconds.
-func (s *stay) leave(waited float64) {
+// leave records a caller that left after stayed nanoseconds.
+func (s *stay) leave(stayed float64) {
 	switch {
 	case s.after == 0:
-		s.after = waited
-	case waited < s.after:
-		s.after = max(s.after-stayWeight*s.after, waited)
+		s.after = stayed
+	case stayed < s.after:
+		s.after = max(s.after-stayWeight*s.after, stayed)
 	default:
-		s.after = min(s.after+stayWeight*s.after, waited)
+		s.after = min(s.after+stayWeight*s.after, stayed)
 	}
 	s.left.add(1, stayWeight)
 }
 
-// stayed records a caller that waited for waited nanoseconds until its turn.
-func (s *stay) stayed(waited float64) {
-	if s.after > 0 && waited >= s.after {
+// end records the end of work whose caller had stayed for stayed nanoseconds.
+func (s *stay) end(stayed float64, o limit.Outcome) {
+	switch {
+	case o == limit.Canceled:
+		s.leave(stayed)
+	case s.after > 0 && stayed >= s.after:
 		s.left.add(0, stayWeight)
 	}
 }

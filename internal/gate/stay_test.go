@@ -16,7 +16,7 @@ func TestHowLongCallersStayIsLearnt(t *testing.T) {
 		stay                        time.Duration
 		leastLeft, mostLeft, waited float64 // shares of the callers of the second half
 	}{
-		{200 * time.Millisecond, 0, 0.03, 0.3},
+		{200 * time.Millisecond, 0, 0.1, 0.3}, // probes, and work that ends within a millisecond of the stay
 		{time.Hour, 0, 0, 0.4},
 	} {
 		m := newOneSlot(100*time.Millisecond, c.stay)
@@ -46,7 +46,10 @@ func newOneSlot(takes, stay time.Duration) *oneSlot {
 	return &oneSlot{g: New(Config{Law: limit.NewFixed(1), QueueSize: 1000, MaxWait: time.Minute}), r: rand.New(rand.NewPCG(1, 1)), takes: takes, stay: stay}
 }
 
-func (m *oneSlot) begin() { m.running, m.until = m.g.Started(), m.now+m.takes }
+func (m *oneSlot) begin() {
+	m.running = m.g.Started()
+	m.until = min(m.now+m.takes, m.now-m.running.Waited+m.stay)
+}
 
 func (m *oneSlot) grant() {
 	for {
@@ -66,8 +69,13 @@ func (m *oneSlot) grant() {
 func (m *oneSlot) run(perSecond float64, end time.Duration) {
 	for ; m.now < end; m.now += time.Millisecond {
 		if m.until > 0 && m.now >= m.until {
+			o := limit.Success
+			if m.until < m.running.Start+m.takes {
+				o = limit.Canceled
+				m.left++
+			}
 			m.until = 0
-			m.g.End(m.now, m.running, limit.Success)
+			m.g.End(m.now, m.running, o)
 			m.grant()
 		}
 		for len(m.waiting) > 0 && m.now-m.waiting[0].Since() >= m.stay {
@@ -98,7 +106,7 @@ func TestCallersThatLeaveAmongOthersThatStayAreNoEvidence(t *testing.T) {
 		if i%2 == 0 {
 			s.leave(200 * ms)
 		} else {
-			s.stayed(400 * ms)
+			s.end(400*ms, limit.Success)
 		}
 	}
 	if most := s.most(); most < 1e300 {
