@@ -223,5 +223,6 @@ func (a *adaptive) set(now time.Duration, p phase, to float64, why string) {
 	if to < a.limit {
 		a.est.drain(now)
 	}
+	a.est.classes.meet(a.limit, to)
 	a.limit, a.why, a.pace = to, why, pace{}
 }

@@ -49,6 +49,8 @@ const (
 	classEnough  = 64  // times after which more are entered only while calm
 	classMatters = 0.3 // least difference of logarithms that matters
 	classSure    = 6   // standard errors of a clear difference
+	otherQueue   = 1.4 // ratio of two limits with different queues
+	fewSlots     = 4   // up to this limit, each raise has such a ratio
 	classLong    = 1.6 // difference of logarithms: five times as long
 )
 
@@ -112,6 +114,9 @@ func (c *classes) learn(class uint8, log float64, calm, stale bool) (changed, re
 		c.recent.one(log-k.offset, classRecent)
 		return false, false
 	}
+	if c.recent.n == 0 && !stale {
+		return false, false
+	}
 	return c.learnOther(k, log, calm)
 }
 
@@ -140,6 +145,15 @@ func (c *classes) learnOther(k *class, log float64, calm bool) (changed, rescale
 		k.offset, k.weight = k.differs, math.Exp(k.differs)
 	}
 	return changed, rescaled
+}
+
+// meet makes the recent times of the reference outdated if the limit changes so much that work of other classes
+// will meet another queue. A reference that hardly ever ends would be compared with times under another
+// limit.
+func (c *classes) meet(from, to float64) {
+	if high := max(from, to); high > fewSlots && high >= otherQueue*min(from, to) {
+		c.recent.n = 0
+	}
 }
 
 // elect makes the longest frequent class the reference, and reports whether the set of measured

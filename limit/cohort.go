@@ -55,6 +55,7 @@ type reading struct {
 	blind     bool          // every time is censored
 	done      float64       // work done per second, in units of the reference class
 	perSecond float64       // admissions per second
+	fastest   float64       // mean logarithm of the fastest quarter of the exact times
 	first     bool          // no baseline existed before
 }
 
@@ -65,6 +66,15 @@ func (r *reading) slotTime() float64 {
 		return 0
 	}
 	return float64(r.elapsed) * r.inFlight / r.count
+}
+
+// unqueued is how many pieces of work can be in the backend without a queue, by Little's law: what is done
+// in the time that the fastest quarter takes. Zero: unknown. Where times differ much, unqueued is too low.
+func (r *reading) unqueued() float64 {
+	if r.blind {
+		return 0
+	}
+	return r.done * math.Exp(r.fastest) / 1e9
 }
 
 const (
@@ -269,6 +279,10 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 		if r.n++; mass >= judged-1e-9 {
 			break
 		}
+	}
+	fast := c.exact[:(len(c.exact)+3)/4]
+	for _, x := range fast {
+		r.fastest += x / float64(len(fast))
 	}
 	if rest := judged - mass; rest > 1e-9 && len(c.atLeast) > 0 {
 		x := c.atLeast[len(c.atLeast)-1] // the rest takes at least the longest censored time

@@ -46,7 +46,6 @@ func (a *adaptive) trim(r reading) {
 func (a *adaptive) suspect(r reading) {
 	inFlight := r.inFlight
 	if a.phase == starting {
-		// The cohort was admitted while the limit rose, so only its last members met the queue.
 		a.held, inFlight = mean{}, max(inFlight, a.limit)
 	}
 	a.cutBy(r, r.logTime-a.base.value, inFlight, mean{r.logTime, r.n})
@@ -101,9 +100,9 @@ func (a *adaptive) tryLess(r reading, to, inFlight float64, before mean, suspici
 	if suspicion {
 		why = "latency rose: is it our queue?"
 	}
-	pace, filling := a.pace, a.phase == starting
+	pace := a.pace
 	a.set(r.at, cutting, min(to, from-1), why)
-	a.trial = trial{from: from, restore: restore, to: a.limit, ranBefore: inFlight, before: before, paceBefore: pace, short: a.short(r), suspicion: suspicion, filling: filling}
+	a.trial = trial{from: from, restore: restore, to: a.limit, ranBefore: inFlight, before: before, paceBefore: pace, short: a.short(r), suspicion: suspicion}
 }
 
 // judgeCut decides about a cut.
@@ -221,15 +220,7 @@ func (a *adaptive) undoCut(r reading, margin float64) {
 	if start { // the start goes on with a proven baseline
 		next = starting
 	}
-	restore := t.restore
-	if start && restore < firstLimit && t.after.n >= fewTimes {
-		// An earlier cut of the start was kept, so the start limit held a queue. restore becomes the
-		// number of slots that were in use before this cut without a queue, by Little's law.
-		_, fell := t.changed()
-		err := a.est.between(t.after.n, t.before.n)
-		restore = min(max(math.Ceil(t.ranBefore*math.Exp(0.5*err-fell)), t.to), restore)
-	}
-	a.set(r.at, next, restore, why)
+	a.set(r.at, next, t.restore, why)
 	a.raises.next, a.cuts.next = r.at, r.at+a.cuts.every
 	// A slower backend does not change the right limit, so no trial is due soon.
 	if !a.aim.jobs && t.suspicion && !a.recalls(r.at) {

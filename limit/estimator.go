@@ -162,8 +162,7 @@ func (e *estimator) overdue(now, since time.Duration) bool {
 }
 
 // enter updates the usual time and the spread from a reading. It also adds wasted slot time to
-// logTime, since useful work effectively took longer. Wasted is work refused by a backend; if
-// the aim is jobs, all lost work.
+// logTime, since useful work effectively took longer. Lost work wastes slot time.
 func (e *estimator) enter(r *reading) {
 	if !r.blind {
 		e.readings++
@@ -179,11 +178,7 @@ func (e *estimator) enter(r *reading) {
 		e.rate = r.perSecond
 	}
 	e.overdueFactor = 1
-	wasted := r.refused
-	if e.aim.jobs {
-		wasted = r.lost
-	}
-	wasted = min(wasted, mostWasted)
+	wasted := min(r.lost, mostWasted)
 	r.logTime -= math.Log(1 - wasted)
 	e.wasted = max(wasted, e.wasted+0.2*(wasted-e.wasted))
 }

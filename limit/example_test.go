@@ -31,5 +31,5 @@ func Example() {
 	}
 	first := log[0]
 	fmt.Println(first.From, "to", first.To, "because", first.Why)
-	// Output: 32 to 14 because is there a hidden queue?
+	// Output: 32 to 9 because start: with less waiting
 }

@@ -87,7 +87,7 @@ func (a *adaptive) sign(r reading) sign {
 		return usual
 	case a.short(r):
 		return usual
-	case a.phase == starting && excess > max(jump, 1.4*err):
+	case a.phase == starting && !a.filled(r) && excess > max(jump, 1.4*err):
 		return farAbove
 	case a.phase != holding || !a.proven:
 		return usual

@@ -16,15 +16,18 @@ const (
 	recallFor    = time.Minute // how long lost capacity may return
 	recallFrom   = 1.3         // multiple of the limit; ordinary raises recover a smaller loss
 	raiseCohorts = 2           // cohorts behind most raises
+	startPart    = 0.5         // of reading.unqueued: a mean of the fastest quarter may contain a queue
 )
 
 // double grows the limit at the start, until latency rises.
 func (a *adaptive) double(r reading) {
 	switch {
-	case r.full && a.limit == firstLimit && !a.proven:
-		// Arrivals outran completions, so a queue in the backend is likely. A first reading while the
-		// slots filled is no baseline: that latency may contain the queue already.
-		a.tryLess(r, halve*a.limit, r.inFlight, mean{r.logTime, r.n}, false)
+	case a.filled(r):
+		// Arrivals outran completions, so a queue in the backend is likely. The start goes on from a limit at
+		// which there is hardly any. Doubling soon corrects a limit that is too low.
+		a.forget()
+		a.proven = true
+		a.set(r.at, starting, max(math.Ceil(startPart*r.unqueued()), a.limit/4), "start: with less waiting")
 		return
 	case !r.first:
 		if r.logTime-a.base.value < jump/2 {
@@ -35,6 +38,11 @@ func (a *adaptive) double(r reading) {
 	if r.full && !a.enforcedLower(r) {
 		a.set(r.at, starting, 2*a.limit, "start: latency is flat")
 	}
+}
+
+// filled reports whether all slots of the start are in use before there is a proven baseline.
+func (a *adaptive) filled(r reading) bool {
+	return r.full && a.limit == firstLimit && !a.proven && !a.enforcedLower(r)
 }
 
 // raiseTo returns the next limit to try, given n times measured at the current limit.

@@ -22,7 +22,11 @@ func (a *adaptive) losing(r reading) bool {
 
 // abandonRaise undoes a raise under which much of the work is lost.
 func (a *adaptive) abandonRaise(r reading) {
-	a.raises.streak, a.raises.next, a.cuts.next, a.held = 0, r.at, r.at, mean{}
+	u := &a.raises
+	u.streak, u.stride, a.held = 0, u.stride/2, mean{}
+	u.vain++
+	u.next = r.at + min(time.Duration(r.lost*float64(r.elapsed)/raiseCost), shedLatest)
+	a.cuts.next = r.at
 	a.set(r.at, holding, a.trial.from, "much of the work is lost")
 }
 
@@ -47,8 +51,9 @@ func (a *adaptive) shed(r reading) {
 	a.shedStep(r)
 }
 
-// shedStep lowers the limit by one step: by the excess of latency over a proven baseline, or else by the
-// share of lost work. The aim sets the smallest step; for jobs, every step has that size.
+// shedStep lowers the limit by one step: by the excess of latency over a proven baseline, or else to what
+// runs without a queue, at least by the share of lost work. The aim sets the smallest step; for jobs,
+// every step has that size.
 func (a *adaptive) shedStep(r reading) {
 	inFlight := min(a.limit, r.inFlight)
 	share := a.aim.shed
@@ -58,6 +63,9 @@ func (a *adaptive) shedStep(r reading) {
 		share = min(share, math.Exp(-min(r.logTime-a.base.value, maxShed)))
 	default:
 		share = min(share, max(1-r.lost, math.Exp(-maxShed)))
+		if n := r.unqueued(); n > 0 {
+			share = min(share, max(n, 1)/inFlight)
+		}
 	}
 	a.set(r.at, shedding, inFlight*share, "much of the work is lost")
 }

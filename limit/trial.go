@@ -16,7 +16,6 @@ type trial struct {
 	longer     float64 // change of latency by the pace, in the direction of the limit; 0 unless the pace decided
 	short      bool    // all work has taken little time, before and after: see adaptive.short
 	suspicion  bool    // a cut because latency rose, not a scheduled cut
-	filling    bool    // slots were being filled before: latency was still rising
 	lost       float64 // only of shedding: share of the work lost before
 	done       float64 // only of shedding: work done per second before
 	doneSize   float64 // only of shedding: effective sample size of done
@@ -50,9 +49,8 @@ func (t *criteria) bound(concurrency float64) float64 {
 }
 
 const (
-	worthMore     = 0.03 // change of throughput
-	worthFarMore  = 0.05 // change of throughput, for a cut because latency rose
-	worthAnything = 1    // the share alone decides
+	worthMore    = 0.03 // change of throughput
+	worthFarMore = 0.05 // change of throughput, for a cut because latency rose
 	// leastMoved is the share of the limit's change by which the slots in use must move.
 	// Otherwise the trial tested nothing: the load is gone, or another limit is enforced.
 	leastMoved = 0.3
@@ -70,8 +68,7 @@ const (
 // A raise is kept if latency hardly followed or throughput clearly grew.
 //
 // A cut is kept if latency followed and throughput hardly fell. A cut because latency rose may
-// cost more, since a later raise recovers the loss. While slots are being filled, the cost of a cut
-// is not known.
+// cost more, since a later raise recovers the loss.
 //
 // If all work is short, throughput alone decides.
 func (a *aim) criteriaOf(t *trial) criteria {
@@ -79,11 +76,7 @@ func (a *aim) criteriaOf(t *trial) criteria {
 	if t.to > t.from {
 		by = criteria{share: a.raiseShare, worth: worthMore, follows: 1, independent: 1, cohorts: 2, atMost: 6}
 	}
-	switch {
-	case t.filling:
-		by.worth = worthAnything
-		return by
-	case t.suspicion:
+	if t.suspicion {
 		by.worth = worthFarMore
 	}
 	if t.short {

@@ -491,13 +491,16 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 		g.long--
 		return
 	}
-	if o == limit.Canceled && w.leavesAtDeadline(now) {
+	k := &g.service.kinds.list[w.Kind]
+	switch {
+	case w.Deadline == Never:
+		o = k.stay.end(float64(w.Waited+now-w.Start), o)
+	case o == limit.Canceled && w.leavesAtDeadline(now):
 		o = limit.Deadline
 	}
 	g.service.outcome(o)
 	slots := g.Limit()
 	among := max(slots, g.inFlight) // a fallen limit may not be reached yet
-	k := &g.service.kinds.list[w.Kind]
 	g.giveBack(lv, k, w.Cost)
 	switch g.freed++; {
 	case g.inFlight < slots:
@@ -540,9 +543,6 @@ func (g *Gate) learn(now time.Duration, w *Grant, k *kind, o limit.Outcome, elap
 	if shadow {
 		held = g.timeInShadow(limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}, priority.Level(w.Priority))
 		within, among = within || held != elapsed, g.Limit()
-	}
-	if w.Deadline == Never {
-		k.stay.end(float64(w.Waited+now-w.Start), o)
 	}
 	if !shadow && !g.parking.trying && !k.isEvidence() {
 		g.service.last = now

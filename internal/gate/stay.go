@@ -14,9 +14,10 @@ type stay struct {
 }
 
 const (
-	stayKnown  = 20   // callers before the share that left is evidence
-	stayWeight = 0.05 // weight of one caller
-	mostLeft   = 0.9  // least share that left for evidence: some callers always leave early, such as a hedge that lost
+	stayKnown    = 20   // callers before the share that left is evidence
+	stayWeight   = 0.05 // weight of one caller
+	nearlyStayed = 0.95 // part of the time for which callers stay, after which one that left has stayed as long
+	mostLeft     = 0.9  // least share that left for evidence: some callers always leave early, such as a hedge that lost
 )
 
 // leave records a caller that left after stayed nanoseconds.
@@ -32,14 +33,19 @@ func (s *stay) leave(stayed float64) {
 	s.left.add(1, stayWeight)
 }
 
-// end records the end of work whose caller had stayed for stayed nanoseconds.
-func (s *stay) end(stayed float64, o limit.Outcome) {
+// end records the end of work whose caller had stayed for stayed nanoseconds, and returns its outcome. A
+// caller that left after as long as callers stay has left as if by a deadline.
+func (s *stay) end(stayed float64, o limit.Outcome) limit.Outcome {
 	switch {
 	case o == limit.Canceled:
 		s.leave(stayed)
+		if stayed >= nearlyStayed*s.most() {
+			return limit.Deadline
+		}
 	case s.after > 0 && stayed >= s.after:
 		s.left.add(0, stayWeight)
 	}
+	return o
 }
 
 // most is how long callers stay, in nanoseconds. It is infinite without enough evidence, and while
