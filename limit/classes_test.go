@@ -106,7 +106,7 @@ func TestLawsForgetAClass(t *testing.T) {
 		case *vegas:
 			known = law.base[3] != 0 || law.win.n[3] != 0 || law.win.sum[3] != 0
 		case *passive:
-			known = law.now.base[3] != 0 || law.old.base[3] != 0 || law.unloaded[3] != (mean{}) || law.win.n[3] != 0 || law.win.ok[3] != 0
+			known = law.classes[3] != (passiveClass{})
 		default:
 			t.Fatalf("what does %T keep of a class?", law)
 		}

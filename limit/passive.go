@@ -6,347 +6,286 @@ import (
 	"time"
 )
 
-// passive is the law of NewPassive. The shadow of package gate has a passive law too, which estimates
-// by Within how long work would have taken within the limit of the dry run.
+// passive is the law of NewPassive. Package gate asks it, too, how long work would take within a limit.
 type passive struct {
 	track
-	at          time.Duration // time of the last event
-	inFlight    int           // since at
-	win         passiveWindow
-	now, old    era
+	at       time.Duration // time of the last event
+	inFlight int           // since at
+	win      passiveWindow
+	classes  [Classes]passiveClass
+
+	knee        float64       // estimated slots of the backend; 0: not saturated lately
 	saturatedAt time.Duration // end of the last saturated window
-	last        windowResult
-	knee        float64 // estimated slots of the backend; 0: not saturated lately
-	falls       falls
-	unloaded    [Classes]mean // latency in recent calm windows, in nanoseconds
+	lowest      float64       // least that was done in a window without raised latency, in slots
+	best        float64       // most that was done in such a window, and highest knee
+	late        bool          // in the last window much of the work was lost
+	blind       bool          // knee is a guess: nothing ended in time while the backend was saturated
+	fell        bool          // knee was clearly below best
+	together    time.Duration // time in which much was late and the rest well in time
 }
 
-// era is the evidence of a quarter of an hour. Only the present era and the one before count, so
-// old evidence expires.
-type era struct {
-	began  time.Duration
-	base   [Classes]float64 // baseline of log latency; 0: unknown
-	lowest float64          // lowest mean concurrency; 0: unknown
-	calm   float64          // highest mean concurrency without raised latency
-	high   int              // most in flight in a window without raised latency
-	best   float64          // highest throughput, in slots like a knee
-}
-
+// passiveWindow is what happened since the last judgment.
 type passiveWindow struct {
-	area      float64       // integral of concurrency over time, in nanoseconds
-	span      time.Duration // time in which anything ran
-	high      int
-	n, sum    [Classes]float64 // number and sum of log latencies
-	square    [Classes]float64 // sum of squared log latencies
-	ok        [Classes]float64 // number of successes
-	okTime    [Classes]float64 // time of the successes, in nanoseconds
-	failed    [Classes]float64 // time of work with other outcomes, each at most the unloaded latency
-	ends      float64
-	overloads float64
+	area            float64       // integral of concurrency over time, in nanoseconds
+	span            time.Duration // time in which anything ran
+	first           int           // in flight at the beginning
+	n, time         float64       // number and time of the successes
+	work            float64       // usual time of the work that was done, in nanoseconds
+	excess, squares float64       // sums of log latencies above the baselines, and of their squares
+	late, lateTime  float64       // number and time of the work that its deadline ended
+	gone            float64       // work that the backend refused, or whose caller left late
 }
 
-// windowResult is the result of the last window.
-type windowResult struct {
-	c, rate, excess float64 // mean concurrency, successes per second, excess of log latency
-	slow            bool    // latency is raised, but not by our concurrency
-	overloaded      bool    // much of the work runs into its deadline
+// passiveClass is what is known of a class.
+type passiveClass struct {
+	base          float64       // lowest mean of log latency, with two standard errors; 0: unknown
+	at            time.Duration // when latency was last near base
+	usual         mean          // latency near base, in nanoseconds
+	began         time.Duration
+	n, time       float64 // number and time of the successes since began
+	logs, squares float64 // sums of log latencies, and of their squares
 }
 
 const (
-	eraSpan      = 15 * time.Minute
-	passiveSpan  = time.Second
-	passiveN     = 100 // least samples in a window
-	passiveFew   = 30  // least samples of a class for a meaningful mean
-	passiveLong  = 1000
-	raisedBy     = 0.2 // excess of log latency, plus three standard errors, that counts as raised
-	clearlyBelow = 0.8 // share of the estimate below which concurrency is clearly below the estimate
+	passiveN      = 100                    // ends in a window
+	passiveSpan   = 100 * time.Millisecond // least time of a window
+	passiveFew    = 50                     // samples behind a baseline
+	passiveLong   = 500 * time.Millisecond // least time of those samples: samples of a moment are alike
+	passiveMemory = 30 * time.Minute       // after that time a baseline or a saturation is outdated
+	passiveFalls  = 5 * time.Second        // time constant with which the estimate falls
+	passiveSure   = 2 * time.Second        // least time in which much was late and the rest well in time
+	raisedBy      = 0.4                    // excess of log latency, plus three standard errors, that counts as raised
+	fallen        = 0.6                    // part of what was done before below which throughput has clearly fallen
+	mostUseful    = 0.4                    // part of what runs that may be of use, if nothing ends in time
 )
 
 // NewPassive returns a law that estimates the number of slots of a backend from traffic that is not limited. It is for
 // a dry run, in which a cut is not enforced and cannot be tested. The estimate is the throughput
 // of the saturated backend times the latency without a queue, by Little's law the work running in
 // the backend. BBR sizes its window the same way (Cardwell et al., "BBR: Congestion-Based Congestion
-// Control", 2016). Until latency rises with concurrency, the law has only a lower bound. State
-// then reports a lower bound, and the limit follows the most in flight, because there is no
-// evidence for refusing work.
-//
-// The baseline is the lowest mean of log latency per class, plus two standard errors. The mean is
-// over a window of at least a second and a hundred samples, within the last 15 to 30 minutes.
-// Throughput counts finished work: work ended by its deadline held a slot for nothing, or never
-// had one. While at least a tenth of the work runs into its deadline, the estimate may be raised
-// as usual, but is not lowered.
+// Control", 2016). The backend is saturated if latency is far above its baseline or much of the work
+// is lost. Until then the limit follows the most in flight, because there is no evidence for refusing
+// work.
 //
 // The law makes no trials, so it cannot tell:
-//   - Service time from a queue, if the queue stands from the start or for longer than the memory
-//     of the baseline. The estimate is then too high. State says so until clearly fewer pieces of
-//     work than the estimate were in flight.
-//   - A slower backend from a queue, at a concurrency that saturated the backend before. Slowness
-//     is recognized only well below that concurrency.
-//   - Anything, if work runs into its deadlines from the start.
-//   - The capacity of an unprotected backend whose throughput falls with more load. The estimate
-//     is the earlier throughput and may be far too low. If the fall is visible, State reports the
-//     estimate as unsafe.
-//   - The reaction of callers to a limit: callers that retry or leave behave differently once they
-//     are refused.
-//   - Anything above the highest concurrency that occurred.
+//   - Service time from a queue that stands from the start, or for half an hour.
+//   - A backend that became slower from a queue. The estimate is never below what is done, so work
+//     that a slower backend does in time is not counted as too much.
+//   - What a backend would do with less, if it does less the more runs in it, or runs all work at once
+//     and was overloaded whenever it was saturated. State then reports the estimate as unsafe.
+//   - How callers react to a limit: callers that retry or leave behave differently once they are
+//     refused.
 func NewPassive() Law { return newPassive() }
 
-func newPassive() *passive {
-	return &passive{track: newTrack(8, mostSlots)}
-}
+func newPassive() *passive { return &passive{track: newTrack(8, mostSlots)} }
 
 // Name returns "passive".
 func (p *passive) Name() string { return "passive" }
 
 // Admit records the concurrency.
-func (p *passive) Admit(at time.Duration, load Load) { p.advance(at, load) }
+func (p *passive) Admit(at time.Duration, load Load) { p.advance(at, load.InFlight) }
 
-func (p *passive) advance(at time.Duration, load Load) {
-	if d := at - p.at; d > 0 {
-		if p.inFlight > 0 {
-			p.win.area += float64(d) * float64(p.inFlight)
-			p.win.span += d
-		}
-		p.at = at
-		p.falls.pass(at, d, p.inFlight)
+func (p *passive) advance(at time.Duration, inFlight int) {
+	if d := at - p.at; p.inFlight > 0 {
+		p.win.area += float64(d) * float64(p.inFlight)
+		p.win.span += d
 	}
-	p.inFlight = load.InFlight
-	p.win.high = max(p.win.high, load.InFlight)
-	if p.knee == 0 && float64(load.InFlight) > p.value {
-		p.move(float64(load.InFlight), "estimate: no evidence against it")
+	p.at, p.inFlight = at, inFlight
+	if p.knee == 0 && float64(inFlight) > p.value {
+		p.move(float64(inFlight), "estimate: no evidence against it")
 	}
 }
 
-// Observe records the sample and updates the estimate at the end of each window.
+// Observe records the sample, and updates the estimate at the end of a window.
 func (p *passive) Observe(s Sample, load Load) {
-	before := p.inFlight
-	p.advance(s.End, load)
-	p.falls.end(before, s.Outcome, latencyOf(s))
-	w, k := &p.win, s.Class%Classes
+	p.advance(s.End, load.InFlight)
+	w, c, d := &p.win, &p.classes[s.Class%Classes], latencyOf(s)
+	usual := c.usual.value
 	switch s.Outcome {
-	case Success, Deadline: // a censored latency is at least this long
-		x := math.Log(latencyOf(s))
-		w.n[k]++
-		w.sum[k] += x
-		w.square[k] += x * x
-		w.ends++
-		if s.Outcome == Deadline {
-			w.overloads++
-		} else {
-			w.ok[k]++
-			w.okTime[k] += latencyOf(s)
+	case Success:
+		log := logOf(s.End - s.Start)
+		w.n, w.time, w.work = w.n+1, w.time+d, w.work+usual
+		if c.base > 0 {
+			excess := log - c.base
+			w.excess, w.squares = w.excess+excess, w.squares+excess*excess
 		}
+		c.n, c.time, c.logs, c.squares = c.n+1, c.time+d, c.logs+log, c.squares+log*log
+		if c.n >= passiveFew && s.End-c.began >= passiveLong {
+			p.learnClass(c, s.End)
+		}
+	case Deadline:
+		w.late, w.lateTime = w.late+1, w.lateTime+d
 	case Overload:
-		w.ends++
-		w.overloads++
+		w.gone++
+	case Canceled:
+		if d <= usual {
+			w.work += d
+		} else if d > 2*usual && usual > 0 { // the caller has left a queue
+			w.gone++
+		}
 	default:
-		w.failed[k] += min(latencyOf(s), p.unloaded[k].value)
+		w.work += min(d, usual)
 	}
-	if w.span >= passiveSpan && w.ends >= passiveN {
-		p.estimate(s.End)
-		p.win = passiveWindow{high: load.InFlight}
+	// A window lasts for several pieces of work: work that ends in lockstep is no throughput.
+	if w.n+w.late+w.gone >= passiveN && w.span >= max(passiveSpan, 4*time.Duration(usual)) {
+		p.judge(s.End)
+		p.win = passiveWindow{first: p.inFlight}
 	}
 }
 
-// Forget drops the baseline of a class.
-func (p *passive) Forget(class uint8) {
-	k, w := class%Classes, &p.win
-	p.now.base[k], p.old.base[k], p.unloaded[k] = 0, 0, mean{}
-	w.n[k], w.sum[k], w.square[k], w.ok[k], w.okTime[k], w.failed[k] = 0, 0, 0, 0, 0, 0
-}
+// Forget drops what is known of a class.
+func (p *passive) Forget(class uint8) { p.classes[class%Classes] = passiveClass{} }
 
-// base is the lowest baseline of a class of both eras; 0: none.
-func (p *passive) base(k int) float64 {
-	if p.old.base[k] == 0 || p.now.base[k] > 0 && p.now.base[k] < p.old.base[k] {
-		return p.now.base[k]
-	}
-	return p.old.base[k]
-}
-
-// lowest is the lowest mean concurrency of both eras; 0: none.
-func (p *passive) lowest() float64 {
-	if p.old.lowest == 0 || p.now.lowest > 0 && p.now.lowest < p.old.lowest {
-		return p.now.lowest
-	}
-	return p.old.lowest
-}
-
-// neverBelow reports whether concurrency was never clearly below the estimate. Then the baseline may
-// contain a queue.
-func (p *passive) neverBelow() bool { return p.lowest() >= clearlyBelow*p.value }
-
-// compared reports whether the evidence covers more than one window.
-func (p *passive) compared() bool { return p.knee > 0 || p.lowest() < max(p.now.calm, p.old.calm) }
-
-func (p *passive) estimate(at time.Duration) {
-	w := &p.win
-	if at-p.now.began >= eraSpan {
-		p.old, p.now = p.now, era{began: at}
-		p.falls.age()
-		if p.knee > 0 && at-p.saturatedAt > eraSpan {
-			p.knee = 0 // the last saturation was long ago
-		}
-	}
-	c, neverBelow := w.area/float64(w.span), p.neverBelow()
-	if p.now.lowest == 0 || c < p.now.lowest {
-		p.now.lowest = c
-	}
-	overloaded := 10*w.overloads >= w.ends
-	var excess, n, squares float64
-	for k, m := range w.n {
-		if m < passiveFew {
-			continue
-		}
-		g := w.sum[k] / m
-		spread := max(w.square[k]-m*g*g, 0) // sum of squared deviations from the mean
-		// most is an upper bound of the latency in this window: the lowest mean of many noisy
-		// windows would be too low. most is kept above 0, because 0 means no baseline.
-		if most := max(g+2*math.Sqrt(spread)/m, 1e-9); !overloaded && (p.now.base[k] == 0 || most < p.now.base[k]) {
-			if fell := p.base(k) - most; fell > raisedBy { // the calm windows contained a queue
-				p.unloaded[k] = mean{}
-				if neverBelow {
-					p.knee *= math.Exp(-fell)
-				}
-			}
-			p.now.base[k] = most
-		}
-		if base := p.base(k); base > 0 {
-			excess, squares, n = excess+m*(g-base), squares+spread, n+m
-		}
-	}
-	se := 0.0
-	if n > 0 {
-		excess, se = excess/n, math.Sqrt(squares)/n
-	}
-	if overloaded { // work that ended in overload ran for nothing and counts as excess
-		excess = max(excess, min(-math.Log(max(1-w.overloads/w.ends, 0.5)), math.Ln2))
-	}
-	calm := max(p.now.calm, p.old.calm)
-	ok := 0.0
-	for _, n := range w.ok {
-		ok += n
-	}
-	p.last = windowResult{c: c, rate: ok / w.span.Seconds(), excess: excess, overloaded: overloaded}
+// learnClass updates the baseline and the usual time of a class.
+func (p *passive) learnClass(c *passiveClass, now time.Duration) {
+	log, se := meanOf(c.logs, c.squares, c.n)
+	most := max(log+2*se, 1e-9) // the lowest of many means would be too low; 0 means unknown
 	switch {
-	case !overloaded && excess <= raisedBy+3*se:
-		p.now.calm = max(p.now.calm, c)
-		p.now.high = max(p.now.high, w.high)
-		for k, n := range w.ok {
-			if n > 0 {
-				p.unloaded[k].add(w.okTime[k]/n, n, passiveLong)
-			}
+	case c.base == 0 && p.late: // what ends in time beside late work is not usual
+	case c.base == 0 || most < c.base || now-c.at > passiveMemory:
+		if math.Abs(c.base-most) > raisedBy { // another backend, or there was a queue all the time
+			c.usual, p.knee, p.best, p.lowest = mean{}, 0, 0, 0
+			p.win = passiveWindow{first: p.inFlight}
 		}
-		if p.knee > 0 && c > p.knee {
-			p.knee += 0.3 * (c - p.knee)
-		}
-	case !overloaded && c < 0.7*calm || c <= 1:
-		p.last.slow = true // more work ran without raised latency before: our load made no queue
-	default:
-		p.saturatedAt = at
-		p.learnKnee(c*math.Exp(-excess), overloaded)
+		c.base = most
 	}
-	if !overloaded {
-		p.now.best = max(p.now.best, p.finished())
+	if c.base > 0 && log-c.base <= raisedBy {
+		c.at = now
+		c.usual.add(c.time/c.n, c.n, 1000)
 	}
-	p.publish(at)
+	*c = passiveClass{base: c.base, at: c.at, usual: c.usual, began: now}
 }
 
-// learnKnee updates the estimate from a window of a saturated backend. By Little's law the number
-// of slots is the finished work times its unloaded latency, over the time. If the unloaded latency
-// is not known, most is an upper bound. The best throughput is closest to the plateau, so the
-// estimate rises fast and falls slowly.
-func (p *passive) learnKnee(most float64, overloaded bool) {
-	knee := p.finished()
-	if knee == 0 && p.knee == 0 {
-		knee = most
+// meanOf returns the mean of n values and its standard error.
+func meanOf(sum, squares, n float64) (mean, se float64) {
+	mean = sum / n
+	return mean, math.Sqrt(max(squares-n*mean*mean, 0)) / n
+}
+
+// judge updates the estimate by what happened in a window.
+func (p *passive) judge(now time.Duration) {
+	w, span := &p.win, float64(p.win.span)
+	c, ends, more := w.area/span, w.n+w.late+w.gone, float64(p.inFlight-w.first)
+	done := w.work / span
+	chance := done / math.Sqrt(w.n+1) // standard error
+	p.late = 10*(w.late+w.gone) >= ends
+	excess, se := meanOf(w.excess, w.squares, max(w.n, 1))
+	if p.late && w.together() {
+		p.together += w.span
+	}
+	if p.blind && done > 0 {
+		p.blind, p.knee = false, 0
+	}
+	switch trend := 3 * math.Sqrt(ends); {
+	case more < -trend: // a queue drains, or the longest work is left
+	case p.late && done == 0:
+		p.saturatedAt = now
+		if p.blind = p.blind || p.knee == 0; p.blind {
+			p.knee = mostUseful * c
+		}
+		p.knee += p.weight() * min(mostUseful*c-p.knee, 0)
+	case c > 1 && (p.late || excess > raisedBy+3*se):
+		p.saturatedAt = now
+		p.learnKnee(done, chance, more > trend)
+	default:
+		p.learnCalm(now, done, done-chance)
+	}
+	if p.knee > 0 {
+		p.best = max(p.best, p.knee)
+		p.fell = p.fell || p.knee < fallen*p.best
+		p.move(math.Round(p.knee), "estimate: throughput x latency without a queue")
+	}
+}
+
+// together reports whether work in time was well in time, beside much late work. Then all work runs at
+// once: behind a queue, work in time is nearly late.
+func (w *passiveWindow) together() bool {
+	return 10*w.gone < w.n+w.late && 3*w.time*w.late < 2*w.lateTime*w.n
+}
+
+// learnCalm enters a window without raised latency. surely is what was done, less a standard error.
+func (p *passive) learnCalm(now time.Duration, done, surely float64) {
+	if now-p.saturatedAt > passiveMemory {
+		p.knee, p.best, p.together, p.fell = 0, 0, 0, false
+	}
+	p.best = max(p.best, surely)
+	if done > 0 && (p.lowest == 0 || done < p.lowest) {
+		p.lowest = done
+	}
+	if p.knee > 0 {
+		p.knee = max(p.knee, surely)
+	}
+}
+
+// weight is that of a window by which the estimate falls.
+func (p *passive) weight() float64 { return min(float64(p.win.span)/float64(passiveFalls), 0.5) }
+
+// learnKnee updates the estimate with what a saturated backend has done in a window, in slots. Chance and
+// late work only lower what is done, so the estimate rises fast and falls slowly. The estimate falls only
+// while ever more work runs: otherwise what comes is done, if slowly.
+func (p *passive) learnKnee(done, chance float64, grows bool) {
+	falls := grows && !p.late
+	surely := done - chance
+	if !falls {
+		surely -= chance // nothing would correct a higher one
 	}
 	switch {
+	case p.knee == 0 && grows && done < fallen*p.best:
+		p.knee = done
 	case p.knee == 0:
-		p.knee = max(knee, p.now.best, p.old.best) // throughput may collapse at once
-	case knee > p.knee:
-		p.knee += 0.9 * (knee - p.knee)
-	case overloaded && knee > 0: // late work says little about the capacity
-	case overloaded: // no work finishes
-		p.knee += 0.05 * (min(most, p.knee) - p.knee)
-	default:
-		p.knee += 0.05 * (knee - p.knee)
+		p.knee = max(done, p.best)
+	case surely > p.knee:
+		p.knee += 0.5 * (surely - p.knee)
+	case falls:
+		p.knee += p.weight() * (surely - p.knee)
 	}
-	p.knee = max(p.knee, 1)
-}
-
-// finished is the throughput of the window in slots, less a margin for chance, since the highest
-// of many windows counts.
-func (p *passive) finished() float64 {
-	work, n := 0.0, 1.0
-	for k, m := range p.unloaded {
-		work += p.win.ok[k]*m.value + p.win.failed[k]
-		n += p.win.ok[k]
-	}
-	return work / float64(p.win.span) * (1 - 1/math.Sqrt(n))
 }
 
 // Within estimates how long the work of a sample would have held its slot with at most n pieces of
-// work in flight. Call Within after Observe of the sample. Without enough evidence, Within returns
-// the sample's own duration.
-func (p *passive) Within(s Sample, n int) time.Duration {
-	m, most := p.unloaded[s.Class%Classes], float64(n)
-	stretch := 1.0
-	if p.knee > 0 && (most > p.knee || p.neverBelow()) {
-		stretch, most = most/p.knee, min(most, p.knee)
+// work in flight, where the sample had load beside it. Without evidence that the work has queued, the
+// result is the time of the sample.
+func (p *passive) Within(s Sample, load Load, n int) time.Duration {
+	d, usual := s.End-s.Start, p.classes[s.Class%Classes].usual.value
+	slots, running := float64(n), float64(load.InFlight)
+	if usual == 0 || p.blind && s.Outcome == Deadline || running < slots && (p.knee == 0 || running < p.knee) {
+		return d
 	}
-	d := s.End - s.Start
-	ended := s.Outcome == Failed || s.Outcome == Canceled
-	if m.n == 0 || !p.compared() || float64(p.inFlight+1) <= most || ended && float64(d) < m.value*stretch {
-		return d // the work did not queue, or there is no evidence
+	if p.knee > 0 && (slots+0.5 >= p.knee || p.neverCalm()) { // with clearly fewer slots nothing would queue
+		usual *= slots / p.knee
 	}
-	return time.Duration(m.value * stretch)
+	if (s.Outcome == Failed || s.Outcome == Canceled) && float64(d) < usual {
+		return d
+	}
+	return time.Duration(usual)
 }
 
-func (p *passive) publish(at time.Duration) {
-	if p.knee > 0 {
-		p.move(math.Round(p.knee), "estimate: throughput x latency without a queue")
-		return
-	}
-	if high := float64(p.high()); high > p.value {
-		p.move(high, "estimate: ran without raised latency")
-	}
-}
+// Unsafe reports whether the estimate must not be trusted, for a reason that State gives.
+func (p *passive) Unsafe() bool { return p.blind || p.fell || p.together > passiveSure }
 
-// high is the most in flight without raised latency of both eras.
-func (p *passive) high() int { return max(p.now.high, p.old.high) }
+// neverCalm reports whether what was done was never clearly below the estimate. Then the usual times may
+// contain a queue.
+func (p *passive) neverCalm() bool { return p.lowest >= 0.8*p.value || p.lowest == 0 && p.knee > 0 }
 
 // State reports the estimate, its evidence, and whether it is unsafe.
-func (p *passive) State() string { return p.estimated() + p.falling() }
-
-func (p *passive) estimated() string {
-	v := p.last
+func (p *passive) State() string {
+	text := fmt.Sprintf("estimate: about %d, saturated %v ago", p.Limit(), (p.at - p.saturatedAt).Round(time.Second))
 	switch {
-	case v.c == 0:
+	case p.best == 0 && p.knee == 0:
 		return "estimate: nothing measured yet"
-	case p.unknown():
-		return fmt.Sprintf("estimate: nothing can be known, work has run into its deadlines from the start on, now with %.0f in flight", v.c)
-	case v.overloaded:
-		return fmt.Sprintf("estimate: about %d, from before so much ran into its deadlines, now %.0f/s in time with %.0f in flight",
-			p.Limit(), v.rate, v.c)
-	case v.slow:
-		return fmt.Sprintf("estimate: %s; the backend has slowed, %.1f times its best latency with only %.0f in flight",
-			p.evidence(), math.Exp(min(v.excess, 20)), v.c)
-	}
-	return "estimate: " + p.evidence()
-}
-
-func (p *passive) evidence() string {
-	const blind = "%.0f and more in flight ever since it began, so a queue would look like work"
-	switch {
-	case p.knee == 0 && p.high() == 0:
-		return "no calm window yet"
-	case p.knee == 0 && p.neverBelow():
-		return fmt.Sprintf("not known yet, "+blind, p.lowest())
+	case p.neverCalm():
+		text = fmt.Sprintf("estimate: at most %d, never clearly less was done, so a queue would look like work", p.Limit())
 	case p.knee == 0:
-		return fmt.Sprintf("never saturated, at least %d", p.high())
-	case p.neverBelow():
-		return fmt.Sprintf("at most about %d, "+blind, p.Limit(), p.lowest())
+		return fmt.Sprintf("estimate: never saturated, at least %d", p.Limit())
 	}
-	return fmt.Sprintf("about %d, saturated %v ago, now %.0f/s with %.0f in flight at %.1f times the best latency",
-		p.Limit(), (p.at - p.saturatedAt).Round(time.Second), p.last.rate, p.last.c, math.Exp(min(max(p.last.excess, 0), 20)))
+	switch {
+	case p.blind:
+		return text + "; unsafe: nothing ended in time as soon as it was saturated"
+	case p.together > passiveSure:
+		return text + "; unsafe: the backend runs all work at once, and what it does with less is not known"
+	case p.fell:
+		return text + "; unsafe: the backend became slower, or gets less done the more runs in it"
+	case p.late:
+		return text + "; much is lost now, and the estimate is from before"
+	}
+	return text
 }

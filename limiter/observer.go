@@ -5,7 +5,6 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
-	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -22,9 +21,7 @@ type Observer struct {
 	// it, but do not change it.
 	Rejected func(p spillway.Priority, r *spillway.Rejection)
 	// WouldReject is called when enforcement would have refused work that a dry run has
-	// admitted. Usually the work is the caller's own, and Admitted follows. Sometimes the
-	// work is earlier work of another caller that would have waited until now and then
-	// been refused. The rejection is shared.
+	// admitted; Admitted follows. The rejection is shared.
 	WouldReject func(p spillway.Priority, r *spillway.Rejection)
 	// Ended is called when admitted work has ended, on the goroutine that called Done or
 	// Release, once the slot of the work is free again.
@@ -67,16 +64,13 @@ func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Dur
 	return p, nil
 }
 
-// wouldReject is a refusal that a dry run does not enforce.
-type wouldReject struct {
-	priority spillway.Priority
-	*spillway.Rejection
-}
-
-// admittedAnyway is admitted for a dry run: it also reports the refusals that are not
+// admittedAnyway is admitted for a dry run: it also reports a refusal that is not
 // enforced. It unlocks.
 func (l *Limiter) admittedAnyway(p Permit, priority spillway.Priority, d gate.Decision) (Permit, error) {
-	would := l.wouldReject(priority, d)
+	var would *spillway.Rejection
+	if d.Reason != 0 {
+		would = l.refusal.From(l.rowOf(d), l.gate.WouldRetryAfter(priority))
+	}
 	changes := l.release()
 	returned := false
 	defer func() {
@@ -84,29 +78,11 @@ func (l *Limiter) admittedAnyway(p Permit, priority spillway.Priority, d gate.De
 			p.Release()
 		}
 	}()
-	l.reportWould(would)
+	if would != nil {
+		l.observer.WouldReject(priority, would)
+	}
 	returned = true
 	return l.admitted(p, priority, 0, changes)
-}
-
-// wouldReject collects refusals that are not enforced: of earlier work that would have
-// waited and then been refused, and of the arrival. The caller holds the lock.
-func (l *Limiter) wouldReject(p spillway.Priority, d gate.Decision) (all []wouldReject) {
-	for _, late := range l.gate.LateRefusals() {
-		all = append(all, wouldReject{late.Priority, l.refusal.From(refusal.Of(late.Reason), l.gate.WouldRetryAfter(late.Priority))})
-	}
-	if d.Reason != 0 {
-		all = append(all, wouldReject{p, l.refusal.From(l.rowOf(d), l.gate.WouldRetryAfter(p))})
-	}
-	return all
-}
-
-// reportWould reports all refusals in would to the observer, also if the observer panics.
-func (l *Limiter) reportWould(would []wouldReject) {
-	if len(would) > 0 {
-		defer l.reportWould(would[1:])
-		l.observer.WouldReject(would[0].priority, would[0].Rejection)
-	}
 }
 
 // rejected reports r to the observer and returns r.

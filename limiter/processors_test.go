@@ -311,7 +311,7 @@ func TestShedWorkCountsWithItsSlots(t *testing.T) {
 	})
 }
 
-// A dry run counts each piece of work once, although its shadow queues much of it.
+// A dry run counts each piece of work once, although much of it would wait.
 func TestADryRunCountsEachRefusalOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		would := 0

@@ -63,7 +63,7 @@ type Stats struct {
 	// Estimate says in words how far to trust WouldReject; empty outside of a dry run.
 	Estimate string
 	// EstimateUnsafe says not to trust WouldReject at all: the backend gets less done the
-	// more work it receives.
+	// more work it receives, became slower, or was only seen overloaded.
 	EstimateUnsafe bool
 
 	// ByPriority has the counts of each priority that was used.

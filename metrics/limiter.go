@@ -45,7 +45,7 @@ var limiterMetrics = []Metric{
 	mode:                  {"spillway.mode", UpDownCounter, "{limiter}", "Limiters by mode: 1 at the mode of a limiter, 0 at the others.", []string{"key", "mode"}},
 	wouldReject:           {"spillway.would_reject", Counter, "{request}", "Admitted requests that a dry run would have refused, by reason.", []string{"key", "reason"}},
 	wouldRejectByPriority: {"spillway.priority.would_reject", Counter, "{request}", "Admitted requests that a dry run would have refused, by priority.", []string{"key", "priority"}},
-	estimateUnsafe:        {"spillway.estimate_unsafe", UpDownCounter, "{limiter}", "Limiters in a dry run whose estimate must not be trusted: the backend gets slower with more work at once, or was only seen overloaded.", []string{"key"}},
+	estimateUnsafe:        {"spillway.estimate_unsafe", UpDownCounter, "{limiter}", "Limiters in a dry run whose estimate must not be trusted: the backend gets slower with more work at once, became slower, or was only seen overloaded.", []string{"key"}},
 
 	stalled: {"spillway.stalled", UpDownCounter, "{limiter}", "Limiters whose admitted work has not ended for long: the backend hangs.", []string{"key"}},
 	oldest:  {"spillway.oldest_active_request", Gauge, "s", "How long the oldest work in flight has run; 0 when none is.", []string{"key"}},

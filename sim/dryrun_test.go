@@ -130,6 +130,53 @@ func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 	}
 }
 
+// The share is also right, and called safe, where other traffic made it hard to tell: callers that leave or
+// whose deadlines are short or unknown, bursts, mixed work, and a backend that is slow, but not too slow.
+func TestADryRunPredictsForAnyTraffic(t *testing.T) {
+	work := Exponential(20 * time.Millisecond)
+	step := func(load float64) func(float64) Arrivals {
+		return func(c float64) Arrivals { return Steps(Step{0, 0.3 * c}, Step{20 * time.Second, load * c}) }
+	}
+	burst := func(c float64) Arrivals { return Bursts(0.5*c, 3*c, 500*time.Millisecond, 5*time.Second) }
+	leaving := Class{LeaveAfter: Exponential(2 * time.Second), Service: work}
+	within := func(d time.Duration) []Class { return []Class{{Deadline: d, Service: work}} }
+	mixed := []Class{
+		{Share: 8, Deadline: time.Second, Service: LogNormal(5*time.Millisecond, 0.5)},
+		{Share: 2, Deadline: 8 * time.Second, Service: LogNormal(100*time.Millisecond, 0.5)},
+	}
+	for _, c := range Few([]struct {
+		name     string
+		slots    int
+		arrivals func(capacity float64) Arrivals
+		classes  []Class
+		change   func(*Scenario)
+	}{
+		{"slow, at 0.15", 8, step(0.15), within(time.Second), func(s *Scenario) { s.Changes = []Change{{At: 30 * time.Second, Speed: 0.25}} }},
+		{"callers leave, at 0.8", 8, step(0.8), []Class{leaving}, nil},
+		{"callers leave, at 3", 8, step(3), []Class{leaving}, nil},
+		{"short deadlines, at 1.5", 40, step(1.5), within(150 * time.Millisecond), nil},
+		{"no deadlines, at 3", 8, step(3), within(0), nil},
+		{"unknown deadlines, at 1.5", 8, step(1.5), within(time.Second), func(s *Scenario) { s.Oblivious = true }},
+		{"mixed work, at 3", 8, step(3), mixed, nil},
+		{"constant times, at 3", 8, step(3), []Class{{Deadline: time.Second, Service: Fixed(20 * time.Millisecond)}}, nil},
+		{"bursts", 8, burst, within(time.Second), nil},
+	}...) {
+		s := Scenario{Seed: 1, Duration: 45 * time.Second, Warmup: 25 * time.Second, Backend: NWay(c.slots), Classes: c.classes}
+		s.Arrivals = c.arrivals(s.Capacity())
+		if c.change != nil {
+			c.change(&s)
+		}
+		_, would, unsafe := dry(t, s, limit.NewPassive())
+		r, err := Run(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if did := refusedOf(r.Total); unsafe || math.Abs(would-did) > 0.1 || did == 0 && would > 0.02 {
+			t.Errorf("%s: a dry run says %.3f would be refused (unsafe: %v), enforcing refuses %.3f", c.name, would, unsafe, did)
+		}
+	}
+}
+
 // The prediction also holds for a custom law whose limit fits the backend, is too small or is too
 // large.
 func TestADryRunPredictsForAnyLaw(t *testing.T) {
@@ -231,6 +278,25 @@ func TestADryRunPredictsThoughCallersLeaveJustBeforeTheirDeadline(t *testing.T) 
 			if did := refusedOf(class); math.Abs(would[i]-did) > 0.15 {
 				t.Errorf("mean %v, %s: a dry run says %.3f would be refused, enforcing refuses %.3f", mean, class.Name, would[i], did)
 			}
+		}
+	}
+}
+
+// Without deadlines nothing is late, and the queue grows without end. A backend that thrashes, or has become
+// slower, does less than before.
+func TestADryRunDoubtsAFallOfThroughput(t *testing.T) {
+	for _, c := range []struct {
+		backend Backend
+		load    float64
+		changes []Change
+	}{{Degrading(8, 0.5), 1.5, nil}, {NWay(8), 0.5, []Change{{At: 20 * time.Second, Speed: 0.25}}}} {
+		s := Scenario{
+			Seed: 1, Duration: 40 * time.Second, Warmup: 25 * time.Second, Backend: c.backend, Changes: c.changes,
+			Classes: []Class{{Service: Exponential(20 * time.Millisecond)}},
+		}
+		s.Arrivals = Steps(Step{0, 0.4 * s.Capacity()}, Step{20 * time.Second, c.load * s.Capacity()})
+		if _, would, unsafe := dry(t, s, limit.NewPassive()); would < 0.4 || !unsafe {
+			t.Errorf("%.2f would be refused, unsafe: %v", would, unsafe)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestThePageSaysThatAServiceIsDead(t *testing.T) {
 			"Do not trust this estimate.", "The counts say nothing: enforce for all callers of one replica to find out.",
 		}},
 		{"a dry run after a while", limiter.Config{Mode: limiter.DryRun}, 5 * time.Second, []string{
-			": little ends in time.", "In flight 1,2", "0/s in time", "What to do: Far more runs at once", "Would be refused, by reason",
+			": little ends in time.", "In flight 1,2", "nothing ended in time as soon as it was saturated", "What to do: Far more runs at once", "Would be refused, by reason",
 		}},
 		{"enforcing", limiter.Config{Law: limit.NewFixed(5000)}, 5 * time.Second, []string{
 			": little ends in time.", "100 % of what ended of late was lost", "What to do: What is admitted is late all the same.",

@@ -26,12 +26,17 @@ const (
 // return at most 1.5 times as fast as work is served, however many were refused. Zero means that
 // nothing has been measured, or that the gate will not open again.
 func (g *Gate) RetryAfter(p spillway.Priority) time.Duration {
+	lv := priority.Level(p)
+	return g.advise(lv, g.predict(lv, 1))
+}
+
+// advise is the advice for a level with a predicted wait, in nanoseconds.
+func (g *Gate) advise(lv int, wait float64) time.Duration {
 	if !g.service.known() || g.closed == spillway.Closed {
 		return 0
 	}
-	lv := priority.Level(p)
 	booked := (g.booked[lv] + g.demand.back[lv]) / (overbooked * g.bestRate(lv))
-	return time.Duration(min(g.predict(lv, 1)+min(booked, float64(adviceMost)), float64(time.Hour)))
+	return time.Duration(min(wait+min(booked, float64(adviceMost)), float64(time.Hour)))
 }
 
 // bestRate is the best known recent service rate of a level, in slots per nanosecond.

@@ -1,8 +1,6 @@
 package gate
 
 import (
-	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -42,51 +40,43 @@ func TestADryRunIsUnderThePressureOfSignals(t *testing.T) {
 	}
 }
 
-// A dry run refuses queued work once its caller would have left, or after MaxWait. The memory
-// for such refusals is bounded, even if the owner never fetches them.
-func TestADryRunRefusesWhatWouldHaveWaitedForNothing(t *testing.T) {
-	g := New(Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Second})
-	force(g, 0, true, Never) // takes the slot
-	force(g, 0, true, 100*time.Millisecond)
-	force(g, 0, true, Never)
-	for _, c := range []struct {
-		at   time.Duration
-		want []LateRefusal
+// A full queue of a dry run refuses the least important work, and its size bounds what would wait.
+func TestAFullQueueOfADryRunRefusesTheLeastImportant(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(1), QueueSize: 2, MaxWait: Never})
+	for i, c := range []struct {
+		priority spillway.Priority
+		want     spillway.Reason
 	}{
-		{50 * time.Millisecond, nil},
-		{150 * time.Millisecond, []LateRefusal{{spillway.Normal, spillway.DeadlineTooClose}}},
-		{1100 * time.Millisecond, []LateRefusal{{spillway.Normal, spillway.WaitTooLong}}},
+		{spillway.Low, 0}, // takes the slot
+		{spillway.Low, 0}, {spillway.Normal, 0},
+		{spillway.Low, spillway.QueueFull},
+		{spillway.Normal, 0}, // in place of a low one
+		{spillway.Normal, spillway.QueueFull}, {spillway.Low, spillway.QueueFull},
+		{spillway.High, 0}, // in place of a normal or a low one
 	} {
-		g.Force(c.at, Arrival{Cost: 1, Deadline: Never, Priority: spillway.High}, false, 0)
-		if late := g.LateRefusals(); !slices.Equal(late, c.want) {
-			t.Errorf("at %v: %v, want %v", c.at, late, c.want)
+		if d := g.Force(0, Arrival{Cost: 1, Deadline: Never, Priority: c.priority}, true, 0); d.Reason != c.want || d.Action != Admit {
+			t.Errorf("arrival %d: %+v, want %v", i, d, c.want)
 		}
 	}
-	before := g.Counts()
-	now := 2 * time.Second
-	for range 2 * mostLateRefusals {
-		force(g, now, true, now+1)
-		now += time.Second
-	}
-	after := g.Counts()
-	if n, late := after.WouldReject()-before.WouldReject(), len(g.LateRefusals()); n < 2*mostLateRefusals-1 || late != mostLateRefusals {
-		t.Errorf("%d were counted and %d kept, at most %d may be", n, late, mostLateRefusals)
+	if g.Queued() > 0 {
+		t.Error("a dry run made work wait")
 	}
 }
 
-// Regression: nothing bounded the waiters of a dry run without a MaxWait.
-func TestWaitersOfADryRunAreBounded(t *testing.T) {
-	g := New(Config{Law: limit.NewFixed(1), QueueSize: math.MaxInt, MaxWait: Never})
-	for i := range mostShadowWaiters + 1000 {
-		if r := force(g, time.Duration(i), true, Never); r != 0 {
-			t.Fatalf("arrival %d waits: %v", i, r)
+// What would wait is served as time passes, and then slots become free.
+func TestTheQueueOfADryRunDrains(t *testing.T) {
+	const took = 100 * time.Millisecond
+	g, now, _ := fill(t, took) // one slot, in use
+	for range 3 {
+		force(g, now, true, Never)
+	}
+	for _, c := range []struct {
+		after time.Duration
+		want  spillway.Reason
+	}{{2 * took, spillway.QueueFull}, {5 * took, 0}, {5 * took, spillway.QueueFull}} {
+		if r := force(g, now+c.after, false, Never); r != c.want {
+			t.Errorf("after %v: %v, want %v", c.after, r, c.want)
 		}
-	}
-	if n := g.shadow.gate.queued; n != mostShadowWaiters {
-		t.Errorf("%d wait", n)
-	}
-	if r := force(g, time.Hour, false, Never); r != spillway.QueueFull {
-		t.Errorf("work that must not wait: %v", r)
 	}
 }
 
@@ -102,23 +92,6 @@ func TestAdviceOfADryRunIsOfItsOwnQueue(t *testing.T) {
 	}
 	if busy := g.WouldRetryAfter(spillway.Normal); busy < calm+500*time.Millisecond {
 		t.Errorf("nine would be ahead for 100 ms each, and the advice is %v; before it was %v", busy, calm)
-	}
-}
-
-func TestWorkOfADryRunEndsInOrder(t *testing.T) {
-	var h ends
-	r := rand.New(rand.NewPCG(1, 1))
-	var want, got []time.Duration
-	for range 200 {
-		at := time.Duration(r.IntN(100))
-		h.push(shadowEnd{at: at})
-		want = append(want, at)
-	}
-	for len(h) > 0 {
-		got = append(got, h.pop().at)
-	}
-	if slices.Sort(want); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
 	}
 }
 
@@ -165,5 +138,41 @@ func TestRefusalsForAShareDoNotUseUpWhatMayBeRefused(t *testing.T) {
 	}
 	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != Reject {
 		t.Errorf("let in over the limit: %+v", d)
+	}
+}
+
+// A limit would prevent a standing queue in the backend: work that would have
+// been refused must not keep other work from being admitted.
+func TestADryRunLeavesOutWhatItWouldHaveRefused(t *testing.T) {
+	const took, limited = 100 * time.Millisecond, 10
+	g := New(Config{Law: limit.NewFixed(limited), MaxWait: time.Second})
+	now := time.Duration(0)
+	var running []Grant
+	for range 4000 { // twice the capacity of ten slots; work takes ever longer
+		now += took / limited / 2
+		for len(running) > 0 && running[0].Start+took <= now && len(running)%2 == 0 {
+			g.End(now, running[0], limit.Success)
+			running = running[1:]
+		}
+		g.Force(now, Arrival{Cost: 1, Deadline: Never}, false, 0)
+		running = append(running, Grant{Seq: g.Seq(), Start: now, Cost: 1})
+	}
+	c := g.Counts()
+	if share := float64(c.WouldReject()) / float64(c.Offered); share < 0.45 || share > 0.55 {
+		t.Errorf("half of it is too much, %.2f would be refused", share)
+	}
+}
+
+func TestADryRunEndsWithEnforcement(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(1)})
+	g.Force(0, Arrival{Cost: 1, Deadline: Never}, false, 0)
+	g.End(1, Grant{Seq: g.Seq(), Cost: 1}, limit.Success)
+	if g.dry == nil {
+		t.Fatal("no dry run")
+	}
+	g.Arrive(2, Arrival{Cost: 1, Deadline: Never}, nil)
+	g.End(3, Grant{Seq: g.Seq(), Start: 2, Cost: 1}, limit.Success)
+	if g.dry != nil {
+		t.Error("it stays")
 	}
 }

@@ -19,9 +19,9 @@
 // from the priority and the order of magnitude of the deadline. Package places bounds the number of
 // kinds. To the law a kind is a class of work.
 //
-// There are two dry runs. In a dry run of all work, Force admits everything, and a shadow of the gate
-// says what an enforcing gate would have done: see shadow. In a dry run of one arrival, DryRun, the
-// gate itself decides, and admits the work even if the decision is to refuse.
+// There are two dry runs. In a dry run of all work, Force admits everything, and says what an enforcing
+// gate would have done: see dryRun. In a dry run of one arrival, DryRun, the gate itself decides, and
+// admits the work even if the decision is to refuse.
 package gate
 
 import (
@@ -117,9 +117,7 @@ type Gate struct {
 	cfg               Config
 	limits            limits
 	places            places.Table    // places of the kinds
-	inShadow          bool            // this gate is a shadow: the gate that it follows finds the kinds
 	refusedSinceStart int             // refusals for lack of a slot, since work last started
-	givenKind         uint8           // in a shadow: the kind of the arrival, as found by the followed gate
 	closed            spillway.Reason // why the intake is closed; zero while open
 	inFlight          int             // slots in use
 	running           int             // pieces of work that run, long work included
@@ -137,7 +135,7 @@ type Gate struct {
 	overdemand        float64 // how long demand has exceeded the capacity, as a share of tolerance
 	service           service
 	life              life
-	shadow            *shadow         // of a dry run; otherwise nil
+	dry               *dryRun         // nil while the gate enforces
 	booked            [levels]float64 // slots of refused callers that may come back
 	bears             [levels]float64 // how long work of a level can wait: see kinds.survey
 	best              [levels]float64 // best recent service rate, in slots per nanosecond
@@ -269,6 +267,11 @@ func (g *Gate) admitOrQueue(now time.Duration, lv int, kind uint8, a *Arrival, m
 	if !mayWait || g.cfg.QueueSize == 0 {
 		return Decision{Action: Reject, Reason: g.blame(spillway.QueueFull)}
 	}
+	return g.queueIfSoon(now, lv, kind, a, g.predict(lv, a.Cost))
+}
+
+// queueIfSoon queues work if its predicted wait leads to a slot in time.
+func (g *Gate) queueIfSoon(now time.Duration, lv int, kind uint8, a *Arrival, wait float64) Decision {
 	if g.unbounded() || !g.service.known() {
 		return Decision{Action: Wait}
 	}
@@ -277,7 +280,7 @@ func (g *Gate) admitOrQueue(now time.Duration, lv int, kind uint8, a *Arrival, m
 	if left == Never {
 		stays, reason = g.service.kinds.list[kind].stay.most(), g.blame(spillway.WaitTooLong)
 	}
-	wait, most := g.predict(lv, a.Cost), stays-g.need(now, kind, a.Deadline)
+	most := stays - g.need(now, kind, a.Deadline)
 	probe := wait > most && !g.floorServes(lv, most)
 	if probe && (left < Never && wait > stays || !g.service.kinds.probe(now, kind, g.service.part.mean)) {
 		return Decision{Action: Reject, Reason: reason, Anyway: left < Never && most < 0, ofKind: left == Never}
@@ -536,15 +539,15 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 // learn enters work that has ended into the measurements of the gate. The work had among slots in use
 // around it.
 func (g *Gate) learn(now time.Duration, w *Grant, k *kind, o limit.Outcome, elapsed time.Duration, among int) {
-	within, held, shadow := w.Start > g.crowdedAt, elapsed, g.shadow != nil
+	within, held, dry := w.Start > g.crowdedAt, elapsed, g.dry != nil
 	if !within && lost(o) {
 		g.demand.lost++
 	}
-	if shadow {
-		held = g.timeInShadow(limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}, priority.Level(w.Priority))
+	if dry {
+		held = g.timeWithin(limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}, g.load())
 		within, among = within || held != elapsed, g.Limit()
 	}
-	if !shadow && !g.parking.trying && !k.isEvidence() {
+	if !dry && !g.parking.trying && !k.isEvidence() {
 		g.service.last = now
 		return
 	}
@@ -553,7 +556,7 @@ func (g *Gate) learn(now time.Duration, w *Grant, k *kind, o limit.Outcome, elap
 	}
 	prompt := o == limit.Deadline && float64(now-w.Deadline) < g.service.mean/8
 	g.service.end(now, k, float64(held), float64(held)/float64(among), within, o)
-	if !shadow && (o != limit.Deadline || w.Deadline > 0 && now >= w.Deadline) {
+	if !dry && (o != limit.Deadline || w.Deadline > 0 && now >= w.Deadline) {
 		// Work that a shorter, unknown deadline ended is left out.
 		g.life.end(float64(elapsed), o, prompt)
 	}

@@ -28,16 +28,9 @@ func (g *Gate) KindOf(name string) places.Name { return g.places.Name(name) }
 
 // kind returns the place of the kind of n arriving pieces of work.
 func (g *Gate) kind(key places.Key, n float64) uint8 {
-	if g.inShadow {
-		return g.givenKind
-	}
 	at := g.places.Find(key, n)
 	if k := &g.service.kinds; int(at) == len(k.list) {
 		k.list = append(k.list, newKind(g.places.Key(at)))
-		if g.shadow != nil {
-			other := &g.shadow.gate.service.kinds
-			other.list = append(other.list, newKind(g.places.Key(at)))
-		}
 	}
 	return at
 }
@@ -45,19 +38,14 @@ func (g *Gate) kind(key places.Key, n float64) uint8 {
 // renew gives the places of rare kinds to kinds that have become frequent. The evidence about the
 // replaced kinds is dropped.
 func (g *Gate) renew() {
-	busy := g.service.kinds.busy()
-	if g.shadow != nil {
-		busy |= g.shadow.gate.service.kinds.busy()
-	}
-	for left := g.places.Renew(busy); left != 0; left &= left - 1 {
+	for left := g.places.Renew(g.service.kinds.busy()); left != 0; left &= left - 1 {
 		at := bits.TrailingZeros32(left)
 		g.service.kinds.list[at] = newKind(g.places.Key(uint8(at)))
 		if f := g.limits.forgets; f != nil {
 			f.Forget(uint8(at))
 		}
-		if g.shadow != nil {
-			g.shadow.gate.service.kinds.list[at] = newKind(g.places.Key(uint8(at)))
-			g.shadow.passive.Forget(uint8(at))
+		if g.dry != nil {
+			g.dry.estimator.Forget(uint8(at))
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package gate
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,9 +18,15 @@ func mix(slots int, load float64, p spillway.Priority, has time.Duration, mayWai
 	const mean = 20 * time.Millisecond
 	g := New(Config{Law: limit.NewFixed(slots), QueueSize: 1000, MaxWait: 10 * time.Second})
 	r := rand.New(rand.NewPCG(1, 2))
-	var runs ends
+	type run struct {
+		Grant
+		ends time.Duration
+	}
+	var runs []run // in the order of their ends
 	start := func(w Grant) {
-		runs.push(shadowEnd{Grant: w, at: w.Start + time.Duration(r.ExpFloat64()*float64(mean)), outcome: limit.Success})
+		e := run{w, w.Start + time.Duration(r.ExpFloat64()*float64(mean))}
+		i, _ := slices.BinarySearchFunc(runs, e, func(a, b run) int { return cmp.Compare(a.ends, b.ends) })
+		runs = slices.Insert(runs, i, e)
 	}
 	large, waited := &Waiter{}, Never
 	came := 2 * time.Second
@@ -46,10 +54,11 @@ func mix(slots int, load float64, p spillway.Priority, has time.Duration, mayWai
 	asked := false
 	for now := time.Duration(0); now < came+10*time.Second; {
 		now += time.Duration(r.ExpFloat64() * float64(mean) / (load * float64(slots)))
-		for len(runs) > 0 && runs[0].at <= now {
-			e := runs.pop()
-			g.End(e.at, e.Grant, e.outcome)
-			next(e.at)
+		for len(runs) > 0 && runs[0].ends <= now {
+			e := runs[0]
+			runs = runs[1:]
+			g.End(e.ends, e.Grant, limit.Success)
+			next(e.ends)
 		}
 		if now > came && !asked {
 			asked = true

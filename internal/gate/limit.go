@@ -12,7 +12,7 @@ import (
 // start and each end, and its limit is read afterwards. The gate's owner sets the bounds. Nothing
 // else has an influence.
 type limits struct {
-	law     limit.Law       // nil: a law that never changes its limit, or a shadow, which copies the limits of its gate
+	law     limit.Law       // nil: a law that never changes its limit
 	forgets limit.Forgetter // the law as a Forgetter, or nil
 	since   uint64          // starts before the current law
 	said    int             // the law's own limit
@@ -84,6 +84,9 @@ func (g *Gate) SetLaw(law limit.Law) {
 		g.limits.law = nil
 	}
 	g.limits.set()
+	if _, ok := law.(estimator); ok {
+		g.dry = nil // a dry run asks the law
+	}
 }
 
 func (l *limits) set() { l.now, l.rule = l.bounds.Within(l.said) }
@@ -133,10 +136,4 @@ func (g *Gate) blame(reason spillway.Reason) spillway.Reason {
 // leased reports whether cost more slots are within the lease.
 func (l *limits) leased(inFlight, cost int) bool {
 	return l.bounds.Leased == 0 || cost <= l.bounds.Leased-inFlight
-}
-
-// follow copies the limit of another gate. Only the other gate reports to the law.
-func (g *Gate) follow(of *Gate) {
-	g.limits = of.limits
-	g.limits.law, g.limits.forgets = nil, nil
 }

@@ -98,9 +98,7 @@ func (g *Gate) roll(now time.Duration) {
 		return
 	}
 	g.service.window()
-	if !g.inShadow {
-		g.renew()
-	}
+	g.renew()
 	g.life.fold()
 	g.life.mixed, g.bears = g.service.kinds.survey(g.demand.at)
 	g.accountRefused(passed)
@@ -168,5 +166,5 @@ func (g *Gate) need(now time.Duration, kind uint8, deadline time.Duration) float
 // floorServes reports whether the floor alone serves the next work of a level within most, although
 // higher levels take all other grants.
 func (g *Gate) floorServes(lv int, most float64) bool {
-	return lv == levels-1 && g.queues[lv].n == 0 && Floor*g.service.mean/float64(g.Limit()) < most
+	return lv == levels-1 && g.queues[lv].n == 0 && (g.dry == nil || g.dry.waiting[lv] < 1) && Floor*g.service.mean/float64(g.Limit()) < most
 }
