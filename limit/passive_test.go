@@ -159,3 +159,14 @@ func TestPassiveSaysThatNothingCanBeKnown(t *testing.T) {
 		t.Errorf("says %q", s)
 	}
 }
+
+// One caller at a time makes no queue, however slow the backend becomes.
+func TestPassiveTakesNoSlowBackendWithOneCallerForAFullOne(t *testing.T) {
+	law, m := watch(4, 5*time.Millisecond)
+	m.with(1, 10*time.Second)
+	m.service *= 5
+	m.with(1, 10*time.Second)
+	if law.knee != 0 || law.Unsafe() {
+		t.Errorf("says %q", law.State())
+	}
+}
