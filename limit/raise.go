@@ -15,6 +15,7 @@ const (
 	recallCost   = 0.04        // raiseCost while lost capacity may return
 	recallFor    = time.Minute // how long lost capacity may return
 	recallFrom   = 1.3         // multiple of the limit; ordinary raises recover a smaller loss
+	recallMost   = 4           // multiple of the limit, most at once
 	raiseCohorts = 2           // cohorts behind most raises
 	startPart    = 0.5         // of reading.unqueued: a mean of the fastest quarter may contain a queue
 )
@@ -54,7 +55,7 @@ func (a *adaptive) raiseTo(r reading, n float64) float64 {
 		// A step visible in one cohort is enough: the former limit is likely right again.
 		to = max(to, min(a.limit*(1+a.finestStep(1, maxStep)), a.former))
 		if u.streak > 0 {
-			to = max(to, a.former)
+			to = max(to, min(a.former, recallMost*a.limit))
 		}
 	}
 	return to

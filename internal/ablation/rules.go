@@ -52,7 +52,7 @@ var rules = []rule{
 	{"gate: deadlines end long work", gate + "life.go", "return !l.mixed && l.longestUseful > 0 &&", "return false && l.longestUseful > 0 &&"},
 	{"gate: callers without a deadline stay as usual", gate + "stay.go", "if s.left.n < stayKnown ||", "if true || s.left.n < stayKnown ||"},
 	{"gate: callers that left after their usual stay are lost", gate + "stay.go", "if stayed >= nearlyStayed*s.most() {", "if false {"},
-	{"gate: probes take a part of the capacity", gate + "kinds.go", "if of.doubted < probeEvery || float64(now-of.probed) < probeEvery*part {", "if of.doubted < probeEvery {"},
+	{"gate: probes take a part of the capacity", gate + "kinds.go", "if of.doubted < probeEvery || float64(now-of.probed) < probeEvery*part*float64(len(k.list)) {", "if of.doubted < probeEvery {"},
 	{"gate: a kind that is refused is tried", gate + "gate.go", "!g.service.kinds.probe(now, kind, g.service.part.mean)", "true"},
 	{"gate: the lowest level has turns", gate + "floor.go", "return f.passed >= f.every }", "return false && f.passed >= f.every }"},
 	{"gate: slots are gathered for large work", gate + "floor.go", "if g.queued == 0 || g.queued >= g.cfg.QueueSize ||", "if true || g.queued >= g.cfg.QueueSize ||"},

@@ -147,12 +147,12 @@ func (k *kind) isEvidence() bool {
 }
 
 // probe reports whether an arrival of a kind may wait although its predicted wait is too long. Probes
-// are one in probeEvery of such arrivals, and each kind's take at most one in probeEvery of the
-// capacity. part is the capacity that a piece of work takes, in nanoseconds.
+// are one in probeEvery of such arrivals, and those of all kinds take at most one part in probeEvery of
+// the capacity. part is the capacity that a piece of work takes, in nanoseconds.
 func (k *kinds) probe(now time.Duration, kind uint8, part float64) bool {
 	of := &k.list[kind]
 	of.doubted++
-	if of.doubted < probeEvery || float64(now-of.probed) < probeEvery*part {
+	if of.doubted < probeEvery || float64(now-of.probed) < probeEvery*part*float64(len(k.list)) {
 		return false
 	}
 	of.doubted, of.probed = 0, now

@@ -77,8 +77,17 @@ func TestWhatEvidenceSpeaksAgainstMayTryNowAndThen(t *testing.T) {
 	if n := tries(100 * probeEvery); n != 1 {
 		t.Errorf("of a crowd %d may try, want 1", n)
 	}
-	if now += probeEvery * time.Second; tries(probeEvery) != 1 {
-		t.Errorf("nobody may try after the time of %d pieces of work", probeEvery)
+	k, part := kinds{list: make([]kind, 2)}, 1e9
+	for at, want := range []int{1, 0, 1, 0, 1} {
+		n := 0
+		for range 10 * probeEvery {
+			if k.probe(time.Duration(at+2)*probeEvery*time.Second, 1, part) {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("after the time of %d pieces of work %d may try, want %d", at*probeEvery, n, want)
+		}
 	}
 }
 
