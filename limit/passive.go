@@ -22,6 +22,7 @@ type passive struct {
 	blind       bool          // knee is a guess: nothing ended in time while the backend was saturated
 	fell        bool          // knee was clearly below best
 	together    time.Duration // time in which much was late and the rest well in time
+	excess      float64       // of log latency in the last window, of the classes with a baseline
 }
 
 // passiveWindow is what happened since the last judgment.
@@ -141,9 +142,12 @@ func (p *passive) learnClass(c *passiveClass, now time.Duration) {
 	log, se := meanOf(c.logs, c.squares, c.n)
 	most := max(log+2*se, 1e-9) // the lowest of many means would be too low; 0 means unknown
 	switch {
+	case c.base == 0 && p.knee > 0 && p.excess > raisedBy: // the times of a new class hold the queue that the others meet
+		c.base, c.at = max(log-p.excess, 1e-9), now
+		c.usual.add(c.time/c.n*math.Exp(-p.excess), c.n, 1000)
 	case c.base == 0 && p.late: // what ends in time beside late work is not usual
 	case c.base == 0 || most < c.base || now-c.at > passiveMemory:
-		if math.Abs(c.base-most) > raisedBy { // another backend, or there was a queue all the time
+		if (c.base > 0 || p.knee == 0) && math.Abs(c.base-most) > raisedBy { // another backend, or there was a queue all the time
 			c.usual, p.knee, p.best, p.lowest = mean{}, 0, 0, 0
 			p.win = passiveWindow{first: p.inFlight}
 		}
@@ -170,6 +174,7 @@ func (p *passive) judge(now time.Duration) {
 	chance := done / math.Sqrt(w.n+1) // standard error
 	p.late = 10*(w.late+w.gone) >= ends
 	excess, se := meanOf(w.excess, w.squares, max(w.n, 1))
+	p.excess = excess
 	if p.late && w.together() {
 		p.together += w.span
 	}

@@ -255,7 +255,7 @@ func (l *Limiter) grant(now time.Duration) {
 			break
 		}
 		if !granted {
-			l.drop(next, spillway.DeadlineTooClose)
+			l.drop(next, next.Late())
 			continue
 		}
 		w := next.Owner.(*waiter)

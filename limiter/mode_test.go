@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -294,5 +295,50 @@ func TestCloseRefusesAllAndLeavesRunningWorkAlone(t *testing.T) {
 		}
 		p.Done(nil)
 		atRest(t, l)
+	})
+}
+
+// In an overload a second kind appears. Its first times hold the queue that all work meets. The dry run
+// once took them for another backend, forgot what it had measured, and let in more and more.
+func TestANewKindInAnOverloadDoesNotBlindADryRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := New(Config{IgnoreProcessors: true, Mode: DryRun})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		slots, r, start := make(chan struct{}, 8), rand.New(rand.NewPCG(1, 2)), time.Now()
+		call := func(kind string, took time.Duration) {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			p, err := l.AcquireWith(ctx, Request{Kind: kind})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			select {
+			case slots <- struct{}{}:
+				time.Sleep(took)
+				<-slots
+				p.Done(ctx.Err())
+			case <-ctx.Done():
+				p.Done(ctx.Err())
+			}
+		}
+		rate, kind := 200., "main" // half of what 8 slots can do
+		for passed := time.Duration(0); passed < 40*time.Second; passed = time.Since(start) {
+			if passed > 10*time.Second {
+				rate = 480
+			}
+			if kind = "main"; passed > 20*time.Second && r.IntN(10) == 0 {
+				kind = "new"
+			}
+			time.Sleep(time.Duration(r.ExpFloat64() * float64(time.Second) / rate))
+			go call(kind, time.Duration((0.5+r.Float64())*float64(20*time.Millisecond)))
+		}
+		if s := l.Stats(); l.Limit() > 12 || s.WouldReject == 0 {
+			t.Errorf("8 slots are right, and the limit is %d; %d of %d would be refused", l.Limit(), s.WouldReject, s.Offered)
+		}
+		time.Sleep(10 * time.Second)
 	})
 }

@@ -77,7 +77,7 @@ func (p *gated) dispatch() {
 			p.gate.Taken(w, p.run.now-w.Since())
 			p.admit(w.Owner.(*call))
 		default:
-			p.refuse(w.Owner.(*call), spillway.DeadlineTooClose)
+			p.refuse(w.Owner.(*call), w.Late())
 		}
 	}
 }

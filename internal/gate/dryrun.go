@@ -22,6 +22,7 @@ type dryRun struct {
 	at        time.Duration
 	used      float64         // slots that would be in use
 	waiting   [levels]float64 // slots' worth of work that would wait
+	callers   [levels]float64 // callers that would wait
 	forced    uint64          // number of the latest start through Force
 }
 
@@ -82,7 +83,7 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.
 func (g *Gate) wouldDecide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) (d Decision) {
 	g.drain(now)
 	v, slots, ahead := g.dry, float64(g.Limit()), 0.0
-	for _, n := range v.waiting[:lv+1] {
+	for _, n := range v.callers[:lv+1] {
 		ahead += n
 	}
 	switch {
@@ -101,13 +102,14 @@ func (g *Gate) wouldDecide(now time.Duration, lv int, kind uint8, a *Arrival, ma
 	}
 	switch {
 	case d.Action == Wait && ahead+1 <= float64(g.cfg.QueueSize): // work of lower levels would lose its place
-		v.waiting[lv] += float64(a.held())
+		v.waiting[lv] += float64(g.slotsFor(a))
+		v.callers[lv]++
 		return Decision{Action: Admit}
 	case d.Action == Wait:
 		d = Decision{Action: Reject, Reason: spillway.QueueFull}
 	}
 	if !d.Anyway {
-		if g.mustAdmit(a.held()) {
+		if g.mustAdmit(int(v.used), a.held()) {
 			return Decision{Action: Admit}
 		}
 		g.demand.countRefused(1, d.Reason)
@@ -126,15 +128,17 @@ func (g *Gate) drain(now time.Duration) {
 	}
 	for i, n := range v.waiting {
 		if n == 0 {
+			v.callers[i] = 0 // long work holds no slots
 			continue
 		}
 		lasts := n * g.service.hold(i) / slots
 		if lasts > passed {
 			v.waiting[i] -= n * passed / lasts
+			v.callers[i] -= v.callers[i] * passed / lasts
 			return
 		}
 		passed -= lasts
-		v.waiting[i] = 0
+		v.waiting[i], v.callers[i] = 0, 0
 	}
 	v.used *= 1 - passed/(passed+max(g.service.typical(), 1))
 }

@@ -176,3 +176,35 @@ func TestADryRunEndsWithEnforcement(t *testing.T) {
 		t.Error("it stays")
 	}
 }
+
+// Work that costs more than the limit runs alone for one service time. In the books such work once took
+// its cost over the limit in service times to drain, and everything that came after it was refused.
+func TestAnExpensiveRequestDoesNotStopADryRun(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(10), QueueSize: 1000, MaxWait: 10 * time.Second})
+	const took = 10 * time.Millisecond
+	for i := range 6000 { // a tenth of the capacity
+		now, cost := time.Duration(i)*took, 1
+		if i == 1 {
+			cost = 1 << 40
+		}
+		if i > 0 {
+			g.End(now, g.Started(), limit.Success)
+		}
+		g.Force(now, Arrival{Cost: cost, Deadline: Never}, true, 0)
+	}
+	if c := g.Counts(); c.WouldReject() > 1 {
+		t.Errorf("one at a time, and %d of %d would be refused", c.WouldReject(), c.Offered)
+	}
+}
+
+// A queue counts callers, whatever they cost.
+func TestTheQueueOfADryRunCountsCallers(t *testing.T) {
+	for _, a := range []Arrival{{Cost: 5, Deadline: Never}, {Cost: 1, Deadline: Never, Traits: Long}} {
+		g := New(Config{Law: limit.NewFixed(10), QueueSize: 100, MaxWait: Never})
+		for range 60 {
+			if d := g.Force(0, a, true, 0); d.Reason != 0 {
+				t.Fatalf("a queue of 100 has no place for 60 callers: %v", d.Reason)
+			}
+		}
+	}
+}

@@ -249,7 +249,7 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait
 	}
 	// While the limit is exceeded, no waiter gets a slot, but arrivals are admitted for MaxRefused.
 	// So work that would wait is admitted too.
-	if (d.Action == Reject && !d.Anyway || d.Action == Wait && d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit(a.held()) {
+	if (d.Action == Reject && !d.Anyway || d.Action == Wait && d.Preempted == nil && g.inFlight > g.Limit()) && g.mustAdmit(g.inFlight, a.held()) {
 		return Decision{Action: Admit}
 	}
 	return d
@@ -314,8 +314,8 @@ func (g *Gate) Short(cost int) bool { return g.queued > 0 || !g.fits(cost) }
 
 // mustAdmit reports whether one more refusal for lack of capacity would exceed the share that may
 // be refused, and the lease has room for cost.
-func (g *Gate) mustAdmit(cost int) bool {
-	return g.limits.leased(g.inFlight, cost) && g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused
+func (g *Gate) mustAdmit(inFlight, cost int) bool {
+	return g.limits.leased(inFlight, cost) && g.cfg.MaxRefused > 0 && g.cfg.MaxRefused < 1 && g.demand.share() >= g.cfg.MaxRefused
 }
 
 // slotsFor is how many slots the work takes, at most the limit: work that costs more runs alone.
@@ -324,7 +324,7 @@ func (g *Gate) slotsFor(a *Arrival) int { return min(a.held(), g.Limit()) }
 // preempt frees a place in a full queue: the last waiter of the lowest level below lv is preempted if
 // that waiter may be refused. An arrival in a dry run preempts nobody.
 func (g *Gate) preempt(lv int, a *Arrival) Decision {
-	for i := levels - 1; i > lv && !g.mustAdmit(a.held()); i-- {
+	for i := levels - 1; i > lv && !g.mustAdmit(g.inFlight, a.held()); i-- {
 		if w := g.queues[i].last; w == nil {
 			continue
 		} else if a.Traits&DryRun == 0 {
@@ -451,7 +451,7 @@ func (g *Gate) load() limit.Load {
 // number.
 func (g *Gate) Seq() uint64 { return g.seq }
 
-// Started returns the work that started last.
+// Started returns the work that Arrive, Force or Next started last. Enter returns its own.
 func (g *Gate) Started() Grant { return g.latest }
 
 // Grant is one piece of work while it runs.
@@ -572,7 +572,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	}
 	if g.late(now, w) {
 		g.take(w)
-		g.ledger[w.level].rejected[spillway.DeadlineTooClose]++
+		g.ledger[w.level].rejected[w.Late()]++
 		g.demand.refusals++
 		return w, false
 	}
@@ -592,13 +592,16 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 
 // late reports whether the turn of a waiter comes too late for it to finish in time. A waiter that
 // is alone in the queue is late only after its deadline; otherwise the slot goes to a waiter that
-// has the time.
+// has the time. A waiter without a deadline is late if its caller is expected to leave before.
 func (g *Gate) late(now time.Duration, w *Waiter) bool {
 	if g.unbounded() || w.deadline > now && g.queued == 1 {
 		return false
 	}
 	left := float64(w.deadline - now)
 	if w.deadline == Never {
+		if g.mustAdmit(g.inFlight, w.held) {
+			return false
+		}
 		left = g.service.kinds.list[w.kind].stay.most() - float64(now-w.since)
 	}
 	return left <= 0 || !w.probe && left < g.need(now, w.kind, w.deadline)

@@ -122,7 +122,7 @@ func (s *scales) usualTime() float64 {
 
 const (
 	manyEnds      = 5 * serviceSpan // ends of a kind in a window from which one in oneIn is evidence
-	oneIn         = 7               // no power of two: work often ends in such groups
+	oneIn         = 7
 	evidenceLasts = 5 * time.Second // or evidenceTimes means, if longer
 	evidenceTimes = 20
 	hasSpan       = 200         // pieces of work behind the time to the deadline of a named kind, or up to twice as many
@@ -143,7 +143,7 @@ func (k *kind) recent(now time.Duration) bool {
 // cover a hundred ends. Of thousands in a tenth of a second, some suffice.
 func (k *kind) isEvidence() bool {
 	k.ends++
-	return k.ends <= manyEnds || k.ends%oneIn == 0
+	return k.ends <= manyEnds || uint32(k.ends)*2654435769 < math.MaxUint32/oneIn // a hash by Knuth: work often ends in groups
 }
 
 // probe reports whether an arrival of a kind may wait although its predicted wait is too long. Probes

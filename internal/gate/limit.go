@@ -8,11 +8,11 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-// limits holds how many slots may be in use: the limit of the law, within bounds. The law sees each
-// start and each end, and its limit is read afterwards. The gate's owner sets the bounds. Nothing
+// limits holds how many slots may be in use: the limit of the law, within bounds. A law that
+// changes its limit sees each start and each end, and its limit is read afterwards. The gate's owner sets the bounds. Nothing
 // else has an influence.
 type limits struct {
-	law     limit.Law       // nil: a law that never changes its limit
+	law     limit.Law       // nil: a law that never changes its limit, which need not see starts and ends
 	forgets limit.Forgetter // the law as a Forgetter, or nil
 	since   uint64          // starts before the current law
 	said    int             // the law's own limit

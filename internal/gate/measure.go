@@ -201,7 +201,7 @@ func lost(o limit.Outcome) bool {
 	return o == limit.Deadline || o == limit.Canceled || o == limit.Overload
 }
 
-// outcome counts an end by the outcome that the owner told. Work that ended aside, or whose client took the time,
+// outcome counts an end by its outcome. Work that ended aside, or whose client took the time,
 // is no sample either, but not by what it told.
 func (s *service) outcome(o limit.Outcome) {
 	switch o {

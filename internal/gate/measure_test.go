@@ -100,3 +100,27 @@ func TestACrowdOfEndsTellsWhatEachEndWouldTell(t *testing.T) {
 		t.Errorf("%d of 40000 times were recorded, or are still to come", n)
 	}
 }
+
+// A page with seven calls makes ends in groups of seven. The ends that are evidence are no fixed one of a
+// group: the slow seventh once counted in every mean, or in none.
+func TestEvidenceIsNoFixedPartOfAGroup(t *testing.T) {
+	for _, group := range []int{7, 8, 14} {
+		g := New(Config{Law: limit.NewFixed(1000), QueueSize: 1000, MaxWait: time.Minute})
+		now, sum, means := time.Second, 0.0, 0.0
+		const n = 100_000
+		for i := range n {
+			now += 25 * time.Microsecond
+			g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+			w, took := g.Started(), 100*time.Microsecond
+			if i%group == 0 {
+				took = 10 * time.Millisecond
+			}
+			w.Start -= took
+			g.End(now, w, limit.Success)
+			sum, means = sum+float64(took)/n, means+g.service.mean/n
+		}
+		if means < 0.8*sum || means > 1.2*sum {
+			t.Errorf("in groups of %d work takes %v, and is thought to take %v", group, time.Duration(sum), time.Duration(means))
+		}
+	}
+}

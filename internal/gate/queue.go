@@ -32,6 +32,14 @@ func (w *Waiter) Cost() int { return w.cost }
 // Deadline is when the waiter's caller leaves, or Never.
 func (w *Waiter) Deadline() time.Duration { return w.deadline }
 
+// Late is the reason for a waiter that Next drops.
+func (w *Waiter) Late() spillway.Reason {
+	if w.deadline == Never {
+		return spillway.WaitTooLong
+	}
+	return spillway.DeadlineTooClose
+}
+
 // queue is first come, first served; any waiter can leave.
 type queue struct {
 	first, last *Waiter
