@@ -46,6 +46,7 @@ func (a *adaptive) trim(r reading) {
 func (a *adaptive) suspect(r reading) {
 	inFlight := r.inFlight
 	if a.phase == starting {
+		// The cohort was admitted while the limit rose, so only its last members met the queue.
 		a.held, inFlight = mean{}, max(inFlight, a.limit)
 	}
 	a.cutBy(r, r.logTime-a.base.value, inFlight, mean{r.logTime, r.n})

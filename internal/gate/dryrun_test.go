@@ -182,15 +182,15 @@ func TestADryRunEndsWithEnforcement(t *testing.T) {
 func TestAnExpensiveRequestDoesNotStopADryRun(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(10), QueueSize: 1000, MaxWait: 10 * time.Second})
 	const took = 10 * time.Millisecond
-	for i := range 6000 { // a tenth of the capacity
-		now, cost := time.Duration(i)*took, 1
-		if i == 1 {
-			cost = 1 << 30
-		}
-		if i > 0 {
-			g.End(now, g.Started(), limit.Success)
-		}
+	force := func(now time.Duration, cost int) Grant {
 		g.Force(now, Arrival{Cost: cost, Deadline: Never}, true, 0)
+		return g.Started()
+	}
+	first, expensive := force(0, 1), force(0, 1<<30) // while nothing is known of service times
+	g.End(took, first, limit.Success)
+	g.End(2*took, expensive, limit.Success)
+	for i := range time.Duration(6000) { // a tenth of the capacity
+		g.End((i+4)*took, force((i+3)*took, 1), limit.Success)
 	}
 	if c := g.Counts(); c.WouldReject() > 1 {
 		t.Errorf("one at a time, and %d of %d would be refused", c.WouldReject(), c.Offered)
@@ -199,12 +199,35 @@ func TestAnExpensiveRequestDoesNotStopADryRun(t *testing.T) {
 
 // A queue counts callers, whatever they cost.
 func TestTheQueueOfADryRunCountsCallers(t *testing.T) {
-	for _, a := range []Arrival{{Cost: 5, Deadline: Never}, {Cost: 1, Deadline: Never, Traits: Long}} {
-		g := New(Config{Law: limit.NewFixed(10), QueueSize: 100, MaxWait: Never})
-		for range 60 {
-			if d := g.Force(0, a, true, 0); d.Reason != 0 {
-				t.Fatalf("a queue of 100 has no place for 60 callers: %v", d.Reason)
-			}
+	g := New(Config{Law: limit.NewFixed(10), QueueSize: 100, MaxWait: Never})
+	for range 60 {
+		if d := g.Force(0, Arrival{Cost: 5, Deadline: Never}, true, 0); d.Reason != 0 {
+			t.Fatalf("a queue of 100 has no place for 60 callers: %v", d.Reason)
 		}
+	}
+}
+
+// Long work waits for a slot like other work, and holds none. In the books only its callers wait, and they
+// do not stay there.
+func TestLongWorkDoesNotStayInTheBooksOfADryRun(t *testing.T) {
+	g := New(Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: Never})
+	force := func(now time.Duration, long Traits) spillway.Reason {
+		return g.Force(now, Arrival{Cost: 1, Deadline: Never, Traits: long}, true, 0).Reason
+	}
+	for i := range 10 { // the service time is a second, and is known
+		now := time.Duration(i) * 10 * time.Second
+		force(now, 0)
+		g.End(now+time.Second, g.Started(), limit.Success)
+	}
+	now := 100 * time.Second
+	force(now, 0)
+	for range 10 {
+		force(now, Long)
+	}
+	if force(now, Long) != spillway.QueueFull {
+		t.Error("eleven pieces of long work wait in a queue of ten")
+	}
+	if why := force(now+time.Minute, Long); why != 0 {
+		t.Errorf("a minute later nothing runs, and long work would be refused: %v", why)
 	}
 }
