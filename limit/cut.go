@@ -7,13 +7,12 @@ import (
 
 // Sizes of cuts, as logarithms of the limit or of latency.
 const (
-	minExcess     = 0.03 // a smaller excess of latency is not worth a cut
-	trimAtOnce    = 0.15 // an excess below this is trimmed without a trial
-	trimInAll     = 0.2  // sum of trims after which a trial is due
-	slower        = 0.12 // change of latency beyond which the backend itself changed
-	minCut        = 0.2
-	maxCut        = 0.9
-	maxCutOfMixed = 0.33 // maxCut if work in the mean takes several times as long as the reference class
+	minExcess  = 0.03 // a smaller excess of latency is not worth a cut
+	trimAtOnce = 0.15 // an excess below this is trimmed without a trial
+	trimInAll  = 0.2  // sum of trims after which a trial is due
+	slower     = 0.12 // change of latency beyond which the backend itself changed
+	minCut     = 0.2
+	maxCut     = 0.9
 )
 
 // Pauses between cuts.
@@ -22,7 +21,6 @@ const (
 	cutSoon    = 500 * time.Millisecond
 	cutLatest  = 15 * time.Second // longest pause, unless cutShareOf requires more
 	cutShareOf = 40               // scheduled cuts may take one part in 40 of the time
-	afterSlow  = time.Second      // pause before a raise, after an undone cut because latency rose
 )
 
 // trim removes a small excess of latency. Small cuts are not worth a trial each. After several
@@ -62,32 +60,10 @@ func (a *adaptive) cutBy(r reading, excess, inFlight float64, before mean) {
 	a.tryLess(r, from*math.Exp(-a.cutOf(excess)), inFlight, before, true)
 }
 
-// excessOfAll returns the excess of the mean time of all work, given the excess of measured work. Both
-// are logarithms. All work waits equally long, which is a large share of a short time and a small
-// share of a long time. The mean time in the backend follows from Little's law.
-func (a *adaptive) excessOfAll(r reading, excess float64) float64 {
-	slotTime := r.slotTime()
-	if slotTime <= 0 || excess <= 0 {
-		return excess
-	}
-	wait := math.Exp(r.logTime) - math.Exp(r.logTime-excess)
-	part := wait / slotTime
-	if part >= 1 {
-		return excess
-	}
-	return min(excess, -math.Log(1-part))
-}
-
-// cutOf returns the cut for an excess of latency over the baseline, both as logarithms. It is the
-// least cut that may be needed; the next cut removes any remaining excess. If short work waits for
-// long work, the excess of the short work overstates the queue. A cut by the whole excess would
-// then cost throughput.
+// cutOf returns the cut for an excess of latency over the baseline, both as logarithms. The next cut
+// removes what is left of the excess.
 func (a *adaptive) cutOf(excess float64) float64 {
-	most := maxCut
-	if a.est.longInMean() {
-		most = maxCutOfMixed
-	}
-	return min(max(excess/degrades, minCut), most)
+	return min(max(excess/degrades, minCut), maxCut)
 }
 
 func (a *adaptive) tryLess(r reading, to, inFlight float64, before mean, suspicion bool) {
@@ -139,11 +115,6 @@ func (a *adaptive) keepCut(r reading, err float64) {
 		a.loseCapacity(r)
 	}
 	rest := t.after.value - a.base.value
-	// In a backend that degrades, latency falls more slowly: the difference was a wait, equally long
-	// for all work.
-	if t.longer == 0 && fell-degrades*less > 2*err {
-		rest = a.excessOfAll(r, rest)
-	}
 	switch {
 	case t.suspicion && !a.short(r) && rest > max(0.06, 2*a.est.error(t.after.n)): // some excess is left
 		a.tryLess(r, a.limit*math.Exp(-a.cutOf(rest)), t.ranAfter.value, t.after, true)
@@ -223,8 +194,4 @@ func (a *adaptive) undoCut(r reading, margin float64) {
 	}
 	a.set(r.at, next, t.restore, why)
 	a.raises.next, a.cuts.next = r.at, r.at+a.cuts.every
-	// A slower backend does not change the right limit, so no trial is due soon.
-	if !a.aim.jobs && t.suspicion && !a.recalls(r.at) {
-		a.raises.next, a.cuts.next = r.at+afterSlow, r.at+max(3*afterSlow, a.cuts.every)
-	}
 }

@@ -29,7 +29,6 @@ type estimator struct {
 	readings      float64       // number of readings behind spread
 	wasted        float64       // recent share of wasted slot time, which logTime includes
 	rate          float64       // admissions per second
-	meanWeight    mean          // mean weight of a piece of work, in units of the reference class
 	latest        reading
 }
 
@@ -40,13 +39,11 @@ const (
 	// since its last admission. An overdue cohort is not waited for: one hanging request must not
 	// stop the law. If half of the members or more hang, the cohort is dropped and the next may take
 	// twice as long, because a backend that became ten times slower looks the same.
-	overdueTimes   = 10
-	leastOverdue   = 2 * time.Second
-	mostOverdue    = time.Hour
-	longTimes      = 4   // multiple of the reference class's time from which longInMean holds
-	weightReadings = 10  // most readings in meanWeight: one cohort contains few long pieces of work, or none
-	atOnce         = 0.1 // a cohort has at least the admissions of this many seconds
-	mostWasted     = 0.9 // keeps the logarithm finite
+	overdueTimes = 10
+	leastOverdue = 2 * time.Second
+	mostOverdue  = time.Hour
+	atOnce       = 0.1 // a cohort has at least the admissions of this many seconds
+	mostWasted   = 0.9 // keeps the logarithm finite
 )
 
 func newEstimator(aim *aim) estimator {
@@ -95,7 +92,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		return e.drained(s.End, load, limit), false
 	}
 	if e.forgotten {
-		e.forgotten, e.reweighed, e.meanWeight = false, true, mean{}
+		e.forgotten, e.reweighed = false, true
 		return restart, false
 	}
 	class := s.Class % Classes
@@ -107,7 +104,7 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		if stale := e.cohort.stale(s.End); s.Outcome == Success && (stale || !e.classes.again(class, log)) {
 			var changed bool
 			if changed, rescaled = e.classes.learn(class, log, load.calm(limit), stale); changed {
-				e.reweighed, e.meanWeight = true, mean{}
+				e.reweighed = true
 				return restart, rescaled
 			}
 		}
@@ -171,9 +168,6 @@ func (e *estimator) enter(r *reading) {
 		e.spread += max(0.2, 1/e.readings) * min((r.n-1)/spreadTimes, 1) * (r.spread - e.spread)
 		e.usual = math.Exp(r.logTime)
 	}
-	if r.count > 0 {
-		e.meanWeight.add(r.work/(r.count*e.classes.weight(e.classes.reference)), 1, weightReadings)
-	}
 	if r.perSecond > 0 {
 		e.rate = r.perSecond
 	}
@@ -211,10 +205,6 @@ func (e *estimator) error(n float64) float64 {
 func (e *estimator) deviation() float64 {
 	return math.Sqrt(e.spread*e.spread + judged/(1.25*1.25)*e.wasted)
 }
-
-// longInMean reports whether work in the mean takes several times as long as the reference class.
-// Then the wait of measured work overstates the cost of a queue.
-func (e *estimator) longInMean() bool { return e.meanWeight.value > longTimes }
 
 // between is the standard error of the difference of two means with a and b times.
 func (e *estimator) between(a, b float64) float64 { return math.Hypot(e.error(a), e.error(b)) }

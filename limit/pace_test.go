@@ -67,7 +67,7 @@ func TestTheHeldPaceOutlivesARefusedRaise(t *testing.T) {
 	a.pace = held
 	a.tryMore(reading{at: 1}, 8, 5, mean{0, 100})
 	a.trial.enter(reading{logTime: 0.5, n: 50, inFlight: 8}, false)
-	a.undoRaise(reading{at: 2}, 0.01, true)
+	a.undoRaise(reading{at: 2}, true)
 	if a.limit != 5 || a.pace != held {
 		t.Errorf("limit %v, pace %+v", a.limit, a.pace)
 	}

@@ -94,20 +94,17 @@ func (a *adaptive) judgeRaise(r reading) {
 		a.raises.streak = 0
 		a.set(r.at, holding, max(t.from, min(t.to, math.Round(mostBeyond*r.inFlight))), "the load is gone")
 	case independent:
-		a.keepRaise(r, err, margin < -err)
+		a.keepRaise(r, margin < -err)
 	case follows:
-		a.undoRaise(r, err, margin > 1.5*err)
+		a.undoRaise(r, margin > 1.5*err)
 	}
 }
 
 // keepRaise keeps a raise that latency did not follow, and chooses the next trial.
-func (a *adaptive) keepRaise(r reading, err float64, clearly bool) {
+func (a *adaptive) keepRaise(r reading, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak++
 	u.vain = 0
-	if ran := math.Round(mostBeyond * t.ranAfter.value); ran < a.limit { // a higher limit was not tested
-		a.set(r.at, holding, max(t.from, ran), "no more ran")
-	}
 	if u.stride *= 2; a.former > 0 && a.limit >= a.former {
 		a.former, u.stride = 0, 0 // all lost capacity is back: raise carefully from here
 	}
@@ -126,7 +123,7 @@ func (a *adaptive) keepRaise(r reading, err float64, clearly bool) {
 }
 
 // undoRaise refuses a raise because latency rose with it, clearly or not.
-func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
+func (a *adaptive) undoRaise(r reading, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak = 0
 	a.full = r.at
@@ -141,13 +138,11 @@ func (a *adaptive) undoRaise(r reading, err float64, clearly bool) {
 	} else {
 		u.stride *= 1.5
 	}
-	// By Little's law the rise of latency was waiting.
-	more, rose := t.changed()
-	knee := t.ranAfter.value * math.Exp(-max(rose+err, 0))
-	a.set(r.at, holding, min(max(t.from, knee), t.to), "latency rose with it")
-	if a.limit == t.from && !a.recalls(r.at) {
+	a.set(r.at, holding, t.from, "latency rose with it")
+	if !a.recalls(r.at) {
 		a.pace = t.paceBefore // the limit is as before the raise
 	}
+	more, rose := t.changed()
 	u.next = r.at + a.raisePause(r, more, rose)
 	u.vain++
 	if u.stride > a.finestRaise(t.before.n) && t.to > t.from+1 {

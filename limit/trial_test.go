@@ -44,7 +44,6 @@ func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
 	law := func(limit float64) *adaptive {
 		a := newAdaptive(forLatency)
 		a.limit, a.proven, a.known, a.base, a.est.spread = limit, true, true, mean{-1, 400}, 1
-		a.est.meanWeight = mean{10, 10} // work in the mean takes ten times as long as the reference class
 		return a
 	}
 	a := law(61)
