@@ -27,7 +27,6 @@ const (
 	roughAtOnce              = 9.0  // cap on a new variance, as a multiple of the mean variance
 	paceAfter                = 3    // generations until the pace is known: in the first, work admitted under the old limit ends
 	paceForgets              = 1000 // admissions after which all sums are halved
-	paceCohorts              = 4    // multiple of the usual cohorts while latency and pace disagree
 )
 
 func (p *pace) add(r reading, rough *roughness) {

@@ -34,7 +34,11 @@ func TestLawsFindTheSlots(t *testing.T) {
 				if name == "gradient2" { // grows by less than one a second
 					m.run(4 * time.Minute)
 				}
-				got := float64(m.middle(20*time.Second)) / float64(slots)
+				const windows = 5 // a law wanders: one window may show the peak of a trial
+				got := 0.0
+				for range windows {
+					got += float64(m.middle(20*time.Second)) / float64(slots) / windows
+				}
 				if got < bound[0] || got > bound[1] {
 					t.Errorf("ended at %.2f of %d slots, want %.1f to %.1f: %s", got, slots, bound[0], bound[1], law.State())
 				}

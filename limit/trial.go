@@ -116,64 +116,44 @@ func (t *trial) followed() bool {
 // the pace under the new limit. spread is the spread of one time by the pace. margin is the change
 // of latency beyond the bound; if negative, latency did not follow.
 //
-// A known pace that clearly followed decides alone. Otherwise latency and a known pace have to
-// agree. A cut is undone at once if the pace clearly did not follow. A raise that only latency
-// favors is refused after its usual cohorts. Any other disagreement prolongs the trial, up to
-// paceCohorts times; then the raise is refused or the cut undone. A cut with a pace known before
-// but not yet since is prolonged too; then latency decides.
+// Either measure of latency may show that latency followed. A pace that clearly followed decides at
+// once: the fastest four in five may miss a queue.
 func (t *trial) judge(by criteria, err float64, since *pace, spread float64) (v trialResult, margin float64) {
 	t.longer = 0
 	concurrency, latency := t.changed()
 	if t.to == t.from || concurrency < leastMoved*math.Abs(math.Log(t.to/t.from)) {
 		return untested, 0
 	}
-	rising, bound := t.to > t.from, by.bound(concurrency)
 	longer, paceErr := since.compareWith(&t.paceBefore, spread)
-	if !rising {
+	if t.to < t.from {
 		longer = -longer
 	}
-	margin = latency - bound
-	paceMargin := longer - bound
-	if latency < by.share*concurrency { // latency shows no queue: the pace must show none either
-		paceMargin = longer - by.share*concurrency
-	}
-	paceKnown := paceErr > 0
-	if paceKnown && paceMargin > paceDecides*paceErr && longer > paceVisible*paceErr {
+	bound := by.bound(concurrency)
+	if paceErr > 0 && longer-bound > paceDecides*paceErr && longer > paceVisible*paceErr {
 		t.longer = longer
-		return follows, paceMargin
+		return follows, longer - bound
 	}
-	last, final := t.cohorts >= by.cohorts, t.cohorts >= paceCohorts*by.cohorts
-	// A small change of throughput decides, so more cohorts measure it.
+	return t.byLatency(by, concurrency, latency, err)
+}
+
+// byLatency is judge by the latency of the fastest four in five.
+func (t *trial) byLatency(by criteria, concurrency, latency, err float64) (v trialResult, margin float64) {
+	margin = latency - by.bound(concurrency)
+	rising, inDoubt := t.to > t.from, margin >= -by.independent*err
+	last := by.cohorts
 	if latency > by.share*concurrency && math.Abs(margin) < 2*by.worth {
-		last = t.cohorts >= by.atMost
+		last = by.atMost // a small change of throughput decides, so more cohorts measure it
 	}
-	paceFollowed := paceKnown && paceMargin > 0
-	paceDidNot := paceKnown && paceMargin < -paceDecides*paceErr // clearly
-	followed := margin > by.follows*err && latency > by.visible*err
-	didNot := margin < -by.independent*err
-	inDoubt := margin >= -by.independent*err // or followed, which is tested first
 	switch {
-	case followed:
-		switch {
-		case paceDidNot && !rising:
-			return independent, margin
-		case (paceDidNot || !paceKnown && !rising && t.paceBefore.known()) && !final:
-			return undecided, margin
-		}
+	case margin > by.follows*err && latency > by.visible*err:
 		return follows, margin
-	case didNot && paceFollowed && !final && (!rising || !last):
+	case inDoubt && t.cohorts < last:
 		return undecided, margin
-	case didNot && paceFollowed && rising:
-		t.longer = longer
-		return follows, 0
-	case inDoubt && !last:
-		return undecided, margin
-	case inDoubt && rising && (margin > 0 || latency > by.share*concurrency):
-		// Throughput did not clearly grow.
+	case inDoubt && rising && (margin > 0 || latency > by.share*concurrency): // throughput did not clearly grow
 		return follows, margin
 	case inDoubt && !rising && margin > 0.7*err && latency > by.visible*err:
 		return follows, margin
-	case !paceKnown && t.after.n < fewTimes && !t.suspicion:
+	case t.after.n < fewTimes && !t.suspicion:
 		return undecided, margin
 	}
 	return independent, margin

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -25,15 +26,20 @@ func TestAHandfulOfTimesJudgesNoTrial(t *testing.T) {
 	}
 }
 
-func TestThePaceRefusesARaiseInDoubtAndGoesOnWithACut(t *testing.T) {
-	before, since := pace{seconds: 1, occupied: 2, work: 1000, n: 1000}, pace{seconds: 0.1, occupied: 0.3, work: 85, n: 85}
-	raise := trial{from: 2, to: 3, ranBefore: 2, before: mean{0, 500}, ranAfter: mean{3, 100}, after: mean{0, 100}, cohorts: 2, paceBefore: before}
-	if v, _ := raise.judge(forLatency.criteriaOf(&raise), 0.03, &since, 2); v != follows || raise.longer <= 0 {
+// A backend that serves the newest work first hides its queue from the fastest four in five.
+func TestAPaceThatFollowedDecides(t *testing.T) {
+	before, since := pace{seconds: 9, occupied: 18, work: 1000, n: 1000}, pace{seconds: 9, occupied: 36, work: 1000, n: 1000}
+	raise := trial{from: 2, to: 3, ranBefore: 2, before: mean{0, 500}, ranAfter: mean{3, 500}, after: mean{0, 500}, cohorts: 1, paceBefore: before}
+	if v, _ := raise.judge(forLatency.criteriaOf(&raise), 0.03, &since, 1); v != follows || raise.longer <= 0 {
 		t.Errorf("a raise: %v, by %v", v, raise.longer)
 	}
-	cut := trial{from: 3, to: 2, ranBefore: 3, before: mean{0, 100}, ranAfter: mean{2, 500}, after: mean{0, 500}, cohorts: 3, paceBefore: since}
-	if v, _ := cut.judge(forLatency.criteriaOf(&cut), 0.03, &before, 3); v != undecided {
-		t.Errorf("a cut: %v", v)
+	cut := trial{from: 3, to: 2, ranBefore: 3, before: mean{0, 500}, ranAfter: mean{2, 500}, after: mean{0, 500}, cohorts: 1, paceBefore: since}
+	if v, _ := cut.judge(forLatency.criteriaOf(&cut), 0.03, &before, 1); v != follows || cut.longer <= 0 {
+		t.Errorf("a cut: %v, by %v", v, cut.longer)
+	}
+	raise.after = mean{math.Log(1.5), 500} // a pace that did not follow excuses nothing
+	if v, _ := raise.judge(forLatency.criteriaOf(&raise), 0.03, &before, 1); v != follows || raise.longer != 0 {
+		t.Errorf("a raise that the fastest followed: %v, by %v", v, raise.longer)
 	}
 }
 
