@@ -129,9 +129,6 @@ func (a *adaptive) keepCut(r reading, err float64) {
 		if rest < 0 {
 			a.flat(t.after)
 		}
-		if knee := t.ranBefore * math.Exp(-(fell + 0.5*err)); knee > a.limit {
-			a.set(r.at, holding, min(knee, t.from), "it was queueing down to here")
-		}
 		a.raises.next, a.cuts.next = r.at, r.at+a.cuts.every
 		a.chooseTrial(r, a.held, a.heldAt)
 	}

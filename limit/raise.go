@@ -17,7 +17,10 @@ const (
 	recallFrom   = 1.3         // multiple of the limit; ordinary raises recover a smaller loss
 	recallMost   = 4           // multiple of the limit, most at once
 	raiseCohorts = 2           // cohorts behind most raises
-	startPart    = 0.5         // of reading.unqueued: a mean of the fastest quarter may contain a queue
+	leastStart   = 8           // lowest limit of the start
+	headroom     = 2           // multiple of the most in flight that may be allowed without a test
+	peakLasts    = 5 * time.Second
+	startPart    = 0.5 // of reading.unqueued: a mean of the fastest quarter may contain a queue
 )
 
 // double grows the limit at the start, until latency rises.
@@ -28,7 +31,7 @@ func (a *adaptive) double(r reading) {
 		// which there is hardly any. Doubling soon corrects a limit that is too low.
 		a.forget()
 		a.proven = true
-		a.set(r.at, starting, max(math.Ceil(startPart*r.unqueued()), a.limit/4), "start: with less waiting")
+		a.set(r.at, starting, max(math.Ceil(startPart*r.unqueued()), leastStart), "start: with less waiting")
 		return
 	case !r.first:
 		if r.logTime-a.base.value < jump/2 {
@@ -36,8 +39,23 @@ func (a *adaptive) double(r reading) {
 		}
 		a.proven = a.proven || a.limit > firstLimit || !r.full
 	}
-	if r.full && !a.enforcedLower(r) {
+	switch {
+	case !r.full:
+		a.validate(r)
+	case !a.enforcedLower(r):
 		a.set(r.at, starting, 2*a.limit, "start: latency is flat")
+	}
+}
+
+// validate lowers a limit that no work has tested to a multiple of the most in flight of late. A backend
+// that becomes slow would otherwise be flooded up to that limit. TCP validates its congestion window
+// the same way (RFC 7661).
+func (a *adaptive) validate(r reading) {
+	if r.peak >= a.peak || r.at-a.peakAt > peakLasts {
+		a.peak, a.peakAt = r.peak, r.at
+	}
+	if to := max(headroom*a.peak, leastStart); a.proven && to < a.limit && r.at > peakLasts {
+		a.set(r.at, starting, to, "start: no more ran")
 	}
 }
 
@@ -84,10 +102,6 @@ func (a *adaptive) judgeRaise(r reading) {
 	t.enter(r, a.short(r))
 	err := a.est.between(t.after.n, t.before.n)
 	v, margin := t.judge(a.aim.criteriaOf(t), err, &a.pace, a.rough.spread(a.est.deviation()))
-	more, rose := t.changed()
-	if t.cohorts == 1 && v == independent && rose > a.aim.raiseShare*more && r.n < t.to {
-		t.after, t.ranAfter, v = mean{}, mean{}, undecided // the slots were still filling: latency lags concurrency
-	}
 	switch v {
 	case undecided:
 	case untested: // only the slots in use are confirmed
