@@ -54,7 +54,7 @@ func (a *adaptive) validate(r reading) {
 	if r.peak >= a.peak || r.at-a.peakAt > peakLasts {
 		a.peak, a.peakAt = r.peak, r.at
 	}
-	if to := max(headroom*a.peak, leastStart); a.proven && to < a.limit && r.at > peakLasts {
+	if to := max(headroom*a.peak, firstLimit/2); a.proven && to < a.limit && r.at > peakLasts {
 		a.set(r.at, starting, to, "start: no more ran")
 	}
 }
@@ -102,6 +102,9 @@ func (a *adaptive) judgeRaise(r reading) {
 	t.enter(r, a.short(r))
 	err := a.est.between(t.after.n, t.before.n)
 	v, margin := t.judge(a.aim.criteriaOf(t), err, &a.pace, a.rough.spread(a.est.deviation()))
+	if more, rose := t.changed(); t.cohorts == 1 && v == independent && rose > a.aim.raiseShare*more && r.n < t.to {
+		t.after, t.ranAfter, v = mean{}, mean{}, undecided // the slots were still filling: latency lags concurrency
+	}
 	switch v {
 	case undecided:
 	case untested: // only the slots in use are confirmed

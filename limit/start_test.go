@@ -18,8 +18,8 @@ func TestALimitThatNothingTestedFollowsWhatRan(t *testing.T) {
 		t.Errorf("ten at a time: %d, want %d", law.Limit(), 10*headroom)
 	}
 	m.demand = 1
-	if m.run(3 * peakLasts); law.Limit() != leastStart {
-		t.Errorf("one at a time: %d, want %d", law.Limit(), leastStart)
+	if m.run(3 * peakLasts); law.Limit() != firstLimit/2 {
+		t.Errorf("one at a time: %d, want %d", law.Limit(), firstLimit/2)
 	}
 	m.demand = 100 // the backend takes all of them
 	if m.run(3 * time.Second); law.Limit() < 100 {

@@ -116,8 +116,8 @@ func (t *trial) followed() bool {
 // the pace under the new limit. spread is the spread of one time by the pace. margin is the change
 // of latency beyond the bound; if negative, latency did not follow.
 //
-// Either measure of latency may show that latency followed. A pace that clearly followed decides at
-// once: the fastest four in five may miss a queue.
+// The fastest four in five may miss a queue. So a pace that clearly followed decides at once, and a raise
+// is kept only if a known pace did not follow either.
 func (t *trial) judge(by criteria, err float64, since *pace, spread float64) (v trialResult, margin float64) {
 	t.longer = 0
 	concurrency, latency := t.changed()
@@ -128,12 +128,18 @@ func (t *trial) judge(by criteria, err float64, since *pace, spread float64) (v 
 	if t.to < t.from {
 		longer = -longer
 	}
-	bound := by.bound(concurrency)
-	if paceErr > 0 && longer-bound > paceDecides*paceErr && longer > paceVisible*paceErr {
+	beyond := longer - by.bound(concurrency)
+	v, margin = t.byLatency(by, concurrency, latency, err)
+	switch {
+	case paceErr == 0:
+	case beyond > paceDecides*paceErr && longer > paceVisible*paceErr:
 		t.longer = longer
-		return follows, longer - bound
+		return follows, beyond
+	case v == independent && t.to > t.from && beyond > 0:
+		t.longer = longer
+		return follows, 0
 	}
-	return t.byLatency(by, concurrency, latency, err)
+	return v, margin
 }
 
 // byLatency is judge by the latency of the fastest four in five.

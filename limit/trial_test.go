@@ -70,6 +70,28 @@ func TestUntilThePaceIsKnownLatencyDecides(t *testing.T) {
 	}
 }
 
+// While forty more slots filled, latency rose, and the first readings contained half of the rise.
+// The other half once looked like a gain of throughput. The limit went from 59 to 201 for a backend
+// of forty slots.
+func TestARaiseThatLatencyFollowsIsNotJudgedWhileTheSlotsFill(t *testing.T) {
+	for name, c := range map[string]struct {
+		n, level float64
+		kept     bool
+	}{
+		"fewer times than slots":            {24, 0.3, false},
+		"as many as there are slots":        {89, 0.3, true},
+		"fewer, and latency did not follow": {24, 0, true},
+	} {
+		a := newAdaptive(forLatency)
+		a.limit, a.proven, a.known, a.base, a.est.spread = 59, true, true, mean{0, 400}, 0.1
+		a.tryMore(reading{}, 89, 59, mean{0, 400})
+		a.judgeRaise(reading{at: time.Second, logTime: c.level, n: c.n, inFlight: 89, enforced: 89})
+		if kept := a.limit > 59 && a.trial.cohorts != 1 || a.phase != raising; kept != c.kept {
+			t.Errorf("%s: the law is %s", name, a.State())
+		}
+	}
+}
+
 func TestARaiseThatStaysRefusedIsTriedLessOften(t *testing.T) {
 	a := newAdaptive(forLatency)
 	pause := func(refused int) time.Duration {
