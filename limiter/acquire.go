@@ -199,7 +199,7 @@ func (l *Limiter) reject(a *gate.Arrival, enforced, mayWait bool, d gate.Decisio
 	advice, row := l.gate.RetryAfter(a.Priority), l.rowOf(d)
 	if enforced && !l.over.moving() {
 		most := forever
-		if l.relieves() {
+		if l.aside {
 			most = l.nextLook
 		}
 		l.memos.keep(l.gate, *a, d, mayWait, advice, most, row)

@@ -156,14 +156,14 @@ type Limiter struct {
 	observer  Observer
 	leakAfter time.Duration
 	signals   []Signal
-	aside     bool        // work may run without its slots
+	aside     bool        // work may run without its slots: time alone may free slots
 	quiet     bool        // no call site to record, Observer.Admitted or user-defined law to handle after an admission
 	shut      atomic.Bool // the intake is closed
 
 	mode  atomic.Uint32
 	limit atomic.Int64         // copy of the gate's limit, for readers without the lock
 	due   atomic.Int64         // time of the next check of signals and leaks
-	ended atomic.Pointer[slot] // ends handed to the lock holder, latest first, linked by nextEnded
+	ended atomic.Pointer[slot] // ends handed to the lock holder, latest first, linked by next
 	memos memos
 
 	door door

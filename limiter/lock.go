@@ -114,10 +114,10 @@ func (l *Limiter) free() (again bool) {
 // handOver hands the end of work to the goroutine that holds the lock. If the lock is free after the
 // handover, handOver takes the lock and settles the end itself, and returns the changes to report.
 func (l *Limiter) handOver(now time.Duration, s *slot, o limit.Outcome) []limit.Decision {
-	s.end, s.outcome = now, o
+	s.ended, s.outcome = now, o
 	for {
-		s.nextEnded = l.ended.Load()
-		if l.ended.CompareAndSwap(s.nextEnded, s) {
+		s.next = l.ended.Load()
+		if l.ended.CompareAndSwap(s.next, s) {
 			break
 		}
 	}
@@ -137,12 +137,11 @@ func (l *Limiter) settleEnded() {
 	}
 	var first *slot
 	for s := l.ended.Swap(nil); s != nil; {
-		s, s.nextEnded, first = s.nextEnded, first, s
+		s, s.next, first = s.next, first, s
 	}
 	for s := first; s != nil; {
-		next := s.nextEnded
-		s.nextEnded = nil
-		l.last = max(l.last, s.end)
+		next := s.next
+		l.last = max(l.last, s.ended)
 		l.settle(l.last, s, s.outcome)
 		s = next
 	}

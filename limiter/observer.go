@@ -38,11 +38,6 @@ type End struct {
 	Took     time.Duration // from the admission to the end
 }
 
-// endOf describes work that ended at now. Call endOf before the slot is reused.
-func endOf(s *slot, now time.Duration, o limit.Outcome) End {
-	return End{s.work.Priority, s.long.Load(), o, max(now-s.work.Start, 0)}
-}
-
 // admitted returns the permit and notifies the observer. If the observer or the law panics,
 // admitted releases the slot.
 func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Duration, changes []limit.Decision) (Permit, error) {

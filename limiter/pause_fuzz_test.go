@@ -73,9 +73,11 @@ func TestPausesThatRaceLoseNothing(t *testing.T) {
 // pauseIsLong makes a pause of p as old as the grace, and lets the next caller look for slots.
 func (l *Limiter) pauseIsLong(p Permit) {
 	l.lock(l.now())
-	if p.valid() {
-		p.s.pausedAt.Add(-int64(pausedGrace))
+	p.s.mu.Lock()
+	if p.s.generation == p.gen {
+		p.s.pausedAt -= pausedGrace
 	}
+	p.s.mu.Unlock()
 	l.nextLook = 0
 	l.unlock()
 }

@@ -283,34 +283,36 @@ func TestTimeInAPauseIsNoPartOfTheSample(t *testing.T) {
 	}
 }
 
-// Most of the time was the work's own: the loss is a loss.
 // A Resume that was interrupted once added its pause to the next work in the slot.
 func TestAPauseThatEndsLateIsNoTimeOfTheNextWork(t *testing.T) {
-	l := fixed(t, 1, 0)
-	p := acquire(t, l)
-	p.Done(nil)
-	q := acquire(t, l)
-	if p.s != q.s {
-		t.Fatal("the slot was not reused")
-	}
-	for _, c := range []struct {
-		of   Permit
-		adds time.Duration
-		want time.Duration
-	}{
-		{p, time.Hour, 0}, {q, time.Second, time.Second}, {p, time.Hour, time.Second}, {q, -1, time.Second},
-		{q, forever, mostAway}, {q, forever, mostAway}, {p, 1, mostAway},
-	} {
-		if c.of.s.away.add(c.of.gen, c.adds); q.s.away.time() != c.want {
-			t.Errorf("%v after %v, want %v", q.s.away.time(), c.adds, c.want)
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 1, 0)
+		p := acquire(t, l)
+		p.Pause()
+		time.Sleep(time.Hour)
+		p.Done(nil)
+		q := acquire(t, l)
+		if p.s != q.s || q.s.away != 0 {
+			t.Fatalf("the slot was not reused, or the next work begins with %v", q.s.away)
 		}
-	}
-	q.Done(nil)
-	if r := acquire(t, l); r.s != q.s || r.s.away.time() != 0 {
-		t.Errorf("the next work begins with %v", r.s.away.time())
-	}
+		p.Resume()
+		p.Pause()
+		q.Pause()
+		time.Sleep(time.Second)
+		p.Resume()
+		q.Resume()
+		q.Resume()
+		time.Sleep(time.Second)
+		p.Resume()
+		if q.s.away != time.Second || q.s.pauses != 0 {
+			t.Errorf("%v in pauses, %d go on", q.s.away, q.s.pauses)
+		}
+		q.Done(nil)
+		atRest(t, l)
+	})
 }
 
+// Most of the time was the work's own: the loss is a loss.
 func TestALossAfterAShortPauseIsALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		law := &told{Law: limit.NewFixed(1)}

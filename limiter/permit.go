@@ -16,10 +16,7 @@ type Permit struct {
 	gen uint64
 }
 
-func (l *Limiter) permit(s *slot) Permit { return Permit{l, s, s.state.generation()} }
-
-// valid reports whether the work of p has not ended.
-func (p Permit) valid() bool { return p.s != nil && p.s.state.generation() == p.gen }
+func (l *Limiter) permit(s *slot) Permit { return Permit{l, s, s.generation} }
 
 // Done ends the work and reports its outcome to the limiter. A nil error gives a
 // latency sample; a deadline or a cancellation gives a censored sample; an error that
@@ -36,19 +33,12 @@ func (p Permit) Release() { p.end(limit.Unknown) }
 // work is done. The work runs on with the rest: it keeps at least one slot until it ends.
 // If the work is Long, holds no slots or has ended, Shrink does nothing.
 func (p Permit) Shrink(slots int) {
-	if !p.valid() {
-		return
-	}
-	l := p.l
-	now := l.lock(l.now())
-	defer l.unlock()
-	s := p.s
-	if slots = min(slots, s.work.Cost-1); slots > 0 && p.valid() && !s.work.Long && !s.work.Aside() {
-		l.tick(now)
-		l.gate.Shrink(s.work.Grant, slots)
-		s.work.Cost -= slots // read under the lock only
-		l.grant(now)
-	}
+	p.change(func(_ time.Duration, s *slot) {
+		if slots = min(slots, s.work.Cost-1); slots > 0 && !s.work.Long && !s.work.Aside() {
+			p.l.gate.Shrink(s.work.Grant, slots)
+			s.work.Cost -= slots // read under the lock only
+		}
+	})
 }
 
 // Long marks running work as long by nature, as Request.Long does from the start, such
@@ -56,18 +46,30 @@ func (p Permit) Shrink(slots int) {
 // continues, gives no sample and enters no prediction, and Drain waits for the work. If
 // the work is already long or has ended, Long does nothing.
 func (p Permit) Long() {
-	if !p.valid() {
+	p.change(func(now time.Duration, s *slot) {
+		if !s.work.Long {
+			p.l.gate.LengthenWork(now, &s.work)
+			s.site, s.reported = nil, false
+		}
+	})
+}
+
+// change runs f under both locks, unless the work has ended, and starts waiters.
+func (p Permit) change(f func(now time.Duration, s *slot)) {
+	if p.s == nil {
 		return
 	}
-	l := p.l
+	l, s := p.l, p.s
 	now := l.lock(l.now())
 	defer l.unlock()
-	// If the work ends from here on, the lock holder settles the end later.
-	if s := p.s; p.valid() && !s.work.Long {
+	s.mu.Lock()
+	runs := s.generation == p.gen
+	if runs {
 		l.tick(now)
-		l.gate.LengthenWork(now, &s.work)
-		s.site, s.reported = nil, false
-		s.long.Store(true)
+		f(now, s)
+	}
+	s.mu.Unlock() // if the work ends from here on, the lock holder settles the end later
+	if runs {
 		l.grant(now)
 	}
 }
@@ -77,17 +79,22 @@ func (p Permit) end(o limit.Outcome) {
 		return
 	}
 	l, s := p.l, p.s
-	paused, ok := s.state.end(p.gen)
-	if !ok {
+	s.mu.Lock()
+	if s.generation != p.gen {
+		s.mu.Unlock()
 		return // ended before, perhaps through a copy
 	}
 	now := l.now()
-	if paused {
-		s.away.add(p.gen, now-time.Duration(s.pausedAt.Load()))
+	s.generation++
+	if s.pauses > 0 {
+		s.away += max(now-s.pausedAt, 0)
+		s.pauses, s.given = 0, false
 	}
+	long := s.work.Long
+	s.mu.Unlock()
 	var e End
 	if l.observer.Ended != nil {
-		e = endOf(s, now, o)
+		e = End{s.work.Priority, long, o, max(now-s.work.Start, 0)}
 	}
 	var changes []limit.Decision
 	if l.mu.TryLock() {

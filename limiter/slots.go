@@ -1,27 +1,28 @@
 package limiter
 
 import (
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/limit"
 )
 
-// slot is one running piece of work. Slots are reused; the generation in state distinguishes the
-// successive uses, and the goroutine that increments the generation has ended the work.
+// slot is one running piece of work. Slots are reused; the generation distinguishes the successive
+// uses, and the goroutine that increments the generation has ended the work.
 type slot struct {
-	state     state
-	pausedAt  atomic.Int64 // when the current pause began
-	away      away
-	work      gate.Work
-	long      atomic.Bool   // copy of work.Long for an end that races Permit.Long
-	end       time.Duration // when the work ended, if handed to the lock holder
-	outcome   limit.Outcome
-	nextEnded *slot     // the end handed over before, or after once the list is reversed
-	site      *callSite // where the permit was acquired; nil without leak detection
-	reported  bool
-	nextFree  *slot
+	mu         sync.Mutex    // guards the fields up to away; locked after Limiter.mu
+	generation uint64        // how many uses have ended
+	pauses     int           // pauses of the work that have not ended
+	given      bool          // the slots of the paused work were given to others
+	pausedAt   time.Duration // when the current pause began
+	away       time.Duration // time of all past pauses of the work
+	work       gate.Work
+	ended      time.Duration // when the work ended, if handed to the lock holder
+	outcome    limit.Outcome
+	site       *callSite // where the permit was acquired; nil without leak detection
+	reported   bool
+	next       *slot // next in slots.free, or in Limiter.ended
 }
 
 // slots is the list of free slots.
@@ -33,7 +34,7 @@ type slots struct {
 // end frees the slot of work that has ended.
 func (r *slots) end(s *slot) {
 	s.site, s.reported = nil, false
-	s.nextFree = r.free
+	s.next = r.free
 	r.free = s
 	r.nFree++
 }
@@ -60,12 +61,9 @@ func (l *Limiter) start(now time.Duration) *slot {
 
 // begin takes the first free slot s for work that the gate has started.
 func (l *Limiter) begin(s *slot) {
-	l.running.free = s.nextFree
+	l.running.free = s.next
 	l.running.nFree--
-	if s.long.Load() != s.work.Long {
-		s.long.Store(s.work.Long)
-	}
-	s.away.begin(s.state.generation())
+	s.next, s.away = nil, 0
 }
 
 // settle ends work and starts waiters. The caller holds the lock.
@@ -73,8 +71,8 @@ func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
 	if l.ruled {
 		l.tick(now)
 	}
-	if away := s.away.time(); away != 0 {
-		s.work.Away = min(away, now-s.work.Start)
+	if s.away != 0 {
+		s.work.Away = min(s.away, now-s.work.Start)
 	}
 	l.gate.EndWork(now, &s.work, o)
 	l.running.end(s)
@@ -99,9 +97,9 @@ func (l *Limiter) trim() {
 	if r := &l.running; r.nFree > spareSlots {
 		last := r.free
 		for range spareSlots - 1 {
-			last = last.nextFree
+			last = last.next
 		}
-		last.nextFree, r.nFree = nil, spareSlots
+		last.next, r.nFree = nil, spareSlots
 	}
 	if ws := &l.waiters; ws.n > spareWaiters {
 		last := ws.free

@@ -76,7 +76,7 @@ func (l *Limiter) recheckEvery(cost int, waited time.Duration) time.Duration {
 		return max(l.gate.GatherFor(), time.Duration(l.gate.Large())*time.Millisecond)
 	case cost > 1:
 		return l.gate.GatherFor()
-	case !l.relieves():
+	case !l.aside:
 		return 0
 	}
 	return max(recheckLeast, time.Duration(l.gate.Queued())*recheckEach, waited/recheckParts)
