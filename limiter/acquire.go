@@ -196,7 +196,7 @@ func (l *Limiter) prepare(now time.Duration, cost int, mode Mode) {
 
 // reject refuses work, remembers the decision for like work that comes soon, and unlocks.
 func (l *Limiter) reject(a *gate.Arrival, enforced, mayWait bool, d gate.Decision) (Permit, error) {
-	advice, row := l.gate.RetryAfter(a.Priority), l.rowOf(d)
+	advice, row := l.gate.RetryAfter(a.Priority), l.rowOf(d.Reason)
 	if enforced && !l.over.moving() {
 		most := forever
 		if l.aside {

@@ -11,9 +11,8 @@ import (
 // the operator's lower and upper bound, a lease, the ramp of a slow start, and the estimate
 // of a dry run, which fades while the law for enforcement learns.
 type overruling struct {
-	low, high int    // the operator's bounds; zero: no bound
-	leased    int    // upper bound of the lease; zero: no lease
-	lessor    string // cause of the lease
+	low, high int // the operator's bounds; zero: no bound
+	lease     lease
 
 	rampFor time.Duration // duration of the slow start; zero: none, or over
 	rampAt  time.Duration // when the slow start began
@@ -43,7 +42,13 @@ func lawFor(m Mode) limit.Law {
 
 // bounds returns what overrules the law now.
 func (o *overruling) bounds(p *press) gate.Bounds {
-	b := gate.Bounds{Low: max(o.low, o.handoverLow), High: o.high, Leased: o.leased, Cap: p.Cap, Pressed: p.reason}
+	b := gate.Bounds{Low: max(o.low, o.handoverLow), High: o.high, Cap: p.Cap}
+	if p.row != nil {
+		b.Pressed = p.row.Reason()
+	}
+	if o.lease.row != nil {
+		b.Leased = max(o.lease.slots, 1)
+	}
 	if o.rampFor > 0 {
 		b.Share = max(o.ramp, leastShare)
 	}
@@ -53,7 +58,7 @@ func (o *overruling) bounds(p *press) gate.Bounds {
 // bound passes the current bounds to the gate. The caller holds the lock.
 func (l *Limiter) bound() {
 	l.gate.SetBounds(l.over.bounds(&l.press))
-	l.ruled = l.over.moving() || l.lease.held
+	l.ruled = l.over.moving() || l.over.lease.row != nil
 }
 
 // overruledBy describes what overrules the law now; empty: nothing. The caller holds the
@@ -68,7 +73,7 @@ func (l *Limiter) overruledBy() string {
 	case gate.HighRules:
 		return "upper bound"
 	case gate.LeaseRules:
-		return "lease: " + l.over.lessor
+		return "lease: " + l.over.lease.row[0].Cause
 	case gate.SlowStartRules:
 		return "slow start"
 	case gate.CapRules:
@@ -98,10 +103,9 @@ func (o *overruling) moving() bool { return o.rampFor > 0 || o.inherited > 0 }
 // tick advances the slow start and the handover, and reports whether the limit has risen.
 // The caller holds the lock.
 func (l *Limiter) tick(now time.Duration) bool {
-	return l.over.moving() && l.advance(now)
-}
-
-func (l *Limiter) advance(now time.Duration) bool {
+	if !l.over.moving() {
+		return false
+	}
 	before := l.gate.Limit()
 	l.over.advance(now)
 	l.bound()

@@ -5,21 +5,18 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/clock"
-	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
 // lease is a bound of the limit that another party grants and that expires.
 type lease struct {
-	held  bool
+	row   *refusal.Row // rejections with the cause of the lease; nil: no lease
 	slots int
 	until time.Duration
-	cause string
-	row   *refusal.Row
 }
 
-// nothing reports whether there is a lease that is without slots or has expired.
-func (s *lease) nothing(now time.Duration) bool { return s.held && (s.slots <= 0 || now >= s.until) }
+// over reports whether there is a lease that is without slots or has expired: no work may start.
+func (s *lease) over(now time.Duration) bool { return s.row != nil && (s.slots <= 0 || now >= s.until) }
 
 // SetLease bounds the limit by a lease: a share of a budget that replicas have in common,
 // granted until a time. Before until, the limit is at most slots, and lower if the law or
@@ -37,14 +34,13 @@ func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 	now := l.lock(l.now())
 	defer l.unlock()
 	l.overruled = l.overruledBy() // before the change
-	row := l.lease.row
-	if row == nil || cause != l.lease.cause {
+	row := l.over.lease.row
+	if row == nil || row[0].Cause != cause {
 		row = refusal.NewRow(spillway.Budget, cause)
 	}
-	l.lease, l.over.leased, l.over.lessor = lease{}, 0, ""
-	if !until.IsZero() {
-		l.lease = lease{true, slots, clock.Monotonic(until).Sub(l.base), cause, row}
-		l.over.leased, l.over.lessor = max(slots, 1), cause
+	l.over.lease = lease{row, slots, clock.Monotonic(until).Sub(l.base)}
+	if until.IsZero() {
+		l.over.lease = lease{}
 	}
 	l.bound()
 	l.grant(now)
@@ -52,22 +48,25 @@ func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 
 // leaseOver reports whether the lease lets no work start now. The caller holds the lock.
 func (l *Limiter) leaseOver(now time.Duration) bool {
-	return l.lease.nothing(now) && Mode(l.mode.Load()) == Enforce
+	return l.over.lease.over(now) && Mode(l.mode.Load()) == Enforce
 }
 
 // refuseLeased refuses an arrival because of the lease, and unlocks. The rejection has no
 // advice, because the limiter does not know when the next lease comes.
 func (l *Limiter) refuseLeased(now time.Duration, p spillway.Priority) (Permit, error) {
 	l.gate.Refused(now, p, spillway.Budget)
-	rej := l.refusal.From(l.lease.row, 0)
+	rej := l.refusal.From(l.over.lease.row, 0)
 	l.unlock()
 	return l.rejected(p, rej)
 }
 
-// rowOf returns the row of rejections for the decision d.
-func (l *Limiter) rowOf(d gate.Decision) *refusal.Row {
-	if d.Reason == spillway.Budget && l.lease.row != nil && l.gate.Rule() == gate.LeaseRules {
-		return l.lease.row
+// rowOf returns the rejections for a reason, with the cause of the lease or of the signal that holds the
+// limit down.
+func (l *Limiter) rowOf(reason spillway.Reason) *refusal.Row {
+	for _, row := range [...]*refusal.Row{l.over.lease.row, l.press.row} {
+		if row != nil && row.Reason() == reason {
+			return row
+		}
 	}
-	return l.press.row(d)
+	return refusal.Of(reason)
 }

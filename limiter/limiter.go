@@ -179,7 +179,6 @@ type Limiter struct {
 	ruled    bool // time alone changes the limit, or there is a lease
 	gate     *gate.Gate
 	press    press
-	lease    lease
 	refusal  *refusal.Table
 	running  slots
 	nextLook time.Duration // earliest time of the next look for slots that others may have

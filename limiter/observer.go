@@ -64,7 +64,7 @@ func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Dur
 func (l *Limiter) admittedAnyway(p Permit, priority spillway.Priority, d gate.Decision) (Permit, error) {
 	var would *spillway.Rejection
 	if d.Reason != 0 {
-		would = l.refusal.From(l.rowOf(d), l.gate.WouldRetryAfter(priority))
+		would = l.refusal.From(l.rowOf(d.Reason), l.gate.WouldRetryAfter(priority))
 	}
 	changes := l.release()
 	returned := false

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/internal/refusal"
 )
@@ -38,8 +37,7 @@ type Pressure struct {
 // press turns the levels of signals into a cap of the limit.
 type press struct {
 	Pressure
-	reason spillway.Reason
-	signal *refusal.Row // rejections of a user-defined signal
+	row *refusal.Row // rejections while the limit is pressed down; nil: it is not
 }
 
 // worst returns the signal with the highest level, and the level.
@@ -63,27 +61,18 @@ func (p *press) update(s Signal, name string, level float64, lim, inFlight int) 
 			from = min(lim, p.Cap)
 		}
 		p.Cap = max(1, from*4/5)
-		if p.By != p.Signal || p.reason == 0 {
-			p.By, p.reason, p.signal = p.Signal, spillway.Signal, nil
-			if _, ok := s.(*memory); ok {
-				p.reason = spillway.Memory
-			} else {
-				p.signal = refusal.NewRow(spillway.Signal, p.By)
-			}
+		if p.By == name && p.row != nil {
+			return
+		}
+		p.By, p.row = name, refusal.Of(spillway.Memory)
+		if _, ok := s.(*memory); !ok {
+			p.row = refusal.NewRow(spillway.Signal, name)
 		}
 	case level < releaseBelow && p.Cap > 0:
 		if p.Cap += max(1, p.Cap/10); p.Cap >= lim {
-			p.Cap, p.By, p.reason = 0, "", 0
+			p.Cap, p.By, p.row = 0, "", nil
 		}
 	}
-}
-
-// row returns the row of rejections for the decision d.
-func (p *press) row(d gate.Decision) *refusal.Row {
-	if d.Reason == spillway.Signal && p.signal != nil {
-		return p.signal
-	}
-	return refusal.Of(d.Reason)
 }
 
 func (l *Limiter) pollIfDue(now time.Duration) {
@@ -120,8 +109,8 @@ func (l *Limiter) poll(now time.Duration) {
 	now = l.lock(now)
 	if s != nil {
 		l.overruled = l.overruledBy() // before the change
-		free := l.over.bounds(&press{})
-		unpressed, _ := free.Within(l.law.Limit())
+		bounds := l.over.bounds(&press{})
+		unpressed, _ := bounds.Within(l.law.Limit())
 		l.press.update(s, name, level, unpressed, l.gate.InFlight())
 		l.bound()
 		l.grant(now)
@@ -129,3 +118,25 @@ func (l *Limiter) poll(now time.Duration) {
 	l.leaks(now) // counts those that are new
 	l.unlock()
 }
+
+// gauge is a figure that the user measures.
+type gauge struct {
+	owned
+	name  string
+	read  func() float64
+	limit float64
+}
+
+// Gauge returns a signal that presses when read returns limit or more. Examples are
+// the wait for a connection of a database pool in seconds, and the length of a queue.
+// Rejections carry the reason Signal and the name. See Signal.Level for when read is
+// called; read must not call the limiter.
+func Gauge(name string, read func() float64, limit float64) Signal {
+	return &gauge{name: name, read: read, limit: limit}
+}
+
+// Name returns the gauge's name.
+func (g *gauge) Name() string { return g.name }
+
+// Level returns the figure divided by its limit.
+func (g *gauge) Level() float64 { return g.read() / g.limit }
