@@ -9,75 +9,61 @@ import (
 	"github.com/spillway-go/spillway/internal/carry"
 	"github.com/spillway-go/spillway/internal/clock"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/refusal"
+	"github.com/spillway-go/spillway/limit"
 )
 
-// acquire asks the gate, and waits if the gate queues the caller. The steps of acquire follow, in their
-// order. The callers of the steps from dryRun on hold the lock.
+// acquire asks the gate, and waits if the gate queues the caller. The functions below are in the order in
+// which acquire needs them: before the lock, under the lock and after it. Those that begin under the lock
+// unlock.
 func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
-	ctxErr := ctx.Err()
-	if l.off() {
+	ctxErr, mode := ctx.Err(), l.Mode()
+	if mode == Off && !l.shut.Load() { // nothing is decided and counted
 		return Permit{}, ctxErr
 	}
 	var a gate.Arrival
 	l.describe(ctx, r, &a)
 	now := l.now()
-	l.pollIfDue(now) // panics for the zero Limiter
-	if ctxErr != nil {
-		return l.acquireLate(now, ctxErr, &a, !r.NoWait)
-	}
+	l.pollIfDue(now)            // panics for the zero Limiter
 	would := spillway.Reason(0) // why a dry run refuses the work at the door
-	if l.refuses() {
+	if (l.door.sheds.Load() || l.memos.live.Load()) && ctxErr == nil {
 		var rej *spillway.Rejection
-		if would, rej = l.unasked(now, &a, !r.NoWait); rej != nil {
-			return l.rejected(a.Priority, rej)
+		if would, rej = l.unasked(now, &a, mode, !r.NoWait); rej != nil {
+			return Permit{}, rej
 		}
 	}
+
 	if !l.mu.TryLock() {
 		l.lockContended()
 	}
 	l.catchUp()
 	now = max(l.last, now)
 	l.last = now
-	if mode := Mode(l.mode.Load()); mode != Enforce || a.Traits&gate.DryRun != 0 {
+	mode = l.Mode() // SetMode may have come before the lock
+	if ctxErr != nil && (enforces(mode, &a) || !l.answersLate(ctxErr)) {
+		l.gate.Abandoned(a.Priority)
+		return Permit{}, l.left(ctxErr, a.Priority, 0)
+	}
+	if !enforces(mode, &a) {
 		return l.dryRun(now, &a, mode, !r.NoWait, would)
 	}
 	s := l.running.free
 	if s == nil {
 		s = l.grow(now)
 	}
-	if !l.ruled && l.gate.Enter(now, &a, &s.work) {
-		l.begin(s)
-	} else {
-		var p Permit
-		var err error
-		if s, p, err = l.decide(ctx, now, &a, !r.NoWait); s == nil {
-			return p, err
-		}
+	if l.ruled || !l.gate.Enter(now, &a, &s.work) {
+		return l.decide(ctx, now, &a, !r.NoWait)
 	}
-	p := l.permit(s)
+	l.begin(s)
+
+	p := l.permit(s) // from here on what started does, without a call
 	if l.stale() {
 		l.changed()
 	}
 	if changes := l.release(); changes != nil || !l.quiet {
-		return l.admitted(p, a.Priority, 0, changes)
+		l.admitted(p, nil, changes)
 	}
 	return p, nil
-}
-
-// off reports whether nothing is decided and counted.
-func (l *Limiter) off() bool { return Mode(l.mode.Load()) == Off && !l.shut.Load() }
-
-// refuses reports whether work may be refused without the lock: see unasked.
-func (l *Limiter) refuses() bool { return l.door.sheds.Load() || l.memos.live.Load() }
-
-// acquireLate is acquire for a context that has ended: only a dry run goes on.
-func (l *Limiter) acquireLate(now time.Duration, ctxErr error, a *gate.Arrival, mayWait bool) (Permit, error) {
-	now = l.lock(now)
-	if enforces(Mode(l.mode.Load()), a) || !l.answersLate(ctxErr) {
-		l.gate.Abandoned(a.Priority)
-		return l.left(ctxErr, a.Priority, 0)
-	}
-	return l.dryRun(now, a, Mode(l.mode.Load()), mayWait, 0)
 }
 
 // describe describes the work to the gate, with what the context says about the work.
@@ -100,54 +86,46 @@ func (l *Limiter) describe(ctx context.Context, r *Request, a *gate.Arrival) {
 	}
 }
 
-// unasked refuses work without the lock and the gate: for lack of processors, or as the gate has refused
+// enforces reports whether a refusal of the work takes effect.
+func enforces(mode Mode, a *gate.Arrival) bool { return mode == Enforce && a.Traits&gate.DryRun == 0 }
+
+// unasked refuses work that the gate is not asked about: for lack of processors, or as the gate has refused
 // such work just now. would is the reason why a dry run refuses.
-func (l *Limiter) unasked(now time.Duration, a *gate.Arrival, mayWait bool) (would spillway.Reason, rej *spillway.Rejection) {
-	if l.door.sheds.Load() && !l.shut.Load() {
-		enforced := enforces(Mode(l.mode.Load()), a)
-		if !l.door.allows(now, a.Priority, enforced) {
-			if enforced {
-				return 0, l.shed(now, a)
-			}
-			would = spillway.Scheduler
+func (l *Limiter) unasked(now time.Duration, a *gate.Arrival, mode Mode, mayWait bool) (would spillway.Reason, rej *spillway.Rejection) {
+	if l.door.sheds.Load() && !l.shut.Load() && !l.door.allows(now, a.Priority, enforces(mode, a)) {
+		if enforces(mode, a) {
+			l.gate.Shed(l.lock(now), a, spillway.Scheduler)
+			return 0, l.refuse(a.Priority, refusal.Of(spillway.Scheduler), l.door.advice, 0)
 		}
+		would = spillway.Scheduler
 	}
 	if a.Cost == 1 && a.Traits == 0 && l.ended.Load() == nil {
-		rej = l.memos.repeat(now, a, mayWait)
+		if rej = l.memos.repeat(now, a, mayWait); rej != nil {
+			l.rejected(a.Priority, rej)
+		}
 	}
 	return would, rej
 }
 
-// enforces reports whether a refusal of the work takes effect.
-func enforces(mode Mode, a *gate.Arrival) bool { return mode == Enforce && a.Traits&gate.DryRun == 0 }
-
-// decide lets the gate decide about work whose refusal takes effect. If the work is admitted at once, decide
-// returns its slot. Otherwise decide unlocks.
-func (l *Limiter) decide(ctx context.Context, now time.Duration, a *gate.Arrival, mayWait bool) (s *slot, p Permit, err error) {
+// decide lets the gate decide about work whose refusal takes effect.
+func (l *Limiter) decide(ctx context.Context, now time.Duration, a *gate.Arrival, mayWait bool) (Permit, error) {
 	l.prepare(now, a.Cost, Enforce)
-	if l.leaseOver(now) && l.gate.ClosedFor() == 0 {
-		p, err = l.refuseLeased(now, a.Priority)
-		return nil, p, err
+	if l.over.lease.over(now) && l.gate.ClosedFor() == 0 {
+		l.gate.Refused(now, a.Priority, spillway.Budget)
+		return Permit{}, l.refuse(a.Priority, l.over.lease.row, 0, 0) // nobody knows when the next lease comes
 	}
-	var w *waiter
-	var place *gate.Waiter
-	if mayWait {
-		w = l.waiters.first()
-		place = &w.Waiter
-	}
-	switch d := l.gate.Arrive(now, *a, place); d.Action {
+	switch d := l.gate.Arrive(now, *a, l.place(mayWait)); d.Action {
 	case gate.Admit:
-		return l.start(now), p, nil
+		return l.started(l.start(now), nil)
 	case gate.Reject:
-		p, err = l.reject(a, true, mayWait, d)
+		return Permit{}, l.reject(a, true, mayWait, d)
 	default:
-		p, err = l.queue(ctx, now, a, d, w)
+		return l.queue(ctx, now, a, d)
 	}
-	return nil, p, err
 }
 
-// dryRun asks the gate about work that only a closed intake refuses, and unlocks. would is why the door
-// would have refused the work, or zero.
+// dryRun asks the gate about work that only a closed intake refuses. would is why the door would have
+// refused the work, or zero.
 func (l *Limiter) dryRun(now time.Duration, a *gate.Arrival, mode Mode, mayWait bool, would spillway.Reason) (Permit, error) {
 	if mode == Off && l.gate.ClosedFor() == 0 { // switched off meanwhile
 		l.unlock()
@@ -155,29 +133,22 @@ func (l *Limiter) dryRun(now time.Duration, a *gate.Arrival, mode Mode, mayWait 
 	}
 	l.prepare(now, a.Cost, mode)
 	var d gate.Decision
-	switch {
-	case mode == DryRun:
+	if mode == Enforce {
+		d = l.gate.Arrive(now, *a, l.place(mayWait))
+	} else {
 		d = l.gate.Force(now, *a, mayWait, would)
-	case mayWait:
-		d = l.gate.Arrive(now, *a, &l.waiters.first().Waiter)
-	default:
-		d = l.gate.Arrive(now, *a, nil)
 	}
 	if d.Action == gate.Reject {
-		return l.reject(a, false, mayWait, d)
+		return Permit{}, l.reject(a, false, mayWait, d)
 	}
 	if would != 0 && mode == Enforce && d.Reason == 0 {
 		d = l.gate.Unenforced(a.Priority, would)
 	}
-	p := l.permit(l.start(now))
-	l.changed()
-	if l.observer.WouldReject != nil {
-		return l.admittedAnyway(p, a.Priority, d)
+	var rej *spillway.Rejection
+	if d.Reason != 0 && l.observer.WouldReject != nil {
+		rej = l.refusal.From(l.rowOf(d.Reason), l.gate.WouldRetryAfter(a.Priority))
 	}
-	if changes := l.release(); changes != nil || !l.quiet {
-		return l.admitted(p, a.Priority, 0, changes)
-	}
-	return p, nil
+	return l.started(l.start(now), rej)
 }
 
 // prepare does what time has made due before a decision.
@@ -194,24 +165,17 @@ func (l *Limiter) prepare(now time.Duration, cost int, mode Mode) {
 	}
 }
 
-// reject refuses work, remembers the decision for like work that comes soon, and unlocks.
-func (l *Limiter) reject(a *gate.Arrival, enforced, mayWait bool, d gate.Decision) (Permit, error) {
-	advice, row := l.gate.RetryAfter(a.Priority), l.rowOf(d.Reason)
-	if enforced && !l.over.moving() {
-		most := forever
-		if l.aside {
-			most = l.nextLook
-		}
-		l.memos.keep(l.gate, *a, d, mayWait, advice, most, row)
+// place returns the place in the queue for work that may wait, else nil.
+func (l *Limiter) place(mayWait bool) *gate.Waiter {
+	if !mayWait {
+		return nil
 	}
-	rej := l.refusal.From(row, advice)
-	l.unlock()
-	return l.rejected(a.Priority, rej)
+	return &l.waiters.first().Waiter
 }
 
-// queue unlocks, and waits as w.
-func (l *Limiter) queue(ctx context.Context, now time.Duration, a *gate.Arrival, d gate.Decision, w *waiter) (Permit, error) {
-	l.waiters.take(*a)
+// queue waits in the place that the gate has given to the work.
+func (l *Limiter) queue(ctx context.Context, now time.Duration, a *gate.Arrival, d gate.Decision) (Permit, error) {
+	w := l.waiters.take(*a)
 	l.grew = now
 	if d.Preempted != nil {
 		l.drop(d.Preempted, spillway.Preempted)
@@ -226,6 +190,75 @@ func (l *Limiter) queue(ctx context.Context, now time.Duration, a *gate.Arrival,
 	return l.wait(ctx, w, expires, recheck, changes)
 }
 
+// reject refuses work as the gate has decided, and remembers the decision for like work that comes soon.
+func (l *Limiter) reject(a *gate.Arrival, enforced, mayWait bool, d gate.Decision) *spillway.Rejection {
+	advice, row := l.gate.RetryAfter(a.Priority), l.rowOf(d.Reason)
+	if enforced && !l.over.moving() {
+		most := forever
+		if l.aside {
+			most = l.nextLook
+		}
+		l.memos.keep(l.gate, *a, d, mayWait, advice, most, row)
+	}
+	return l.refuse(a.Priority, row, advice, 0)
+}
+
+// refuse returns the rejection of work that the gate has counted as refused.
+func (l *Limiter) refuse(p spillway.Priority, row *refusal.Row, advice, waited time.Duration) *spillway.Rejection {
+	rej := l.refusal.From(row, advice)
+	if waited > 0 {
+		own := *rej
+		own.Waited = waited
+		rej = &own
+	}
+	l.unlock()
+	l.rejected(p, rej)
+	return rej
+}
+
+// rejected reports r to the observer, without the lock.
+func (l *Limiter) rejected(p spillway.Priority, r *spillway.Rejection) {
+	if l.observer.Rejected != nil {
+		l.observer.Rejected(p, r)
+	}
+}
+
+// started returns the permit of work that has just started in s. would is the refusal that a dry run has not
+// enforced, or nil.
+func (l *Limiter) started(s *slot, would *spillway.Rejection) (Permit, error) {
+	p := l.permit(s)
+	if l.stale() {
+		l.changed()
+	}
+	if changes := l.release(); changes != nil || !l.quiet {
+		l.admitted(p, would, changes)
+	}
+	return p, nil
+}
+
+// admitted notifies the observer. If the observer or the law panics, admitted releases the slot.
+func (l *Limiter) admitted(p Permit, would *spillway.Rejection, changes []limit.Decision) {
+	told := false
+	defer func() {
+		if !told {
+			p.Release()
+		}
+	}()
+	l.reportChanges(changes)
+	w := &p.s.work
+	if would != nil {
+		l.observer.WouldReject(w.Priority, would)
+	}
+	l.raise()
+	if l.leakAfter > 0 && !w.Long {
+		l.recordSite(p)
+	}
+	if l.observer.Admitted != nil {
+		l.observer.Admitted(w.Priority, w.Waited)
+	}
+	told = true
+}
+
 // traits returns the gate's flags for the options of the request.
 func (r *Request) traits() (t gate.Traits) {
 	if r.Long {
@@ -238,74 +271,4 @@ func (r *Request) traits() (t gate.Traits) {
 		t |= gate.DryRun
 	}
 	return t
-}
-
-// grant starts every waiter that may run now, and ends Drain when no work is left.
-// Every operation that may have made room calls grant. The caller holds the lock.
-func (l *Limiter) grant(now time.Duration) {
-	forced := Mode(l.mode.Load()) != Enforce
-	for l.gate.Queued() > 0 && !l.leaseOver(now) {
-		next, granted := (*gate.Waiter)(nil), true
-		if forced {
-			next = l.gate.NextForced(now)
-		} else {
-			next, granted = l.gate.Next(now)
-		}
-		if next == nil {
-			break
-		}
-		if !granted {
-			l.drop(next, next.Late())
-			continue
-		}
-		w := next.Owner.(*waiter)
-		w.slot = l.start(now)
-		w.slot.work.Priority = w.arrival.Priority // the gate's queue knows named priorities only
-		l.wake(w)
-	}
-	l.changed()
-	l.trim()
-	if l.idle != nil && l.gate.Idle() {
-		close(l.idle)
-		l.idle = nil
-	}
-}
-
-// drop refuses a waiter that lost its place. The caller holds the lock.
-func (l *Limiter) drop(g *gate.Waiter, reason spillway.Reason) {
-	w := g.Owner.(*waiter)
-	w.refused = reason
-	l.wake(w)
-}
-
-// dropAll refuses all waiters and returns their number. The caller holds the lock.
-func (l *Limiter) dropAll() (n int) {
-	for {
-		next := l.gate.Drop()
-		if next == nil {
-			return n
-		}
-		l.drop(next, l.gate.ClosedFor())
-		n++
-	}
-}
-
-// wake schedules the notification of w for after the unlock, because waking a
-// goroutine takes longer than all work under the lock.
-func (l *Limiter) wake(w *waiter) { w.next, l.woken = l.woken, w }
-
-// stale reports whether changed has anything to do.
-func (l *Limiter) stale() bool {
-	return l.memos.live.Load() || l.limit.Load() != int64(l.gate.Limit())
-}
-
-// changed is called after every operation except a rejection, if stale. changed forgets the memos,
-// which no longer hold, and publishes a changed limit.
-func (l *Limiter) changed() {
-	if l.memos.live.Load() {
-		l.memos.forget()
-	}
-	if n := l.gate.Limit(); int64(n) != l.limit.Load() {
-		l.relimit(n)
-	}
 }

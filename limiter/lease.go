@@ -46,20 +46,6 @@ func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 	l.grant(now)
 }
 
-// leaseOver reports whether the lease lets no work start now. The caller holds the lock.
-func (l *Limiter) leaseOver(now time.Duration) bool {
-	return l.over.lease.over(now) && Mode(l.mode.Load()) == Enforce
-}
-
-// refuseLeased refuses an arrival because of the lease, and unlocks. The rejection has no
-// advice, because the limiter does not know when the next lease comes.
-func (l *Limiter) refuseLeased(now time.Duration, p spillway.Priority) (Permit, error) {
-	l.gate.Refused(now, p, spillway.Budget)
-	rej := l.refusal.From(l.over.lease.row, 0)
-	l.unlock()
-	return l.rejected(p, rej)
-}
-
 // rowOf returns the rejections for a reason, with the cause of the lease or of the signal that holds the
 // limit down.
 func (l *Limiter) rowOf(reason spillway.Reason) *refusal.Row {

@@ -157,7 +157,7 @@ type Limiter struct {
 	leakAfter time.Duration
 	signals   []Signal
 	aside     bool        // work may run without its slots: time alone may free slots
-	quiet     bool        // no call site to record, Observer.Admitted or user-defined law to handle after an admission
+	quiet     bool        // an admission needs no call site, no observer and no look at a user-defined law
 	shut      atomic.Bool // the intake is closed
 
 	mode  atomic.Uint32
@@ -216,7 +216,7 @@ func New(cfg Config) (*Limiter, error) {
 	if cfg.Observer != nil {
 		l.observer = *cfg.Observer
 	}
-	l.quiet = l.leakAfter == 0 && l.observer.Admitted == nil && l.careful == nil
+	l.quiet = l.leakAfter == 0 && l.observer.Admitted == nil && l.observer.WouldReject == nil && l.careful == nil
 	l.aside = cfg.MaxAside >= 0
 	l.gate = gate.New(gate.Config{
 		Law: l.law, QueueSize: cmp.Or(cfg.QueueSize, defaultQueue), MaxWait: l.maxWait, MaxRefused: cfg.MaxRefused,

@@ -72,22 +72,22 @@ func (l *Limiter) settleAll() {
 func (l *Limiter) unlock() { l.reportChanges(l.release()) }
 
 // release ends an operation and returns the changes to report to the observer.
-func (l *Limiter) release() (changes []limit.Decision) {
-	if l.changes == nil && l.woken == nil { // what the loop does in one round, sooner
+func (l *Limiter) release() []limit.Decision {
+	if l.changes == nil && l.woken == nil { // what releaseAll does in one round, sooner
 		l.mu.Unlock()
 		if l.ended.Load() == nil || !l.mu.TryLock() {
 			return nil
 		}
 		l.settleEnded()
 	}
-	for {
-		if l.changes != nil {
-			changes, l.changes = append(changes, l.changes...), nil
-		}
-		if !l.free() {
-			return changes
-		}
+	return l.releaseAll()
+}
+
+func (l *Limiter) releaseAll() (changes []limit.Decision) {
+	for again := true; again; again = l.free() {
+		changes, l.changes = append(changes, l.changes...), nil
 	}
+	return changes
 }
 
 // free releases the lock and wakes the callers whose wait has ended. It returns true if
@@ -95,9 +95,7 @@ func (l *Limiter) release() (changes []limit.Decision) {
 // finds the lock free or another holder. Every holder of the lock releases it with free.
 func (l *Limiter) free() (again bool) {
 	woken := l.woken
-	if woken != nil {
-		l.woken = nil
-	}
+	l.woken = nil
 	l.mu.Unlock()
 	for woken != nil {
 		w := woken
@@ -144,5 +142,21 @@ func (l *Limiter) settleEnded() {
 		l.last = max(l.last, s.ended)
 		l.settle(l.last, s, s.outcome)
 		s = next
+	}
+}
+
+// stale reports whether changed has anything to do.
+func (l *Limiter) stale() bool {
+	return l.memos.live.Load() || l.limit.Load() != int64(l.gate.Limit())
+}
+
+// changed is called after every operation except a rejection, if stale. changed forgets the memos,
+// which no longer hold, and publishes a changed limit.
+func (l *Limiter) changed() {
+	if l.memos.live.Load() {
+		l.memos.forget()
+	}
+	if n := l.gate.Limit(); int64(n) != l.limit.Load() {
+		l.relimit(n)
 	}
 }

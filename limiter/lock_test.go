@@ -133,7 +133,7 @@ func TestAMessageThatComesLateWakesNoOtherCaller(t *testing.T) {
 		synctest.Wait()
 		now := l.lock(l.now())
 		l.settle(now, p.s, limit.Success) // the waiter is granted but not notified yet
-		p.s.generation++                  // p has ended
+		p.s.generation.Add(1)             // p has ended
 		late := l.woken
 		l.woken = nil
 		cancel()

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -36,56 +35,6 @@ type End struct {
 	Long     bool
 	Outcome  limit.Outcome // from the error passed to Done; limit.Unknown: only released
 	Took     time.Duration // from the admission to the end
-}
-
-// admitted returns the permit and notifies the observer. If the observer or the law panics,
-// admitted releases the slot.
-func (l *Limiter) admitted(p Permit, priority spillway.Priority, waited time.Duration, changes []limit.Decision) (Permit, error) {
-	returned := false
-	defer func() {
-		if !returned {
-			p.Release()
-		}
-	}()
-	l.reportChanges(changes)
-	l.raise()
-	if l.leakAfter > 0 && !p.s.work.Long {
-		l.recordSite(p)
-	}
-	if l.observer.Admitted != nil {
-		l.observer.Admitted(priority, waited)
-	}
-	returned = true
-	return p, nil
-}
-
-// admittedAnyway is admitted for a dry run: it also reports a refusal that is not
-// enforced. It unlocks.
-func (l *Limiter) admittedAnyway(p Permit, priority spillway.Priority, d gate.Decision) (Permit, error) {
-	var would *spillway.Rejection
-	if d.Reason != 0 {
-		would = l.refusal.From(l.rowOf(d.Reason), l.gate.WouldRetryAfter(priority))
-	}
-	changes := l.release()
-	returned := false
-	defer func() {
-		if !returned {
-			p.Release()
-		}
-	}()
-	if would != nil {
-		l.observer.WouldReject(priority, would)
-	}
-	returned = true
-	return l.admitted(p, priority, 0, changes)
-}
-
-// rejected reports r to the observer and returns r.
-func (l *Limiter) rejected(priority spillway.Priority, r *spillway.Rejection) (Permit, error) {
-	if l.observer.Rejected != nil {
-		l.observer.Rejected(priority, r)
-	}
-	return Permit{}, r
 }
 
 // reportEnd reports the end of work, and the changes that the end caused.

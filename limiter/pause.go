@@ -21,7 +21,7 @@ func (p Permit) Pause() {
 	s := p.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.generation != p.gen {
+	if s.generation.Load() != p.gen {
 		return
 	}
 	if s.pauses++; s.pauses == 1 {
@@ -50,7 +50,7 @@ func (p Permit) Resume() {
 func (s *slot) resume(generation uint64, now time.Duration) (given bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.generation != generation || s.pauses == 0 {
+	if s.generation.Load() != generation || s.pauses == 0 {
 		return false
 	}
 	if s.pauses--; s.pauses == 0 {

@@ -74,7 +74,7 @@ func TestPausesThatRaceLoseNothing(t *testing.T) {
 func (l *Limiter) pauseIsLong(p Permit) {
 	l.lock(l.now())
 	p.s.mu.Lock()
-	if p.s.generation == p.gen {
+	if p.s.generation.Load() == p.gen {
 		p.s.pausedAt -= pausedGrace
 	}
 	p.s.mu.Unlock()

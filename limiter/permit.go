@@ -16,7 +16,7 @@ type Permit struct {
 	gen uint64
 }
 
-func (l *Limiter) permit(s *slot) Permit { return Permit{l, s, s.generation} }
+func (l *Limiter) permit(s *slot) Permit { return Permit{l, s, s.generation.Load()} }
 
 // Done ends the work and reports its outcome to the limiter. A nil error gives a
 // latency sample; a deadline or a cancellation gives a censored sample; an error that
@@ -63,7 +63,7 @@ func (p Permit) change(f func(now time.Duration, s *slot)) {
 	now := l.lock(l.now())
 	defer l.unlock()
 	s.mu.Lock()
-	runs := s.generation == p.gen
+	runs := s.generation.Load() == p.gen
 	if runs {
 		l.tick(now)
 		f(now, s)
@@ -75,27 +75,26 @@ func (p Permit) change(f func(now time.Duration, s *slot)) {
 }
 
 func (p Permit) end(o limit.Outcome) {
-	if p.s == nil {
-		return
+	if p.s == nil || p.s.generation.Load() != p.gen {
+		return // ended before, perhaps through a copy
 	}
 	l, s := p.l, p.s
 	s.mu.Lock()
-	if s.generation != p.gen {
+	if s.generation.Load() != p.gen {
 		s.mu.Unlock()
-		return // ended before, perhaps through a copy
+		return
 	}
 	now := l.now()
-	s.generation++
+	s.generation.Store(p.gen + 1)
 	if s.pauses > 0 {
 		s.away += max(now-s.pausedAt, 0)
 		s.pauses, s.given = 0, false
 	}
-	long := s.work.Long
-	s.mu.Unlock()
 	var e End
 	if l.observer.Ended != nil {
-		e = End{s.work.Priority, long, o, max(now-s.work.Start, 0)}
+		e = End{s.work.Priority, s.work.Long, o, max(now-s.work.Start, 0)}
 	}
+	s.mu.Unlock()
 	var changes []limit.Decision
 	if l.mu.TryLock() {
 		l.catchUp()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/internal/processors"
 )
@@ -45,7 +44,7 @@ type door struct {
 	minShare float64             // share that is always admitted
 	front    atomic.Bool         // see Limiter.Front
 	sheds    atomic.Bool         // a share of the arrivals is shed, or would be in a dry run
-	advice   atomic.Int64        // RetryAfter of the refusals, in nanoseconds
+	advice   time.Duration       // RetryAfter of the refusals; guarded by Limiter.mu
 	dryRuns  atomic.Uint64       // arrivals with Request.DryRun
 
 	looking sync.Mutex              // held during a look; locked before mu
@@ -79,15 +78,11 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 	front := d.front.Load()
 
 	l.lock(now)
-	l.memos.fold(l.gate)
 	seen := processors.Door{InFlight: l.gate.Holding(), Service: l.gate.Took()}
 	for lv := range d.came {
 		n := l.gate.Came(lv)
 		seen.Arrivals[lv], d.came[lv] = float64(n-d.came[lv]), n
 		seen.Enforced += seen.Arrivals[lv]
-	}
-	if d.sheds.Load() {
-		l.memos.expect(spillway.Scheduler)
 	}
 	l.unlock()
 
@@ -108,8 +103,7 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 	}
 	advice := float64(time.Second) / d.monitor.State().Share
 	l.lock(now)
-	d.advice.Store(int64(max(time.Duration(advice), l.gate.RetryAfter(spillway.Normal))))
-	l.memos.expect(spillway.Scheduler)
+	d.advice = max(time.Duration(advice), l.gate.RetryAfter(spillway.Normal))
 	d.sheds.Store(true)
 	l.unlock()
 }
@@ -132,16 +126,4 @@ func (d *door) stats() ProcessorStats {
 		s.Share = 1
 	}
 	return ProcessorStats{s.Wait, s.Aim, max(s.Share, d.minShare)}
-}
-
-// shed refuses an arrival for lack of processors.
-func (l *Limiter) shed(now time.Duration, a *gate.Arrival) *spillway.Rejection {
-	advice := time.Duration(l.door.advice.Load())
-	if a.Cost == 1 && a.Traits == 0 {
-		return l.memos.refuse(now, a, spillway.Scheduler, advice)
-	}
-	l.gate.Shed(l.lock(now), a, spillway.Scheduler)
-	rej := l.refusal.For(spillway.Scheduler, advice)
-	l.unlock()
-	return rej
 }

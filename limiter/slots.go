@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/internal/gate"
@@ -12,7 +13,7 @@ import (
 // uses, and the goroutine that increments the generation has ended the work.
 type slot struct {
 	mu         sync.Mutex    // guards the fields up to away; locked after Limiter.mu
-	generation uint64        // how many uses have ended
+	generation atomic.Uint64 // how many uses have ended; read without the lock too
 	pauses     int           // pauses of the work that have not ended
 	given      bool          // the slots of the paused work were given to others
 	pausedAt   time.Duration // when the current pause began
@@ -63,7 +64,7 @@ func (l *Limiter) start(now time.Duration) *slot {
 func (l *Limiter) begin(s *slot) {
 	l.running.free = s.next
 	l.running.nFree--
-	s.next, s.away = nil, 0
+	s.away = 0
 }
 
 // settle ends work and starts waiters. The caller holds the lock.
@@ -76,13 +77,13 @@ func (l *Limiter) settle(now time.Duration, s *slot, o limit.Outcome) {
 	}
 	l.gate.EndWork(now, &s.work, o)
 	l.running.end(s)
-	if g := l.gate; g.Queued() > 0 || l.memos.live.Load() || l.limit.Load() != int64(g.Limit()) || l.running.nFree > spareSlots || l.waiters.n > spareWaiters || l.idle != nil {
+	if l.gate.Queued() > 0 || l.stale() || l.spare() || l.idle != nil {
 		l.grant(now) // has something to do
 	}
 }
 
-// An idle limiter keeps at most spareSlots free slots and spareWaiters free waiters, once
-// it has needed no more for spareFor.
+// An idle limiter with more than spareSlots free slots or spareWaiters free waiters frees them all, once it
+// has needed no more for spareFor.
 const (
 	spareFor     = time.Second
 	spareSlots   = 4
@@ -91,21 +92,10 @@ const (
 
 // trim frees slots and waiters left from a burst. The caller holds the lock.
 func (l *Limiter) trim() {
-	if l.last-l.grew < spareFor || !l.gate.Idle() {
-		return
-	}
-	if r := &l.running; r.nFree > spareSlots {
-		last := r.free
-		for range spareSlots - 1 {
-			last = last.next
-		}
-		last.next, r.nFree = nil, spareSlots
-	}
-	if ws := &l.waiters; ws.n > spareWaiters {
-		last := ws.free
-		for range spareWaiters - 1 {
-			last = last.next
-		}
-		last.next, ws.n = nil, spareWaiters
+	if l.spare() && l.last-l.grew >= spareFor && l.gate.Idle() {
+		l.running, l.waiters = slots{}, waiters{}
 	}
 }
+
+// spare reports whether there are more free slots or waiters than an idle limiter keeps.
+func (l *Limiter) spare() bool { return l.running.nFree > spareSlots || l.waiters.n > spareWaiters }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -41,10 +42,11 @@ func (ws *waiters) first() *waiter {
 }
 
 // take removes the first free waiter from the list, for the arrival a.
-func (ws *waiters) take(a gate.Arrival) {
+func (ws *waiters) take(a gate.Arrival) *waiter {
 	w := ws.free
 	ws.free, w.next, w.arrival = w.next, nil, a
 	ws.n--
+	return w
 }
 
 // give returns w to the list.
@@ -115,29 +117,34 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 
 	waits = false
 	now := l.lock(l.now())
-	waited := now - w.Since()
+	left := ctxErr != nil && l.gate.Leave(now, &w.Waiter)
 	switch {
-	case ctxErr != nil && l.gate.Leave(now, &w.Waiter), expired && l.gate.Expire(&w.Waiter):
+	case left, expired && l.gate.Expire(&w.Waiter):
 		notified = true // w left the queue by itself: there will be no message
-		l.grant(now)    // w may have blocked another waiter
-		if ctxErr == nil {
-			return l.refuse(w, spillway.WaitTooLong, waited, notified)
-		}
+		w.refused = spillway.WaitTooLong
+		l.grant(now) // w may have blocked another waiter
 	case w.slot == nil: // dropped and counted as refused, also if ctx ended at the same moment
-		return l.refuse(w, w.refused, waited, notified)
 	case ctxErr != nil: // granted at the same moment, and the caller is gone
+		left = true
 		l.revoke(now, w)
 	default:
-		s := w.slot
-		l.gate.Taken(&w.Waiter, s.work.Waited)
-		p := l.permit(s)
-		priority, waited := s.work.Priority, s.work.Waited
-		l.keep(w, notified)
-		return l.admitted(p, priority, waited, l.release())
+		l.gate.Taken(&w.Waiter, w.slot.work.Waited)
 	}
-	priority := w.arrival.Priority
-	l.keep(w, notified)
-	return l.left(ctxErr, priority, waited)
+	s, priority, waited, reason := w.slot, w.arrival.Priority, now-w.Since(), w.refused
+	if notified { // otherwise the message that ends the wait is still to come and would reach the next caller
+		l.waiters.give(w)
+	}
+	switch {
+	case left:
+		return Permit{}, l.left(ctxErr, priority, waited)
+	case s == nil:
+		advice := time.Duration(0)
+		if reason == spillway.Preempted || reason == spillway.WaitTooLong {
+			advice = l.gate.RetryAfter(priority)
+		}
+		return Permit{}, l.refuse(priority, refusal.Of(reason), advice, waited)
+	}
+	return l.started(s, nil)
 }
 
 // sleep blocks until w has a message, ctx ends or the time expires has come. Meanwhile sleep looks for
@@ -175,18 +182,6 @@ func (l *Limiter) sleep(ctx context.Context, w *waiter, expires, recheck time.Du
 	}
 }
 
-// refuse ends the wait of a caller whose waiter was dropped, and unlocks.
-func (l *Limiter) refuse(w *waiter, reason spillway.Reason, waited time.Duration, notified bool) (Permit, error) {
-	priority, advice := w.arrival.Priority, time.Duration(0)
-	if reason == spillway.Preempted || reason == spillway.WaitTooLong {
-		advice = l.gate.RetryAfter(priority)
-	}
-	rej := l.refusal.Waited(reason, advice, waited)
-	l.keep(w, notified)
-	l.unlock()
-	return l.rejected(priority, rej)
-}
-
 // late is a refusal of work whose deadline has passed. It matches the rejection and
 // context.DeadlineExceeded.
 type late struct{ *spillway.Rejection }
@@ -202,25 +197,13 @@ func (l *Limiter) answersLate(ctxErr error) bool {
 
 // left returns the error for work that the gate has counted as cancelled, because its context ended
 // with ctxErr. It unlocks.
-func (l *Limiter) left(ctxErr error, p spillway.Priority, waited time.Duration) (Permit, error) {
+func (l *Limiter) left(ctxErr error, p spillway.Priority, waited time.Duration) error {
 	if !l.answersLate(ctxErr) {
 		l.unlock()
-		return Permit{}, ctxErr
+		return ctxErr
 	}
 	l.gate.Late(p)
-	rej := l.refusal.Waited(spillway.DeadlineTooClose, 0, waited)
-	l.unlock()
-	_, _ = l.rejected(p, rej)
-	return Permit{}, late{rej}
-}
-
-// keep returns w to the free list if its caller was notified. Otherwise the message
-// that ends the wait is still to come and would reach the next caller, so w is left to
-// the garbage collector. The caller holds the lock.
-func (l *Limiter) keep(w *waiter, notified bool) {
-	if notified {
-		l.waiters.give(w)
-	}
+	return late{l.refuse(p, refusal.Of(spillway.DeadlineTooClose), 0, waited)}
 }
 
 // abandon removes a waiter whose wait has panicked, as if its context had ended.
@@ -241,3 +224,57 @@ func (l *Limiter) revoke(now time.Duration, w *waiter) {
 	l.running.end(w.slot)
 	l.grant(now)
 }
+
+// grant starts every waiter that may run now, and ends Drain when no work is left.
+// Every operation that may have made room calls grant. The caller holds the lock.
+func (l *Limiter) grant(now time.Duration) {
+	forced := l.Mode() != Enforce
+	for l.gate.Queued() > 0 && (forced || !l.over.lease.over(now)) {
+		next, granted := (*gate.Waiter)(nil), true
+		if forced {
+			next = l.gate.NextForced(now)
+		} else {
+			next, granted = l.gate.Next(now)
+		}
+		if next == nil {
+			break
+		}
+		if !granted {
+			l.drop(next, next.Late())
+			continue
+		}
+		w := next.Owner.(*waiter)
+		w.slot = l.start(now)
+		w.slot.work.Priority = w.arrival.Priority // the gate's queue knows named priorities only
+		l.wake(w)
+	}
+	l.changed()
+	l.trim()
+	if l.idle != nil && l.gate.Idle() {
+		close(l.idle)
+		l.idle = nil
+	}
+}
+
+// drop refuses a waiter that lost its place. The caller holds the lock.
+func (l *Limiter) drop(g *gate.Waiter, reason spillway.Reason) {
+	w := g.Owner.(*waiter)
+	w.refused = reason
+	l.wake(w)
+}
+
+// dropAll refuses all waiters and returns their number. The caller holds the lock.
+func (l *Limiter) dropAll() (n int) {
+	for {
+		next := l.gate.Drop()
+		if next == nil {
+			return n
+		}
+		l.drop(next, l.gate.ClosedFor())
+		n++
+	}
+}
+
+// wake schedules the notification of w for after the unlock, because waking a
+// goroutine takes longer than all work under the lock.
+func (l *Limiter) wake(w *waiter) { w.next, l.woken = l.woken, w }
