@@ -48,9 +48,8 @@ type Keyed struct {
 	maxKeys int
 
 	mu     sync.Mutex
-	of     map[string]*keyed
-	recent *list.List // of *keyed, most recently used first, without shared
-	shared *keyed     // nil until needed
+	of     map[string]*keyed // the shared limiter, once needed, has the key Overflow
+	recent *list.List        // of *keyed, most recently used first, without the shared one
 	settings
 
 	watches []weak.Pointer[KeyedWatch]
@@ -133,9 +132,6 @@ func (k *Keyed) Front() {
 	for _, m := range k.of {
 		m.lim.Front()
 	}
-	if k.shared != nil {
-		k.shared.lim.Front()
-	}
 }
 
 // done decrements the users of m.
@@ -153,49 +149,49 @@ func (k *Keyed) lock() {
 	k.mu.Lock()
 }
 
-// use returns the member for key and increments its users.
-func (k *Keyed) use(key string) (m *keyed, err error) {
-	for m == nil && err == nil {
-		m, err = k.tryUse(key)
+// use returns the member for key and increments its users. It builds a limiter without the lock and then
+// looks again: meanwhile another caller may have added the key or taken the free place, changed the mode or
+// closed the family.
+func (k *Keyed) use(key string) (*keyed, error) {
+	var lim *Limiter // of the key built, with the settings set
+	var built string
+	var set settings
+	for {
+		k.lock()
+		place := key
+		if key != Overflow && k.of[key] == nil && !k.room() {
+			place = Overflow
+		}
+		if k.of[place] == nil && lim != nil && place == built && set == k.settings {
+			k.add(place, lim)
+		}
+		if m := k.of[place]; m != nil {
+			m.users++
+			if m.place != nil {
+				k.recent.MoveToFront(m.place)
+			}
+			k.mu.Unlock()
+			return m, nil
+		}
+		built, set = place, k.settings
+		behind := k.behind()
+		k.mu.Unlock()
+		for _, w := range behind {
+			w.catchUp()
+		}
+		var err error
+		if lim, err = k.build(built, &set); err != nil {
+			return nil, err
+		}
 	}
-	return m, err
 }
 
-// tryUse is one attempt of use. It returns nil if meanwhile another key took the free
-// place, the mode was changed or the family was closed.
-func (k *Keyed) tryUse(key string) (*keyed, error) {
-	k.lock()
-	set := k.settings
-	m := k.find(key)
-	room := m == nil && key != Overflow && k.room() // Overflow is only the key of the shared limiter
-	if m == nil && !room && k.shared != nil {
-		m = k.shared
-		m.users++
+// add makes lim the limiter of a key. The caller holds the lock.
+func (k *Keyed) add(key string, lim *Limiter) {
+	m := &keyed{key: key, lim: lim}
+	if k.of[key] = m; key != Overflow {
+		m.place = k.recent.PushFront(m)
 	}
-	var behind []*KeyedWatch
-	if m == nil {
-		behind = k.behind()
-	}
-	k.mu.Unlock()
-	if m != nil {
-		return m, nil
-	}
-	for _, w := range behind {
-		w.catchUp()
-	}
-	if !room {
-		key = Overflow
-	}
-	lim, err := k.build(key, &set) // meanwhile another caller may add the key
-	if err != nil {
-		return nil, err
-	}
-	k.lock()
-	defer k.mu.Unlock()
-	if k.settings != set {
-		return nil, nil
-	}
-	return k.add(key, lim, room), nil
 }
 
 // build builds the limiter of a key. It runs the user's code, so the caller does not hold the lock.
@@ -218,40 +214,8 @@ func (k *Keyed) build(key string, set *settings) (*Limiter, error) {
 	return lim, nil
 }
 
-// add makes lim the limiter of a key, or the shared one if there was no room. It returns nil if other keys
-// took the free place. The caller holds the lock.
-func (k *Keyed) add(key string, lim *Limiter, room bool) *keyed {
-	if !room {
-		if k.shared == nil {
-			k.shared = &keyed{key: Overflow, lim: lim}
-		}
-		k.shared.users++
-		return k.shared
-	}
-	if m := k.find(key); m != nil {
-		return m
-	}
-	if !k.room() {
-		return nil
-	}
-	m := &keyed{key: key, lim: lim, users: 1}
-	m.place = k.recent.PushFront(m)
-	k.of[key] = m
-	return m
-}
-
-// find returns the member of key and increments its users, or returns nil.
-func (k *Keyed) find(key string) *keyed {
-	m := k.of[key]
-	if m != nil {
-		m.users++
-		k.recent.MoveToFront(m.place)
-	}
-	return m
-}
-
 // room reports whether there is room for one more member, and evicts one if necessary.
-func (k *Keyed) room() bool { return len(k.of) < k.maxKeys || k.evict() }
+func (k *Keyed) room() bool { return k.recent.Len() < k.maxKeys || k.evict() }
 
 // evict removes the least recently used idle limiter. It checks only lookBack limiters,
 // and moves limiters with work to the front.
@@ -290,8 +254,8 @@ func (k *Keyed) all() []*keyed {
 	for e := k.recent.Front(); e != nil; e = e.Next() {
 		all = append(all, e.Value.(*keyed))
 	}
-	if k.shared != nil {
-		all = append(all, k.shared)
+	if shared := k.of[Overflow]; shared != nil {
+		all = append(all, shared)
 	}
 	return all
 }

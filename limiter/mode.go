@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -14,29 +15,25 @@ const (
 	Off                 // admit all at once, uncounted, without taking a lock, while the intake is open
 )
 
+var modes = [...]string{Enforce: "enforce", DryRun: "dryrun", Off: "off"}
+
 // String returns "enforce", "dryrun" or "off".
 func (m Mode) String() string {
-	switch m {
-	case Enforce:
-		return "enforce"
-	case DryRun:
-		return "dryrun"
-	case Off:
-		return "off"
+	if m > Off {
+		return fmt.Sprintf("mode(%d)", uint8(m))
 	}
-	return fmt.Sprintf("mode(%d)", uint8(m))
+	return modes[m]
 }
 
 // ParseMode returns the mode with the name text: off, dryrun (or dry-run) or enforce, in
 // upper or lower case.
 func ParseMode(text string) (Mode, error) {
-	switch strings.ToLower(text) {
-	case "enforce":
-		return Enforce, nil
-	case "dryrun", "dry-run":
+	name := strings.ToLower(text)
+	if name == "dry-run" {
 		return DryRun, nil
-	case "off":
-		return Off, nil
+	}
+	if m := slices.Index(modes[:], name); m >= 0 {
+		return Mode(m), nil
 	}
 	return Enforce, fmt.Errorf("limiter: unknown mode %.20q: use off, dryrun or enforce", text)
 }
