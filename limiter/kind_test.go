@@ -85,14 +85,14 @@ func TestRepeatedRefusalsCountForTheKindThatWasTold(t *testing.T) {
 			}
 		}
 		count := func(name string) (n uint32) {
-			key := l.gate.KindOf(name).Key(int(spillway.Critical-spillway.Normal), places.Scales-1)
-			for i := range l.memos.keys.named {
-				if l.memos.keys.named[i].Load() == uint64(key) {
-					n += l.memos.keys.countNamed[i].Load()
+			k, key := &l.memos.keys, l.gate.KindOf(name).Key(int(spillway.Critical-spillway.Normal), places.Scales-1)
+			for i := range k.named {
+				if k.named[i].Load() == uint64(key) {
+					n += k.count[places.Derived+i].Load()
 				}
 			}
 			if !key.Named() {
-				n = l.memos.keys.count[key].Load()
+				n = k.count[key].Load()
 			}
 			return n
 		}

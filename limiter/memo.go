@@ -27,60 +27,53 @@ type memos struct {
 	keys   askedFor
 }
 
-// askedFor counts the repeated rejections by the key of the work.
+// askedFor counts the repeated rejections by the key of the work, since the last fold. Keys without a name
+// have the first places, and the others share the rest.
 type askedFor struct {
-	used       atomic.Uint64                 // bit set of the entries of count that have been above zero
-	usedNamed  atomic.Uint32                 // bit set of the entries of countNamed above zero
-	count      [places.Derived]atomic.Uint32 // since the last fold, like countNamed
-	named      [32]atomic.Uint64             // keys of work with a named kind; zero: free
-	countNamed [32]atomic.Uint32
+	used  [2]atomic.Uint64 // bit set of the entries of count that may be above zero
+	count [places.Derived + mostNames]atomic.Uint32
+	named [mostNames]atomic.Uint64 // keys of work with a named kind; zero: free
 }
+
+const mostNames = 32
 
 func (k *askedFor) add(key places.Key) {
-	if key.Named() && k.addNamed(key) {
-		return
-	}
-	i := key.Unnamed()
+	i := k.place(key)
 	k.count[i].Add(1)
-	if bit := uint64(1) << i; k.used.Load()&bit == 0 {
-		k.used.Or(bit)
+	if used, bit := &k.used[i/64], uint64(1)<<(i%64); used.Load()&bit == 0 {
+		used.Or(bit)
 	}
 }
 
-// addNamed counts one rejection of work with a named kind. It returns false if many names
-// leave no room; the caller then counts the rejection without its name. A rejection during
-// a fold may be counted for another kind.
-func (k *askedFor) addNamed(key places.Key) bool {
-	i := key.Spread() % places.Key(len(k.named))
-	if k.named[i].Load() != uint64(key) && !k.named[i].CompareAndSwap(0, uint64(key)) {
-		i ^= 1
-		if k.named[i].Load() != uint64(key) && !k.named[i].CompareAndSwap(0, uint64(key)) {
-			return false
+// place returns where a key is counted. If many names leave no room, a key is counted without its name. A
+// rejection during a fold may be counted for another kind.
+func (k *askedFor) place(key places.Key) int {
+	if key.Named() {
+		first := int(key.Spread() % mostNames)
+		for _, i := range [...]int{first, first ^ 1} {
+			if k.named[i].Load() == uint64(key) || k.named[i].CompareAndSwap(0, uint64(key)) {
+				return places.Derived + i
+			}
 		}
 	}
-	k.countNamed[i].Add(1)
-	if bit := uint32(1) << i; k.usedNamed.Load()&bit == 0 {
-		k.usedNamed.Or(bit)
-	}
-	return true
+	return int(key.Unnamed())
 }
 
 // fold moves the counts to the gate. The caller holds the lock.
 func (k *askedFor) fold(g *gate.Gate) {
-	for left := k.used.Load(); left != 0; left &= left - 1 {
-		i := bits.TrailingZeros64(left)
-		if k.count[i].Load() > 0 {
-			g.RepeatedOf(places.Key(i), uint64(k.count[i].Swap(0)))
+	for w := range k.used {
+		if k.used[w].Load() == 0 {
+			continue
 		}
-	}
-	if k.usedNamed.Load() == 0 {
-		return
-	}
-	for left := k.usedNamed.Swap(0); left != 0; left &= left - 1 {
-		i := bits.TrailingZeros32(left)
-		n := k.countNamed[i].Swap(0)
-		if key := k.named[i].Swap(0); key != 0 {
-			g.RepeatedOf(places.Key(key), uint64(n))
+		for left := k.used[w].Swap(0); left != 0; left &= left - 1 {
+			i := 64*w + bits.TrailingZeros64(left)
+			n, key := k.count[i].Swap(0), places.Key(i)
+			if i >= places.Derived {
+				key = places.Key(k.named[i-places.Derived].Swap(0))
+			}
+			if n > 0 && (key.Named() || i < places.Derived) {
+				g.RepeatedOf(key, uint64(n))
+			}
 		}
 	}
 }
