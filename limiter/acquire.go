@@ -238,9 +238,9 @@ func (l *Limiter) started(s *slot, would *spillway.Rejection) (Permit, error) {
 
 // admitted notifies the observer. If the observer or the law panics, admitted releases the slot.
 func (l *Limiter) admitted(p Permit, would *spillway.Rejection, changes []limit.Decision) {
-	told := false
+	returned := false
 	defer func() {
-		if !told {
+		if !returned {
 			p.Release()
 		}
 	}()
@@ -256,7 +256,7 @@ func (l *Limiter) admitted(p Permit, would *spillway.Rejection, changes []limit.
 	if l.observer.Admitted != nil {
 		l.observer.Admitted(w.Priority, w.Waited)
 	}
-	told = true
+	returned = true
 }
 
 // traits returns the gate's flags for the options of the request.
