@@ -78,7 +78,10 @@ func recordAll(ctx context.Context) error {
 		if at < 0 {
 			return fmt.Errorf("there is no kind %q: use some of %s", name, strings.Join(names(), ", "))
 		}
-		for _, state := range strings.Split(*states, ",") {
+		for state := range strings.SplitSeq(*states, ",") {
+			if state != "quiet" && state != "noisy" {
+				return fmt.Errorf("there is no state %q: use quiet or noisy", state)
+			}
 			if err := recordOne(ctx, &kinds[at], state); err != nil {
 				return fmt.Errorf("%s, %s: %w", name, state, err)
 			}

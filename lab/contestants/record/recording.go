@@ -15,7 +15,7 @@ type work func(ctx context.Context) error
 
 const (
 	ramps     = 4                      // up, down, up and down
-	warmUp    = 100 * time.Millisecond // until the workers of a level are measured
+	warmUp    = 200 * time.Millisecond // until the workers of a level are measured
 	timed     = 300 * time.Millisecond // of each level on each ramp
 	watched   = 10 * time.Second       // of the series
 	interval  = 50 * time.Millisecond  // of the series and the step
@@ -37,8 +37,8 @@ type recording struct {
 // level is what a backend did for so many workers.
 type level struct {
 	workers   int
-	rate      float64 // answers a second
-	latencies []time.Duration
+	rate      float64         // answers a second
+	latencies []time.Duration // of work that began after the warm-up
 }
 
 // answer is one answer, at a time after the warm-up.
@@ -58,19 +58,21 @@ func record(ctx context.Context, do work) (*recording, error) {
 			if err != nil {
 				return nil, err
 			}
+			l.rate += rate(answers, timed) / ramps
 			for _, a := range answers {
-				l.latencies = append(l.latencies, a.took)
+				if a.at >= a.took { // work from before would be what takes long
+					l.latencies = append(l.latencies, a.took)
+				}
 			}
 		}
 		slices.Reverse(r.levels)
 	}
 	for i := range r.levels {
 		l := &r.levels[i]
-		if len(l.latencies) == 0 {
+		if l.rate == 0 || len(l.latencies) == 0 {
 			return nil, fmt.Errorf("no answer to %d workers", l.workers)
 		}
 		slices.Sort(l.latencies)
-		l.rate = float64(len(l.latencies)) / (ramps * timed.Seconds())
 	}
 	enough := slices.IndexFunc(r.levels, func(l level) bool { return l.rate >= .95*r.best().rate })
 	r.at = r.levels[enough].workers
@@ -78,7 +80,7 @@ func record(ctx context.Context, do work) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.series = relative(answers, watched, float64(len(answers))/watched.Seconds())
+	r.series = relative(answers, watched, rate(answers, watched))
 	if _, err := ask(ctx, do, 1, 0, warmUp); err != nil {
 		return nil, err
 	}
@@ -89,7 +91,8 @@ func record(ctx context.Context, do work) (*recording, error) {
 	return r, nil
 }
 
-// ask has so many workers ask back to back, and returns the answers that came in the time after the warm-up.
+// ask has so many workers ask back to back, and returns the answers that came after the warm-up. Work that runs at the
+// end of the time is awaited, and its answers are among them.
 func ask(ctx context.Context, do work, workers int, warmUp, timed time.Duration) ([]answer, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	each := make([][]answer, workers)
@@ -105,7 +108,7 @@ func ask(ctx context.Context, do work, workers int, warmUp, timed time.Duration)
 					return err
 				}
 				now := time.Now()
-				if at := now.Sub(began) - warmUp; at >= 0 && at < timed {
+				if at := now.Sub(began) - warmUp; at >= 0 {
 					each[i] = append(each[i], answer{at, now.Sub(asked)})
 				}
 			}
@@ -115,11 +118,23 @@ func ask(ctx context.Context, do work, workers int, warmUp, timed time.Duration)
 	return slices.Concat(each...), err
 }
 
+// rate returns the answers a second.
+func rate(answers []answer, in time.Duration) (n float64) {
+	for _, a := range answers {
+		if a.at < in {
+			n += 1 / in.Seconds()
+		}
+	}
+	return n
+}
+
 // relative returns the answers of each interval, relative to a rate.
 func relative(answers []answer, of time.Duration, rate float64) []float64 {
 	series := make([]float64, of/interval)
 	for _, a := range answers {
-		series[a.at/interval] += 1 / (rate * interval.Seconds())
+		if a.at < of {
+			series[a.at/interval] += 1 / (rate * interval.Seconds())
+		}
 	}
 	return series
 }
