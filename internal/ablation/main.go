@@ -54,7 +54,7 @@ func (p *play) table(ctx context.Context, only string) error {
 		return fmt.Errorf("no rule has %q in its name; rules.go names them, such as %q", only, rules[0].name)
 	}
 	fmt.Fprintf(os.Stderr, "%d rules, one or two minutes each with the tests on two idle cores\n", len(chosen))
-	fmt.Printf("| without | arena: mean, worst, critical, p99 ms | work lost of %d mixes | tests that fail |\n|---|---|---|---|\n", p.mixes)
+	fmt.Printf("| without | arena: mean, worst, critical, p99 ms | recorded: mean, worst | work lost of %d mixes | tests that fail |\n|---|---|---|---|---|\n", p.mixes)
 	if err := p.row(ctx, nil); err != nil {
 		return err
 	}
@@ -84,6 +84,10 @@ func (p *play) row(ctx context.Context, r *rule) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	recorded, err := figures(ctx, overlay, recordedTotal, "./sim", "-run=^TestInFrontOfRecordedBackends")
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	mixes, err := figures(ctx, overlay, mixesLost, "./sim", "-run=^TestNoMixIsHarmed$", "-args", "-mixes="+strconv.Itoa(p.mixes))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -103,7 +107,7 @@ func (p *play) row(ctx context.Context, r *rule) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("| %s | %s | %.2f %% | %s |\n", name, strings.Join(arena, ", "), 100*lost, failed)
+	fmt.Printf("| %s | %s | %s | %.2f %% | %s |\n", name, strings.Join(arena, ", "), strings.Join(recorded, ", "), 100*lost, failed)
 	fmt.Fprintf(os.Stderr, "%s: %s\n", name, time.Since(began).Round(time.Second))
 	return nil
 }
@@ -130,9 +134,10 @@ func (r *rule) write(dir string) error {
 }
 
 var (
-	arenaTotal = regexp.MustCompile(`(?m)^TOTAL mean (\S+) worst (\S+) crit \S+ worst (\S+) p99 (\S+)`)
-	mixesLost  = regexp.MustCompile(`mixes harmed, (\S+) of all work lost`)
-	testFailed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+	arenaTotal    = regexp.MustCompile(`(?m)^TOTAL mean (\S+) worst (\S+) crit \S+ worst (\S+) p99 (\S+)`)
+	recordedTotal = regexp.MustCompile(`recorded: mean (\S+), worst (\S+) of`)
+	mixesLost     = regexp.MustCompile(`mixes harmed, (\S+) of all work lost`)
+	testFailed    = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 )
 
 // figures runs tests of a package, which may fail, and returns what the expression found.
