@@ -195,7 +195,8 @@ func (m *aside) compare(t *testing.T, op int) {
 	if m.wrong != "" {
 		t.Fatalf("op %d: the law was told of %s", op, m.wrong)
 	}
-	for where, l := range map[whereabouts]*line{isHolding: &g.holding, isPaused: &g.paused, isParked: &g.parked} {
+	for where := isHolding; where <= isParked; where++ {
+		l := &g.lines[where]
 		w, last := l.first, (*Work)(nil)
 		for i, p := range m.order[where] {
 			if w != &p.w || w.previous != last || w.where != where || w.Cost != p.cost {

@@ -116,14 +116,13 @@ type Config struct {
 type Gate struct {
 	cfg               Config
 	limits            limits
-	places            places.Table    // places of the kinds
-	refusedSinceStart int             // refusals for lack of a slot, since work last started
-	closed            spillway.Reason // why the intake is closed; zero while open
-	inFlight          int             // slots in use
-	running           int             // pieces of work that run, long work included
-	long              int             // pieces of long work that run
-	holding           line            // tracked work that holds slots, in the order of taking them
-	paused, parked    line            // tracked work that runs without its slots
+	places            places.Table       // places of the kinds
+	refusedSinceStart int                // refusals for lack of a slot, since work last started
+	closed            spillway.Reason    // why the intake is closed; zero while open
+	inFlight          int                // slots in use
+	running           int                // pieces of work that run, long work included
+	long              int                // pieces of long work that run
+	lines             [isParked + 1]line // tracked work by its whereabouts, in the order of getting there
 	parking           parking
 	crowdedAt         time.Duration // when work last started over the limit, as in a dry run or for MaxRefused
 	busyAt            time.Duration // since when any slots have been in use
@@ -437,7 +436,7 @@ func (g *Gate) start(now time.Duration, lv int, w *Grant, isNew bool) {
 }
 
 // pieces is how many pieces of work hold slots.
-func (g *Gate) pieces() int { return g.running - g.long - g.paused.n - g.parked.n }
+func (g *Gate) pieces() int { return g.running - g.long - g.lines[isPaused].n - g.lines[isParked].n }
 
 func (g *Gate) load() limit.Load {
 	inFlight := g.inFlight
@@ -504,12 +503,11 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	g.service.outcome(o)
 	slots := g.Limit()
 	among := max(slots, g.inFlight) // a fallen limit may not be reached yet
-	g.giveBack(lv, k, w.Cost)
-	switch g.freed++; {
-	case g.inFlight < slots:
-		g.freed = 0
-	case w.overtook:
-		g.freed = 2 // the slot goes to the next work that overtakes
+	k.present--
+	if g.giveBack(lv, w.Cost); g.inFlight >= slots {
+		if g.freed++; w.overtook {
+			g.freed = 2 // the slot goes to the next work that overtakes
+		}
 	}
 	// The work counts with the time that it took, which ends now.
 	elapsed, toLaw := now-w.Start-w.Away, o

@@ -225,7 +225,7 @@ func FuzzGate(f *testing.F) {
 					break
 				}
 				if op%20 == 14 && !m.running[k].Long {
-					g.Lengthen(now, m.running[k])
+					g.LengthenWork(now, tracked(g, m.running[k]))
 					m.running[k].Long = true
 					grantAll(t, g, m, now)
 					break
@@ -325,7 +325,7 @@ func grantAll(t *testing.T, g *Gate, m *twin, now time.Duration) {
 		before := g.Counts()
 		if m.absent {
 			m.absent = false
-			g.Revoke(now, grant)
+			g.RevokeWork(now, tracked(g, grant))
 			m.cancelled++
 		} else {
 			g.Taken(w, now-w.Since())
@@ -666,4 +666,11 @@ func TestWorkThatCostsMoreThanTheLimitIsAllOfIt(t *testing.T) {
 	if d := g.Demand(now); d > 1 {
 		t.Errorf("the demand is %v, and there was room for all of it", d)
 	}
+}
+
+// tracked is work that runs and was not tracked so far.
+func tracked(g *Gate, w Grant) *Work {
+	t := &Work{Grant: w}
+	g.track(t)
+	return t
 }

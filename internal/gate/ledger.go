@@ -90,47 +90,17 @@ func (g *Gate) Late(p spillway.Priority) {
 	a.rejected[spillway.DeadlineTooClose]++
 }
 
-// Revoke takes back a grant that was not Taken, because the caller left before the grant reached
-// it. The law sees an end with the outcome [limit.Unknown].
-func (g *Gate) Revoke(now time.Duration, w Grant) {
-	lv := priority.Level(w.Priority)
-	g.answered(lv)
-	g.ledger[lv].cancelled++
-	g.running--
-	if w.Long {
-		g.long--
-		return
-	}
-	g.releaseUnknown(now, lv, w)
-}
-
-// Lengthen turns running work into long work: it returns its slots and runs on. The law sees an end
-// with the outcome [limit.Unknown].
-func (g *Gate) Lengthen(now time.Duration, w Grant) {
-	g.long++
-	g.releaseUnknown(now, priority.Level(w.Priority), w)
-}
-
 // Shrink returns some of the slots of running work, which runs on with the rest. The owner lowers
 // the cost of the grant.
-func (g *Gate) Shrink(w Grant, slots int) {
+func (g *Gate) Shrink(w Grant, slots int) { g.giveBack(priority.Level(w.Priority), slots) }
+
+// giveBack takes slots of running work of a level.
+func (g *Gate) giveBack(lv, slots int) {
 	g.inFlight -= slots
-	g.ledger[priority.Level(w.Priority)].inFlight -= slots
+	g.ledger[lv].inFlight -= slots
 	if g.inFlight < g.Limit() {
 		g.freed = 0
 	}
-}
-
-// releaseUnknown returns the slots of work with an unknown outcome.
-func (g *Gate) releaseUnknown(now time.Duration, lv int, w Grant) {
-	g.giveBack(lv, &g.service.kinds.list[w.Kind], w.Cost)
-	g.unknown(w.Start, now, &w)
-}
-
-func (g *Gate) giveBack(lv int, k *kind, slots int) {
-	g.inFlight -= slots
-	g.ledger[lv].inFlight -= slots
-	k.present--
 }
 
 // InFlight is how many slots are in use.

@@ -68,33 +68,29 @@ func (b *Bounds) Within(n int) (int, Rule) {
 // SetBounds sets the bounds that overrule the law from now on.
 func (g *Gate) SetBounds(b Bounds) {
 	l := &g.limits
-	l.bounds = b
-	l.set()
-	if l.law != nil {
-		l.say(l.law.Limit())
+	if l.bounds = b; l.law != nil {
+		l.said = l.law.Limit()
 	}
+	l.say(l.said)
 }
 
 // SetLaw replaces the law. The new law sees the starts and ends of work that starts from now on.
 func (g *Gate) SetLaw(law limit.Law) {
 	g.limits.law, g.limits.since = law, g.seq
 	g.limits.forgets, _ = law.(limit.Forgetter)
-	g.limits.said = law.Limit()
+	g.limits.say(law.Limit())
 	if laws.Constant(law) {
 		g.limits.law = nil
 	}
-	g.limits.set()
 	if _, ok := law.(estimator); ok {
 		g.dry = nil // a dry run asks the law
 	}
 }
 
-func (l *limits) set() { l.now, l.rule = l.bounds.Within(l.said) }
-
 // say sets the law's own limit, which is read again after each start and each end that the law sees.
 func (l *limits) say(n int) {
 	l.said = n
-	l.set()
+	l.now, l.rule = l.bounds.Within(n)
 }
 
 // sees reports whether there is a law that learns, and has seen the start of w.

@@ -79,7 +79,7 @@ func (g *Gate) candidate(now, overdue time.Duration) *Work {
 	var slots [limit.Classes + 1]int
 	var first [limit.Classes + 1]*Work
 	all, most := 0, 0
-	for w := g.holding.first; w != nil && w.taken <= overdue; w = w.next {
+	for w := g.lines[isHolding].first; w != nil && w.taken <= overdue; w = w.next {
 		k := &g.service.kinds.list[w.Kind].parked
 		at := limit.Classes
 		if now < k.next {
@@ -115,7 +115,7 @@ func (g *Gate) ParkShown(now time.Duration) (freed bool) {
 		return false
 	}
 	p.nextLook = now + lookEvery
-	for w := g.holding.first; w != nil && p.credit > 0 && now-w.taken >= p.overdue && g.MayPause(); {
+	for w := g.lines[isHolding].first; w != nil && p.credit > 0 && now-w.taken >= p.overdue && g.MayPause(); {
 		next := w.next
 		if g.service.kinds.list[w.Kind].parked.shown && !g.isNormal(now, w) {
 			p.credit -= w.Cost
@@ -242,7 +242,7 @@ func (g *Gate) learnForTrials(now time.Duration, w *Grant, k *kind, o limit.Outc
 	}
 	if o == limit.Success {
 		passed, weight := float64(now-k.last), 1/serviceSpan
-		if g.parked.n > 0 { // the median changes slowly: trials compare with the time before
+		if g.lines[isParked].n > 0 { // the median changes slowly: trials compare with the time before
 			weight = min(passed/float64(usualMemory), weight)
 		}
 		k.usual.finished(float64(elapsed), passed)
@@ -264,7 +264,7 @@ func (g *Gate) judgeEarly(now time.Duration) {
 func (g *Gate) stuck(now time.Duration, over bool) (stuck int, known bool) {
 	p := &g.parking
 	stuck = p.hold
-	for w := g.holding.last; w != nil && w.Seq > p.after; w = w.previous {
+	for w := g.lines[isHolding].last; w != nil && w.Seq > p.after; w = w.previous {
 		if !p.isProbe(&w.Grant) {
 			continue
 		}
@@ -394,7 +394,7 @@ func (g *Gate) refute(now time.Duration) {
 // unpark ends the trial, and gives the work that it parked its slots again.
 func (g *Gate) unpark(now time.Duration) {
 	g.parking.trying, g.parking.goesOn, g.parking.step = false, false, 0
-	for w := g.parked.first; w != nil; {
+	for w := g.lines[isParked].first; w != nil; {
 		next := w.next
 		if w.trial == g.parking.number {
 			g.Back(now, w)

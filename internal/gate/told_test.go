@@ -161,13 +161,13 @@ func TestAKindOfWhichSomeRunsOrWaitsIsNotForgotten(t *testing.T) {
 				running[i] = running[len(running)-1]
 				running = running[:len(running)-1]
 				if !w.Long && r.IntN(20) == 0 {
-					g.Lengthen(now, w)
+					g.LengthenWork(now, tracked(g, w))
 					w.Long = true
 				}
 				g.End(now, w, limit.Outcome(r.IntN(6)))
 				for next, granted := g.Next(now); next != nil; next, granted = g.Next(now) {
 					if w := g.Started(); granted && r.IntN(10) == 0 {
-						g.Revoke(now, w)
+						g.RevokeWork(now, tracked(g, w))
 					} else if granted {
 						g.Taken(next, 0)
 						running = append(running, w)

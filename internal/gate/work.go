@@ -76,33 +76,15 @@ func (l *line) remove(w *Work) {
 
 // move puts w into the list of its whereabouts.
 func (g *Gate) move(w *Work, to whereabouts) {
-	if l := g.lineOf(w.where); l != nil {
-		l.remove(w)
-	}
-	w.where = to
-	if l := g.lineOf(to); l != nil {
-		l.push(w)
-	}
-}
-
-func (g *Gate) lineOf(at whereabouts) *line {
-	switch at {
-	case isHolding:
-		return &g.holding
-	case isPaused:
-		return &g.paused
-	case isParked:
-		return &g.parked
-	}
-	return nil
-}
-
-// leaveLine takes work out of the lists.
-func (g *Gate) leaveLine(w *Work) {
 	if w.where == isParked {
 		g.service.kinds.list[w.Kind].parked.now--
 	}
-	g.move(w, nowhere)
+	if w.where != nowhere {
+		g.lines[w.where].remove(w)
+	}
+	if w.where = to; to != nowhere {
+		g.lines[to].push(w)
+	}
 }
 
 // Track begins to keep the work that Arrive or Next started last.
@@ -115,7 +97,7 @@ func (g *Gate) track(w *Work) {
 	w.taken = w.Start
 	if !w.Long {
 		w.where = isHolding
-		g.holding.push(w)
+		g.lines[isHolding].push(w)
 	}
 }
 
@@ -123,54 +105,58 @@ func (g *Gate) track(w *Work) {
 func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
 	switch w.where {
 	case isHolding:
-		g.holding.remove(w)
+		g.lines[isHolding].remove(w)
 		w.where = nowhere
 		fallthrough
 	case nowhere:
 		g.end(now, &w.Grant, o)
 		return
 	}
-	if k := &g.service.kinds.list[w.Kind]; w.where == isParked && o == limit.Success {
+	k := &g.service.kinds.list[w.Kind]
+	if w.where == isParked && o == limit.Success {
 		k.usual.finished(float64(now-w.Start-w.Away), float64(now-k.last))
 	}
 	g.service.outcome(o)
-	g.leaveLine(w)
+	g.move(w, nowhere)
 	g.running--
 	g.ledger[priority.Level(w.Priority)].completed++
-	g.service.kinds.list[w.Kind].present--
+	k.present--
 }
 
-// RevokeWork is Revoke for tracked work. Work that was parked before its caller answered has no slots
-// to return.
+// RevokeWork takes back a grant that was not Taken, because the caller left before the grant reached
+// it. The law sees an end with the outcome [limit.Unknown].
 func (g *Gate) RevokeWork(now time.Duration, w *Work) {
-	aside := w.Aside()
-	g.leaveLine(w)
-	if !aside {
-		g.Revoke(now, w.Grant)
-		return
-	}
 	lv := priority.Level(w.Priority)
 	g.answered(lv)
 	g.ledger[lv].cancelled++
 	g.running--
-	g.service.kinds.list[w.Kind].present--
+	if w.Long {
+		g.long--
+		return
+	}
+	g.leaveSlots(now, w)
 }
 
-// LengthenWork is Lengthen for tracked work. Work that is aside has no slots to return.
+// LengthenWork turns running work into long work: it returns its slots and runs on. The law sees an end
+// with the outcome [limit.Unknown].
 func (g *Gate) LengthenWork(now time.Duration, w *Work) {
-	aside := w.Aside()
-	g.leaveLine(w)
-	if !aside {
-		g.Lengthen(now, w.Grant)
-	} else {
-		g.long++
-		g.service.kinds.list[w.Kind].present--
-	}
+	g.long++
+	g.leaveSlots(now, w)
 	w.Long = true
 }
 
+// leaveSlots takes work out of the lists. Work that is aside has no slots to return.
+func (g *Gate) leaveSlots(now time.Duration, w *Work) {
+	if w.where == isHolding {
+		g.putAside(now, w, nowhere)
+	} else {
+		g.move(w, nowhere)
+	}
+	g.service.kinds.list[w.Kind].present--
+}
+
 // MayPause reports whether one more piece of work may run aside.
-func (g *Gate) MayPause() bool { return g.paused.n+g.parked.n < g.cfg.MaxAside }
+func (g *Gate) MayPause() bool { return g.lines[isPaused].n+g.lines[isParked].n < g.cfg.MaxAside }
 
 // Pause takes the slots of work that waits for its client.
 func (g *Gate) Pause(now time.Duration, w *Work) { g.putAside(now, w, isPaused) }
@@ -179,11 +165,7 @@ func (g *Gate) Pause(now time.Duration, w *Work) { g.putAside(now, w, isPaused) 
 // [limit.Unknown].
 func (g *Gate) putAside(now time.Duration, w *Work, where whereabouts) {
 	g.move(w, where)
-	g.inFlight -= w.Cost
-	g.ledger[priority.Level(w.Priority)].inFlight -= w.Cost
-	if g.inFlight < g.Limit() {
-		g.freed = 0
-	}
+	g.giveBack(priority.Level(w.Priority), w.Cost)
 	g.unknown(w.taken, now, &w.Grant)
 }
 
@@ -192,7 +174,6 @@ func (g *Gate) Back(now time.Duration, w *Work) {
 	if !w.Aside() {
 		return
 	}
-	g.leaveLine(w)
 	g.move(w, isHolding)
 	w.taken = now
 	g.start(now, priority.Level(w.Priority), &w.Grant, false)
@@ -200,13 +181,13 @@ func (g *Gate) Back(now time.Duration, w *Work) {
 
 // Oldest returns the work that has held its slots for the longest time, or nil. Next goes on from
 // there.
-func (g *Gate) Oldest() *Work { return g.holding.first }
+func (g *Gate) Oldest() *Work { return g.lines[isHolding].first }
 
 // Next returns the work that took its slots after w, or nil.
 func (w *Work) Next() *Work { return w.next }
 
 // Aside returns how many pieces of work are paused and parked.
-func (g *Gate) Aside() (paused, parked int) { return g.paused.n, g.parked.n }
+func (g *Gate) Aside() (paused, parked int) { return g.lines[isPaused].n, g.lines[isParked].n }
 
 // ParkedBy returns how many pieces of work are parked, by the name of their kind; "" is for kinds
 // without a name.
@@ -224,8 +205,8 @@ func (g *Gate) ParkedBy() (by map[string]int) {
 
 // Eldest returns the work that was admitted first, or nil. Long work does not count.
 func (g *Gate) Eldest() (eldest *Work) {
-	for _, w := range [...]*Work{g.holding.first, g.paused.first, g.parked.first} {
-		for ; w != nil; w = w.next {
+	for i := range g.lines {
+		for w := g.lines[i].first; w != nil; w = w.next {
 			if eldest == nil || w.Start < eldest.Start {
 				eldest = w
 			}
@@ -238,4 +219,6 @@ func (g *Gate) Eldest() (eldest *Work) {
 func (g *Gate) NameOf(w *Work) string { return g.service.kinds.list[w.Kind].name }
 
 // FirstAside returns the first piece of work in the list of paused and in that of parked work, or nil.
-func (g *Gate) FirstAside() (paused, parked *Work) { return g.paused.first, g.parked.first }
+func (g *Gate) FirstAside() (paused, parked *Work) {
+	return g.lines[isPaused].first, g.lines[isParked].first
+}
