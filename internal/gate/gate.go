@@ -526,7 +526,7 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 			l.say(n)
 		}
 	}
-	if g.parking.trying {
+	if g.parking.trying() {
 		g.judgeEarly(now)
 	}
 	if o != limit.Unknown { // unfinished work, for example after a panic, has no valid duration
@@ -545,7 +545,7 @@ func (g *Gate) learn(now time.Duration, w *Grant, k *kind, o limit.Outcome, elap
 		held = g.timeWithin(limit.Sample{Seq: w.Seq, Start: now - elapsed, End: now, Outcome: o, Class: w.Kind}, g.load())
 		within, among = within || held != elapsed, g.Limit()
 	}
-	if !dry && !g.parking.trying && !k.isEvidence() {
+	if !dry && !g.parking.trying() && !k.isEvidence() {
 		g.service.last = now
 		return
 	}

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"math"
+	"time"
 
 	"github.com/spillway-go/spillway/limit"
 )
@@ -45,6 +46,9 @@ func age(t float64) int {
 	const one = 1023 * agesPerOctave
 	return min(max(int(math.Float64bits(t)>>50)-one-youngest, 0), ages-1)
 }
+
+// ageOf is age of a duration.
+func ageOf(d time.Duration) float64 { return float64(age(float64(d))) }
 
 // edge is where age i begins.
 func edge(i int) float64 {

@@ -14,30 +14,53 @@ import (
 // work stays parked until it ends, and the next trial frees up to twice as many slots. If the probes show
 // nothing and hold all slots, the trial goes on with twice as many. Otherwise the work of the trial takes
 // its slots again, and the next trial waits. docs/adr/0021 has the reasons.
+//
+//	nothing ── Relieve ──▶ trying ──▶ passed      the probes end as usual
+//	                          │ ────▶ crowded     the probes show nothing and hold all slots
+//	                          │ ────▶ nothing     abnormal work: refuted
+//	                          └─────▶ doubted     normal work: refuted once, measured again, then as from trying
+//
+// A trial may begin in any state but trying and doubted. After crowded the same trial goes on.
 type parking struct {
-	trying      bool
-	passed      bool          // the latest decision: the probes ended in their usual time
-	doubted     bool          // too many probes of the trial's first measurement were slow
-	normal      bool          // the parked work may be long by nature: see isNormal
-	kind        uint8         // kind of the parked work, if that is normal
+	state       trialState
+	sort        uint8         // of the parked work: see sortOf
 	own         bool          // nearly all work that arrives is of the kinds that the trial parked
-	cold        bool          // no usual time is known of any kind
-	goesOn      bool          // the trial goes on with more slots: work that shows nothing has taken those it freed
 	step        int32         // slots that the next trial frees, at least an eighth of the limit
 	number      int32         // of the latest trial
 	limit       int           // when the measurement began
 	began       time.Duration // when the measurement began
 	after       uint64        // latest start before the measurement: later starts are probes
 	probes      uint64        // starts that count
-	held        float64       // age from which a probe holds its slots as the parked work does
 	inTurn      float64       // additional age of a probe that is not slow: a serial backend serves the probes in turn
 	quick, slow int           // probes that ended as usual, and late
-	hold        int           // probes that ended after held, and show that the backend hangs
+	hold        int           // probes that ended after they were overdue, and show that the backend hangs
 	next        time.Duration // earliest time of the next trial
 	pause       time.Duration // after the next trial in which the backend hangs
-	overdue     time.Duration // age from which work may be parked without a trial
-	nextLook    time.Duration // when such work is looked for again
+	overdue     time.Duration // age from which work may be parked. A probe of that age holds its slots as the parked work does
+	nextLook    time.Duration // when work is looked for again that may be parked without a trial
 	credit      int           // slots of such work that may be parked
+}
+
+type trialState uint8
+
+const (
+	nothing trialState = iota
+	passed
+	crowded
+	trying
+	doubted
+)
+
+// abnormal is the sort of all abnormal work. The sort of other overdue work is its kind.
+const abnormal = limit.Classes
+
+// sortOf returns the sort of overdue work. Work is abnormal if it has run for over twice as long as
+// work of its kind finished of late.
+func (g *Gate) sortOf(now time.Duration, w *Work) uint8 {
+	if float64(now-w.Start-w.Away) < abnormalTimes*g.service.kinds.list[w.Kind].usual.longest {
+		return w.Kind
+	}
+	return abnormal
 }
 
 // parked is what trials have found about a kind.
@@ -76,20 +99,17 @@ const (
 // would be a large change.
 func (g *Gate) candidate(now, overdue time.Duration) *Work {
 	full, few := g.limits.backendFull(now), g.Limit() < firstStep
-	var slots [limit.Classes + 1]int
-	var first [limit.Classes + 1]*Work
-	all, most := 0, 0
+	var slots [abnormal + 1]int
+	var first [abnormal + 1]*Work
+	all, most := 0, uint8(0)
 	for w := g.lines[isHolding].first; w != nil && w.taken <= overdue; w = w.next {
 		k := &g.service.kinds.list[w.Kind].parked
-		at := limit.Classes
 		if now < k.next {
 			continue
 		}
-		if g.isNormal(now, w) {
-			if few || full && (k.now == 0 || k.pause > normalPause) {
-				continue
-			}
-			at = int(w.Kind)
+		at := g.sortOf(now, w)
+		if at != abnormal && (few || full && (k.now == 0 || k.pause > normalPause)) {
+			continue
 		}
 		if first[at] == nil {
 			first[at] = w
@@ -99,8 +119,8 @@ func (g *Gate) candidate(now, overdue time.Duration) *Work {
 			most = at
 		}
 	}
-	if 4*slots[limit.Classes] >= g.Limit() {
-		most = limit.Classes
+	if 4*slots[abnormal] >= g.Limit() {
+		most = abnormal
 	} else if 2*slots[most] < g.Limit() && 4*all < 3*g.Limit() {
 		return nil
 	}
@@ -111,20 +131,32 @@ func (g *Gate) candidate(now, overdue time.Duration) *Work {
 // others need not wait for a trial. Each piece of work that ends as usual lets heldEach slots be parked.
 func (g *Gate) ParkShown(now time.Duration) (freed bool) {
 	p := &g.parking
-	if p.credit <= 0 || p.trying || now < p.nextLook || !g.mayPark() {
+	if p.credit <= 0 || p.trying() || now < p.nextLook || !g.mayPark() {
 		return false
 	}
 	p.nextLook = now + lookEvery
-	for w := g.lines[isHolding].first; w != nil && p.credit > 0 && now-w.taken >= p.overdue && g.MayPause(); {
+	left := g.park(now, g.lines[isHolding].first, p.credit, func(w *Work) bool {
+		return g.service.kinds.list[w.Kind].parked.shown && g.sortOf(now, w) == abnormal
+	})
+	freed, p.credit = left < p.credit, left
+	return freed
+}
+
+// park parks work that is overdue, from w on, until the given number of slots is free, in the latest
+// trial. park returns how many slots remain to be freed.
+func (g *Gate) park(now time.Duration, w *Work, slots int, may func(*Work) bool) (left int) {
+	for slots > 0 && w != nil && now-w.taken >= g.parking.overdue && g.MayPause() {
 		next := w.next
-		if g.service.kinds.list[w.Kind].parked.shown && !g.isNormal(now, w) {
-			p.credit -= w.Cost
-			g.park(now, w)
-			freed = true
+		if may(w) {
+			slots -= w.Cost
+			k := &g.service.kinds.list[w.Kind].parked
+			k.now++
+			k.trial, w.trial = g.parking.number, g.parking.number
+			g.putAside(now, w, isParked)
 		}
 		w = next
 	}
-	return freed
+	return slots
 }
 
 // mayPark reports whether the law alone bounds what runs.
@@ -133,56 +165,42 @@ func (g *Gate) mayPark() bool {
 	return b.High == 0 && b.Leased == 0 && g.Rule() <= LowRules
 }
 
-// park parks work in the latest trial.
-func (g *Gate) park(now time.Duration, w *Work) {
-	k := &g.service.kinds.list[w.Kind].parked
-	k.now++
-	k.trial, w.trial = g.parking.number, g.parking.number
-	g.putAside(now, w, isParked)
-}
-
 // Relieve judges and begins trials, and reports whether slots are free that were not. The owner calls
 // Relieve when work finds no free slot, and while work waits.
 func (g *Gate) Relieve(now time.Duration) bool {
 	p := &g.parking
-	if !g.cfg.Parks || p.trying && !g.judge(now) {
+	if !g.cfg.Parks || p.trying() && !g.judge(now) {
 		return false
 	}
 	if g.ParkShown(now) {
 		return g.inFlight < g.Limit()
 	}
-	if now < p.next || g.inFlight < g.Limit() || !g.mayPark() {
+	if now < p.next || g.inFlight < g.Limit() || !g.mayPark() || !g.MayPause() {
 		return false
 	}
-	after, known := g.overdueAfter()
-	w := g.candidate(now, now-after)
-	if w == nil || !g.MayPause() {
-		return false
+	after := g.overdueAfter()
+	if w := g.candidate(now, now-after); w != nil {
+		g.beginTrial(now, after, w)
 	}
-	normal := g.isNormal(now, w)
-	if !p.goesOn || normal != p.normal || normal && w.Kind != p.kind {
+	return g.inFlight < g.Limit()
+}
+
+// beginTrial parks work of the sort of w, which is the oldest, and begins to measure.
+func (g *Gate) beginTrial(now, overdue time.Duration, w *Work) {
+	p, sort := &g.parking, g.sortOf(now, w)
+	if p.state != crowded || sort != p.sort {
 		p.number++
 	}
-	p.overdue = after
-	p.kind, p.normal, p.cold, p.held = w.Kind, normal, !known, float64(age(float64(after)))
+	p.state, p.sort, p.overdue = trying, sort, overdue
 	p.step = max(p.step, int32(max(1, g.Limit()/firstStep)))
-	for free := int(p.step) + g.inFlight - g.Limit(); free > 0 && w != nil && now-w.taken >= after && g.MayPause(); {
-		next := w.next
-		if g.isNormal(now, w) == p.normal && (w.Kind == p.kind || !p.normal) {
-			free -= w.Cost
-			g.park(now, w)
-		}
-		w = next
-	}
-	if p.inTurn = 0; !normal {
+	g.park(now, w, int(p.step)+g.inFlight-g.Limit(), func(w *Work) bool { return g.sortOf(now, w) == sort })
+	p.own, p.probes, p.inTurn = g.isOwn(), fewProbes, 0
+	if sort == abnormal {
 		p.inTurn = agesPerOctave * math.Log2(float64(1+p.step)/2)
-	}
-	p.own, p.passed, p.doubted, p.probes = g.isOwn(), false, false, fewProbes
-	if p.normal && int(g.service.kinds.list[p.kind].parked.now) > g.Limit()/4 {
+	} else if int(g.service.kinds.list[sort].parked.now) > g.Limit()/4 {
 		p.probes = manyProbes
 	}
 	g.measure(now)
-	return g.inFlight < g.Limit()
 }
 
 // isOwn reports whether nearly all arrivals are of the kinds that the trial parked.
@@ -201,12 +219,12 @@ func (g *Gate) isOwn() bool {
 // measure begins a measurement of the trial.
 func (g *Gate) measure(now time.Duration) {
 	p := &g.parking
-	p.trying, p.began, p.after, p.limit, p.quick, p.slow, p.hold = true, now, g.seq, g.Limit(), 0, 0, 0
+	p.began, p.after, p.limit, p.quick, p.slow, p.hold = now, g.seq, g.Limit(), 0, 0, 0
 }
 
 // isProbe reports whether work counts in the measurement. Work that has taken its slots again does not.
 func (p *parking) isProbe(w *Grant) bool {
-	return w.Seq > p.after && w.Seq <= p.after+p.probes && w.Start >= p.began && (!p.normal || p.own || w.Kind != p.kind)
+	return w.Seq > p.after && w.Seq <= p.after+p.probes && w.Start >= p.began && (p.own || w.Kind != p.sort)
 }
 
 // shows reports whether a probe that holds its slots as long as the parked work may show that the
@@ -216,13 +234,13 @@ func (p *parking) shows(k *kind, at float64) bool {
 	if k.parked.trial == p.number {
 		return p.own
 	}
-	return p.cold || k.usual.n >= usualKnown && k.usual.isSlow(at)
+	return p.overdue == overdueAnyway || k.usual.n >= usualKnown && k.usual.isSlow(at)
 }
 
 // enter enters the end of a probe of kind k. Work that failed for its own reasons shows nothing.
 func (p *parking) enter(k *kind, at float64, o limit.Outcome) {
 	switch slow := k.usual.isSlow(at - p.inTurn); {
-	case at >= p.held:
+	case at >= ageOf(p.overdue):
 		if p.shows(k, at) {
 			p.hold++
 		}
@@ -237,8 +255,8 @@ func (p *parking) enter(k *kind, at float64, o limit.Outcome) {
 // learnForTrials enters work that has ended, as a probe and for the usual time of its kind.
 func (g *Gate) learnForTrials(now time.Duration, w *Grant, k *kind, o limit.Outcome, elapsed time.Duration) {
 	p := &g.parking
-	if p.trying && p.isProbe(w) {
-		p.enter(k, float64(age(float64(elapsed))), o)
+	if p.trying() && p.isProbe(w) {
+		p.enter(k, ageOf(elapsed), o)
 	}
 	if o == limit.Success {
 		passed, weight := float64(now-k.last), 1/serviceSpan
@@ -246,7 +264,7 @@ func (g *Gate) learnForTrials(now time.Duration, w *Grant, k *kind, o limit.Outc
 			weight = min(passed/float64(usualMemory), weight)
 		}
 		k.usual.finished(float64(elapsed), passed)
-		k.usual.end(float64(age(float64(elapsed))), weight)
+		k.usual.end(ageOf(elapsed), weight)
 		if elapsed < p.overdue {
 			p.credit = min(p.credit+heldEach, max(1, g.Limit()/largestStep))
 		}
@@ -255,7 +273,7 @@ func (g *Gate) learnForTrials(now time.Duration, w *Grant, k *kind, o limit.Outc
 
 // judgeEarly decides the trial, if it is of abnormal work and enough probes have ended.
 func (g *Gate) judgeEarly(now time.Duration) {
-	if p := &g.parking; !p.normal && p.quick+p.slow >= fewestProbes {
+	if p := &g.parking; p.sort == abnormal && p.quick+p.slow >= fewestProbes {
 		g.judge(now)
 	}
 }
@@ -268,8 +286,8 @@ func (g *Gate) stuck(now time.Duration, over bool) (stuck int, known bool) {
 		if !p.isProbe(&w.Grant) {
 			continue
 		}
-		k, at := &g.service.kinds.list[w.Kind], float64(age(float64(now-w.taken)))
-		if at < p.held && !(over && k.usual.isSlow(at)) {
+		k, at := &g.service.kinds.list[w.Kind], ageOf(now-w.taken)
+		if at < ageOf(p.overdue) && !(over && k.usual.isSlow(at)) {
 			return 0, false
 		}
 		if p.shows(k, at) {
@@ -279,18 +297,21 @@ func (g *Gate) stuck(now time.Duration, over bool) (stuck int, known bool) {
 	return stuck, true
 }
 
+// trying reports whether a trial is not decided yet.
+func (p *parking) trying() bool { return p.state >= trying }
+
 // Trial reports whether a trial is not decided yet, and whether the latest decision was that others
 // are served beside the parked work.
-func (g *Gate) Trial() (trying, passed bool) { return g.parking.trying, g.parking.passed }
+func (g *Gate) Trial() (isTrying, hasPassed bool) {
+	return g.parking.trying(), g.parking.state == passed
+}
 
 // judge decides the trial, and reports whether the trial has ended.
 func (g *Gate) judge(now time.Duration) bool {
 	p := &g.parking
-	full := g.inFlight >= g.Limit()
+	full, over := g.inFlight >= g.Limit(), now-p.began >= measureMost
 	if g.seq == p.after && full { // the limit has fallen, and nobody got a slot
-		if p.trying = false; p.doubted {
-			g.refute(now) // the probes of the first measurement still hold the slots
-		}
+		g.endTrial(now, nothing)
 		return true
 	}
 	if g.Limit() > p.limit { // a higher limit makes probes slow by itself
@@ -298,10 +319,9 @@ func (g *Gate) judge(now time.Duration) bool {
 		return false
 	}
 	ended := p.slow + p.quick
-	if !p.normal && ended >= fewestProbes {
+	if p.sort == abnormal && ended >= fewestProbes {
 		return g.conclude(now, ended, 0)
 	}
-	over := now-p.began >= measureMost
 	if !over && g.seq-p.after < p.probes && !full {
 		return false
 	}
@@ -310,22 +330,30 @@ func (g *Gate) judge(now time.Duration) bool {
 	case !known:
 		return false
 	case ended+hold >= fewestProbes:
-	case full && (!p.normal || p.slow+hold == 0): // work that shows nothing has the slots
-		if p.trying, p.goesOn = false, true; p.doubted {
-			g.refute(now)
-			return true
-		}
-		p.step = min(2*p.step, mostStep)
-		return true
+		return g.conclude(now, ended, hold)
+	case full && (p.sort == abnormal || p.slow+hold == 0): // work that shows nothing has the slots
+		g.endTrial(now, crowded)
 	case !over: // more may come
 		return false
-	case ended+hold == 0:
-		if p.trying, p.goesOn = false, false; p.doubted {
-			g.refute(now)
-		}
-		return true
+	case ended+hold > 0:
+		return g.conclude(now, ended, hold)
+	default:
+		g.endTrial(now, nothing)
 	}
-	return g.conclude(now, ended, hold)
+	return true
+}
+
+// endTrial ends a trial whose probes have shown nothing. A doubt remains.
+func (g *Gate) endTrial(now time.Duration, state trialState) {
+	p := &g.parking
+	switch {
+	case p.state == doubted:
+		g.refute(now)
+		return
+	case state == crowded:
+		p.step = min(2*p.step, mostStep)
+	}
+	p.state = state
 }
 
 // conclude ends the trial, given how many probes ended and how many show that the backend hangs, and
@@ -335,21 +363,19 @@ func (g *Gate) judge(now time.Duration) bool {
 func (g *Gate) conclude(now time.Duration, ended, hold int) bool {
 	p, usual, n := &g.parking, g.usuallySlow(), max(float64(ended), 1)
 	slow := float64(p.slow)/n - usual
+	refuted := hold > heldEach*ended || ended >= fewestProbes && slow > muchSlower
+	if p.sort != abnormal {
+		refuted = hold > ended || slow > slower+math.Sqrt(usual*(1-usual)/n)
+	}
 	switch {
-	case p.normal && (hold > ended || slow > slower+math.Sqrt(usual*(1-usual)/n)):
-		if !p.doubted { // one measurement may be chance
-			p.doubted = true
-			g.measure(now)
-			return false
-		}
-		g.refute(now)
-	case hold > heldEach*ended, ended >= fewestProbes && slow > muchSlower:
-		g.unpark(now)
-		p.credit = 0
-		p.pause = min(max(2*p.pause, abnormalPause), hangPause)
-		p.next = now + p.pause
-	default:
+	case !refuted:
 		g.pass()
+	case p.sort != abnormal && p.state == trying: // one measurement may be chance
+		p.state = doubted
+		g.measure(now)
+		return false
+	default:
+		g.refute(now)
 	}
 	return true
 }
@@ -357,14 +383,17 @@ func (g *Gate) conclude(now time.Duration, ended, hold int) bool {
 // pass ends a trial whose probes have ended as they should. The parked work stays parked.
 func (g *Gate) pass() {
 	p := &g.parking
-	p.trying, p.goesOn, p.passed, p.pause = false, false, true, 0
+	p.state, p.pause = passed, 0
 	p.step = min(2*p.step, int32(max(1, g.Limit()/largestStep)))
 	for i := range g.service.kinds.list {
 		if k := &g.service.kinds.list[i].parked; k.trial == p.number {
 			k.shown = true
 		}
 	}
-	if k := &g.service.kinds.list[p.kind].parked; 4*int(k.now) >= g.Limit() { // loaded work of that size would have been seen
+	if p.sort == abnormal {
+		return
+	}
+	if k := &g.service.kinds.list[p.sort].parked; 4*int(k.now) >= g.Limit() { // loaded work of that size would have been seen
 		k.pause = 0
 	}
 }
@@ -373,7 +402,7 @@ func (g *Gate) pass() {
 func (g *Gate) usuallySlow() float64 {
 	slow, all := 0.0, 0.0
 	for i := range g.service.kinds.list {
-		if k := &g.service.kinds.list[i]; !g.parking.normal || i != int(g.parking.kind) || g.parking.own {
+		if k := &g.service.kinds.list[i]; g.parking.own || i != int(g.parking.sort) {
 			slow, all = slow+k.arrivalShare*float64(k.usual.slow), all+k.arrivalShare
 		}
 	}
@@ -383,22 +412,25 @@ func (g *Gate) usuallySlow() float64 {
 	return slow / all
 }
 
-// refute ends a trial of normal work. The kind waits longer each time.
+// refute ends the trial, and gives the work that it parked its slots again. A kind of normal work waits
+// longer each time.
 func (g *Gate) refute(now time.Duration) {
-	g.unpark(now)
-	k := &g.service.kinds.list[g.parking.kind].parked
-	k.pause = min(max(normalLonger*k.pause, normalPause), normalLongest)
-	k.next = now + k.pause
-}
-
-// unpark ends the trial, and gives the work that it parked its slots again.
-func (g *Gate) unpark(now time.Duration) {
-	g.parking.trying, g.parking.goesOn, g.parking.step = false, false, 0
+	p := &g.parking
+	p.state, p.step = nothing, 0
 	for w := g.lines[isParked].first; w != nil; {
 		next := w.next
-		if w.trial == g.parking.number {
+		if w.trial == p.number {
 			g.Back(now, w)
 		}
 		w = next
 	}
+	if p.sort == abnormal {
+		p.credit = 0
+		p.pause = min(max(2*p.pause, abnormalPause), hangPause)
+		p.next = now + p.pause
+		return
+	}
+	k := &g.service.kinds.list[p.sort].parked
+	k.pause = min(max(normalLonger*k.pause, normalPause), normalLongest)
+	k.next = now + k.pause
 }

@@ -23,7 +23,7 @@ const (
 	overdueTimes  = 8                     // usual times of the quickest kind after which work is overdue
 	overdueLeast  = 25 * time.Millisecond // work is not overdue sooner
 	overdueAnyway = time.Second           // work is overdue while no usual time is known
-	abnormal      = 2                     // longest times of its kind from which work is abnormal
+	abnormalTimes = 2                     // longest times of its kind from which work is abnormal
 )
 
 // end enters the age at which work ended. weight is the weight of an end among the latest, once there
@@ -62,14 +62,13 @@ func (u *usual) finished(elapsed, passed float64) {
 
 func (u *usual) isSlow(at float64) bool {
 	if u.n < usualKnown {
-		return at > float64(age(float64(overdueLeast)))
+		return at > ageOf(overdueLeast)
 	}
 	return at > float64(u.median+slowAges)
 }
 
-// overdueAfter is how long work holds its slots until it is overdue. known reports whether the usual
-// time of any kind is known.
-func (g *Gate) overdueAfter() (after time.Duration, known bool) {
+// overdueAfter is how long work holds its slots until it is overdue.
+func (g *Gate) overdueAfter() time.Duration {
 	quickest := math.Inf(1)
 	for i := range g.service.kinds.list {
 		if k := &g.service.kinds.list[i]; k.usual.n >= usualKnown && k.arrivalShare >= places.Rare {
@@ -77,12 +76,7 @@ func (g *Gate) overdueAfter() (after time.Duration, known bool) {
 		}
 	}
 	if math.IsInf(quickest, 1) {
-		return overdueAnyway, false
+		return overdueAnyway
 	}
-	return max(overdueTimes*time.Duration(edge(int(quickest)+1)), overdueLeast), true
-}
-
-// isNormal reports whether work of the kind of w finished of late after about as long as w has run.
-func (g *Gate) isNormal(now time.Duration, w *Work) bool {
-	return float64(now-w.Start-w.Away) < abnormal*g.service.kinds.list[w.Kind].usual.longest
+	return max(overdueTimes*time.Duration(edge(int(quickest)+1)), overdueLeast)
 }
