@@ -54,9 +54,7 @@ func (g *Gate) beginDryRun(now time.Duration) {
 // waited. would is the reason for which the gate's owner would have refused the work without asking
 // the gate, or zero.
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.Reason) Decision {
-	lv := priority.Level(a.Priority)
-	g.demandOf(now, lv, g.slotsFor(&a))
-	kind := g.countForKind(now, lv, &a)
+	lv, kind := g.came(now, &a)
 	if g.closed != 0 {
 		g.ledger[lv].rejected[g.closed]++
 		return Decision{Action: Reject, Reason: g.closed}
@@ -112,7 +110,7 @@ func (g *Gate) wouldDecide(now time.Duration, lv int, kind uint8, a *Arrival, ma
 		if g.mustAdmit(int(v.used), a.held()) {
 			return Decision{Action: Admit}
 		}
-		g.demand.countRefused(1, d.Reason)
+		g.demand.refuse(1, d.Reason)
 	}
 	return d
 }

@@ -164,14 +164,10 @@ func (g *Gate) Enter(now time.Duration, a *Arrival, w *Work) bool {
 	if g.queued > 0 || !g.fits(a.Cost) || g.closed != 0 || a.Deadline <= now || g.parking.credit > 0 && now >= g.parking.nextLook {
 		return false
 	}
-	if g.demand.due(now) {
-		g.roll(now)
-	}
-	lv := priority.Level(a.Priority)
-	g.demand.arrive(lv, g.slotsFor(a))
+	lv, kind := g.came(now, a)
 	g.ledger[lv].admitted++
 	g.unqueued++
-	w.Grant.of(now, a, g.countForKind(now, lv, a))
+	w.Grant.of(now, a, kind)
 	g.start(now, lv, &w.Grant, true)
 	g.track(w)
 	return true
@@ -180,9 +176,7 @@ func (g *Gate) Enter(now time.Duration, a *Arrival, w *Work) bool {
 // Arrive decides about new work. w is used only if the action is Wait; a nil w means that the work
 // does not wait.
 func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
-	lv := priority.Level(a.Priority)
-	g.demandOf(now, lv, g.slotsFor(&a))
-	kind := g.countForKind(now, lv, &a)
+	lv, kind := g.came(now, &a)
 	d := g.decide(now, lv, kind, &a, w != nil)
 	if a.Traits&DryRun != 0 && g.closed == 0 {
 		d = g.unenforced(lv, d)
@@ -204,15 +198,20 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		g.ledger[lv].rejected[d.Reason]++
 		g.demand.back[lv] += float64(g.slotsFor(&a))
 		if !d.Anyway {
-			g.demand.countRefused(1, d.Reason)
+			g.demand.refuse(1, d.Reason)
 			g.refusedSinceStart++
 		}
 	}
 	return d
 }
 
-// countForKind counts new work for its kind, and returns the kind.
-func (g *Gate) countForKind(now time.Duration, lv int, a *Arrival) uint8 {
+// came counts new work in the demand and for its kind, and returns its level and its kind.
+func (g *Gate) came(now time.Duration, a *Arrival) (lv int, kind uint8) {
+	if g.demand.due(now) {
+		g.roll(now)
+	}
+	lv = priority.Level(a.Priority)
+	g.demand.arrive(lv, float64(g.slotsFor(a)), 1)
 	key := a.Kind.Key(lv, places.Scale(left(now, a.Deadline)))
 	kind, ok := g.places.Again(key, 1)
 	if !ok {
@@ -223,12 +222,9 @@ func (g *Gate) countForKind(now time.Duration, lv int, a *Arrival) uint8 {
 		k.name = a.Name
 	}
 	if a.Deadline > now {
-		k.fresh++
-		if k.named {
-			k.times.add(key.Scale(), 1)
-		}
+		k.came(key, 1)
 	}
-	return kind
+	return lv, kind
 }
 
 // decide refuses work that cannot be admitted at all, and enforces MaxRefused for other refusals.
@@ -328,8 +324,7 @@ func (g *Gate) preempt(lv int, a *Arrival) Decision {
 			continue
 		} else if a.Traits&DryRun == 0 {
 			g.take(w)
-			g.ledger[i].rejected[spillway.Preempted]++
-			g.demand.refuse(i, w.held)
+			g.refuse(i, spillway.Preempted, 1, w.held)
 			return Decision{Action: Wait, Preempted: w}
 		}
 		return Decision{Action: Wait}
@@ -347,17 +342,6 @@ func (g *Gate) Came(lv int) uint64 {
 	var c Counts
 	g.sum(&c, lv)
 	return c.Offered
-}
-
-// Shed counts an arrival that the gate's owner refused for a reason of its own, also for the
-// kind of the work. Refused does so for work of cost one and without the kind.
-func (g *Gate) Shed(now time.Duration, a *Arrival, reason spillway.Reason) {
-	lv := priority.Level(a.Priority)
-	g.demandOf(now, lv, g.slotsFor(a))
-	g.countForKind(now, lv, a)
-	g.ledger[lv].rejected[reason]++
-	g.demand.back[lv] += float64(g.slotsFor(a))
-	g.demand.countRefused(1, reason)
 }
 
 // Took returns how long work holds its slots in the mean, or zero if nothing has been measured.
@@ -570,8 +554,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	}
 	if g.late(now, w) {
 		g.take(w)
-		g.ledger[w.level].rejected[w.Late()]++
-		g.demand.refusals++
+		g.refuse(w.level, w.Late(), 1, 0)
 		return w, false
 	}
 	over := !g.fits(w.cost)

@@ -83,6 +83,14 @@ type kind struct {
 	probed       time.Duration // when an arrival last waited as a probe
 }
 
+// came counts n arrivals that may still be in time.
+func (k *kind) came(key places.Key, n uint64) {
+	k.fresh += float64(n)
+	if k.named {
+		k.times.add(key.Scale(), n)
+	}
+}
+
 // scales counts work by the order of magnitude of its time to the deadline.
 type scales [places.Scales]uint16
 

@@ -143,7 +143,8 @@ func TestOnlyDemandOfItsLevelAndAboveBoundsAWait(t *testing.T) {
 		if i%40 == 0 {
 			p = spillway.Critical
 		}
-		g.demandOf(now, priority.Level(p), 1)
+		g.roll(now)
+		g.demand.arrive(priority.Level(p), 1, 1)
 	}
 	if got, most := g.bound(priority.Level(spillway.Critical), 2*time.Second), g.longestWait(2*time.Second); got < most/2 {
 		t.Errorf("critical work may wait %v of %v", time.Duration(got), time.Duration(most))

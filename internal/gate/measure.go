@@ -82,18 +82,14 @@ func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 	return passed
 }
 
-func (d *demand) arrive(lv, cost int) {
-	d.count[lv] += float64(cost)
-	d.offered++
+// arrive counts n arrivals that ask for slots.
+func (d *demand) arrive(lv int, slots, n float64) {
+	d.count[lv] += slots
+	d.offered += n
 }
 
-func (d *demand) refuse(lv, cost int) {
-	d.refusals++
-	d.back[lv] += float64(cost)
-}
-
-// countRefused counts n refusals.
-func (d *demand) countRefused(n float64, reason spillway.Reason) {
+// refuse counts n refusals.
+func (d *demand) refuse(n float64, reason spillway.Reason) {
 	d.refusals += n
 	if reason == spillway.Budget {
 		d.leaseRefusals += n

@@ -106,8 +106,7 @@ func (g *Gate) Expire(w *Waiter) bool {
 		return false
 	}
 	g.take(w)
-	g.ledger[w.level].rejected[spillway.WaitTooLong]++
-	g.demand.refusals++
+	g.refuse(w.level, spillway.WaitTooLong, 1, 0)
 	return true
 }
 

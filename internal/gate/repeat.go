@@ -14,27 +14,20 @@ import (
 // deadline. The gate's owner may refuse such work without asking, and reports it with Repeated.
 func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.Duration, ok bool) {
 	lv := priority.Level(a.Priority)
-	if g.cfg.MaxRefused > 0 { // the next refusal may exceed the share
+	waits := mayWait && g.cfg.QueueSize > 0 && g.service.known()
+	switch {
+	case g.cfg.MaxRefused > 0, // the next refusal may exceed the share
+		a.Cost != 1, a.Traits != 0, d.Action != Reject, d.Reason == spillway.DeadlineTooClose, d.ofKind, g.closed != 0,
+		waits && lv == levels-1 && g.queues[lv].n == 0,                 // the floor may serve work that has more time
+		waits && g.life.helps(),                                        // work that has more time may wait longer
+		waits && d.Reason == spillway.QueueFull && a.Deadline != Never: // with another deadline the reason might be WaitTooLong
 		return 0, 0, false
-	}
-	if a.Cost != 1 || a.Traits != 0 || d.Action != Reject || d.Reason == spillway.DeadlineTooClose || d.ofKind || g.closed != 0 {
-		return 0, 0, false
-	}
-	needs = 1 // work whose deadline has passed is refused for another reason
-	if mayWait && g.cfg.QueueSize > 0 && g.service.known() {
-		if lv == levels-1 && g.queues[lv].n == 0 {
-			return 0, 0, false // the floor may serve work that has more time
-		}
-		if g.life.helps() {
-			return 0, 0, false // work that has more time may wait longer
-		}
-		if d.Reason == spillway.QueueFull && a.Deadline != Never {
-			return 0, 0, false // with another deadline the reason might be WaitTooLong
-		}
-		needs = max(needs, time.Duration(g.predict(lv, 1)+g.service.kinds.longest())+1)
-		if a.Deadline == Never { // work with a deadline may wait longer
-			needs = Never / 2
-		}
+	case !waits:
+		needs = 1 // work whose deadline has passed is refused for another reason
+	case a.Deadline == Never: // work with a deadline may wait longer
+		needs = Never / 2
+	default:
+		needs = time.Duration(g.predict(lv, 1)+g.service.kinds.longest()) + 1
 	}
 	return g.demand.at + demandWindow, needs, true // the next update of the rates
 }
@@ -42,8 +35,8 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 // Repeated counts n arrivals of cost one that were refused by a repeated rejection.
 func (g *Gate) Repeated(p spillway.Priority, reason spillway.Reason, n uint64) {
 	lv := priority.Level(p)
-	g.ledger[lv].rejected[reason] += n
-	g.demand.repeat(lv, float64(n), reason)
+	g.demand.arrive(lv, float64(n), float64(n))
+	g.refuse(lv, reason, n, 1)
 }
 
 // Refused counts an arrival of cost one that the owner of the gate refused for a reason of its own,
@@ -53,19 +46,21 @@ func (g *Gate) Refused(now time.Duration, p spillway.Priority, reason spillway.R
 	g.Repeated(p, reason, 1)
 }
 
-// RepeatedOf counts n arrivals for their kind. The same arrivals are also reported to Repeated.
-func (g *Gate) RepeatedOf(key places.Key, n uint64) {
-	k := &g.service.kinds.list[g.kind(key, float64(n))]
-	k.fresh += float64(n)
-	if k.named {
-		k.times.add(key.Scale(), n)
-	}
+// Shed counts an arrival that the gate's owner refused for a reason of its own, also for the
+// kind of the work. Refused does so for work of cost one and without the kind.
+func (g *Gate) Shed(now time.Duration, a *Arrival, reason spillway.Reason) {
+	lv, _ := g.came(now, a)
+	g.refuse(lv, reason, 1, g.slotsFor(a))
 }
 
-// repeat adds n refused arrivals of cost one to the current window.
-func (d *demand) repeat(lv int, n float64, reason spillway.Reason) {
-	d.count[lv] += n
-	d.offered += n
-	d.countRefused(n, reason)
-	d.back[lv] += n
+// refuse counts n refusals of work that asked for the given slots each.
+func (g *Gate) refuse(lv int, reason spillway.Reason, n uint64, slots int) {
+	g.ledger[lv].rejected[reason] += n
+	g.demand.back[lv] += float64(n) * float64(slots)
+	g.demand.refuse(float64(n), reason)
+}
+
+// RepeatedOf counts n arrivals for their kind. The same arrivals are also reported to Repeated.
+func (g *Gate) RepeatedOf(key places.Key, n uint64) {
+	g.service.kinds.list[g.kind(key, float64(n))].came(key, n)
 }

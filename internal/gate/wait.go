@@ -83,14 +83,6 @@ func (g *Gate) longestWait(left time.Duration) float64 {
 	return min(g.tolerance(left), float64(g.cfg.MaxWait))
 }
 
-// demandOf counts an arrival in the demand.
-func (g *Gate) demandOf(now time.Duration, lv, cost int) {
-	if g.demand.due(now) {
-		g.roll(now)
-	}
-	g.demand.arrive(lv, cost)
-}
-
 // roll updates the measurements and overdemand once per window.
 func (g *Gate) roll(now time.Duration) {
 	passed := g.demand.roll(now, g.service.part.mean)
