@@ -124,10 +124,10 @@ func (m *aside) grant(t *testing.T) {
 			m.refused++
 			continue
 		}
-		if !m.fits(w.Cost()) && (w.level > 0 || w.Cost() > 1) { // critical work may overtake
-			t.Fatalf("granted %d slots beside %d of %d", w.Cost(), m.used(), m.g.Limit())
+		if !m.fits(w.cost) && (w.level > 0 || w.cost > 1) { // critical work may overtake
+			t.Fatalf("granted %d slots beside %d of %d", w.cost, m.used(), m.g.Limit())
 		}
-		m.start(w.Cost(), priorityOf(w.level), w.held == 0, w)
+		m.start(w.cost, priorityOf(w.level), w.held == 0, w)
 		if !m.late {
 			m.answer(m.running[len(m.running)-1], true)
 		}
@@ -237,7 +237,7 @@ func (m *aside) compare(t *testing.T, op int) {
 		}
 	}
 	if g.InFlight() != m.used() || g.running != len(m.running) || g.Running() != len(m.running)-grants || g.Long() != len(m.order[nowhere]) ||
-		g.Queued() != len(m.waiting)+grants || g.pieces() != len(m.order[isHolding]) || g.Idle() != (len(m.running)+len(m.waiting) == 0) {
+		g.Queued() != len(m.waiting)+grants || g.Holding() != len(m.order[isHolding]) || g.Idle() != (len(m.running)+len(m.waiting) == 0) {
 		t.Fatalf("op %d: %d slots in use, %d run, %d long, %d wait, want %d, %d, %d, %d", op,
 			g.InFlight(), g.running, g.Long(), g.Queued(), m.used(), len(m.running), len(m.order[nowhere]), len(m.waiting)+grants)
 	}

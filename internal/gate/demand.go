@@ -19,9 +19,9 @@ const (
 func (g *Gate) Demand(now time.Duration) float64 {
 	d := g.demand
 	d.roll(now, g.service.part.mean) // on a copy: brings the rates up to date
-	asked := g.asked(&d.slow, levels-1)
+	asked := g.asked(&d, levels-1)
 	var lately, before, held float64
-	for lv, rate := range d.slow {
+	for lv, rate := range d.many {
 		lately, before, held = lately+rate, before+d.long[lv], held+rate*g.service.hold(lv)
 	}
 	if g.inFlight >= g.Limit() { // all slots have been held since the last end

@@ -118,7 +118,7 @@ func TestACallerThatLeavesJustBeforeItsDeadlineLeavesForIt(t *testing.T) {
 		law := &outcomes{Law: limit.NewFixed(1)}
 		g := New(Config{Law: law})
 		g.Arrive(start, Arrival{Cost: 1, Deadline: Never}, nil)
-		g.End(c.at, Grant{Seq: g.Seq(), Start: start, Deadline: c.deadline, Cost: 1}, limit.Canceled)
+		g.End(c.at, Grant{Seq: g.seq, Start: start, Deadline: c.deadline, Cost: 1}, limit.Canceled)
 		if !slices.Equal(law.told, []limit.Outcome{c.want}) {
 			t.Errorf("left at %v with the deadline %v: the law was told %v", c.at, c.deadline, law.told)
 		}
@@ -155,7 +155,7 @@ func TestADryRunLeavesOutWhatItWouldHaveRefused(t *testing.T) {
 			running = running[1:]
 		}
 		g.Force(now, Arrival{Cost: 1, Deadline: Never}, false, 0)
-		running = append(running, Grant{Seq: g.Seq(), Start: now, Cost: 1})
+		running = append(running, Grant{Seq: g.seq, Start: now, Cost: 1})
 	}
 	c := g.Counts()
 	if share := float64(c.WouldReject()) / float64(c.Offered); share < 0.45 || share > 0.55 {
@@ -166,12 +166,12 @@ func TestADryRunLeavesOutWhatItWouldHaveRefused(t *testing.T) {
 func TestADryRunEndsWithEnforcement(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1)})
 	g.Force(0, Arrival{Cost: 1, Deadline: Never}, false, 0)
-	g.End(1, Grant{Seq: g.Seq(), Cost: 1}, limit.Success)
+	g.End(1, Grant{Seq: g.seq, Cost: 1}, limit.Success)
 	if g.dry == nil {
 		t.Fatal("no dry run")
 	}
 	g.Arrive(2, Arrival{Cost: 1, Deadline: Never}, nil)
-	g.End(3, Grant{Seq: g.Seq(), Start: 2, Cost: 1}, limit.Success)
+	g.End(3, Grant{Seq: g.seq, Start: 2, Cost: 1}, limit.Success)
 	if g.dry != nil {
 		t.Error("it stays")
 	}

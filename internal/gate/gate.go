@@ -401,7 +401,7 @@ func (g *Gate) start(now time.Duration, lv int, w *Grant, isNew bool) {
 	}
 	g.inFlight += w.Cost
 	g.ledger[lv].inFlight += w.Cost
-	if g.inFlight > g.Limit() && g.pieces() > 1 {
+	if g.inFlight > g.Limit() && g.Holding() > 1 {
 		g.crowdedAt = now
 	}
 	if l := &g.limits; l.law != nil {
@@ -419,20 +419,16 @@ func (g *Gate) start(now time.Duration, lv int, w *Grant, isNew bool) {
 	g.refusedSinceStart = 0
 }
 
-// pieces is how many pieces of work hold slots.
-func (g *Gate) pieces() int { return g.running - g.long - g.lines[isPaused].n - g.lines[isParked].n }
+// Holding is how many pieces of work hold slots. Granted work counts at once.
+func (g *Gate) Holding() int { return g.running - g.long - g.lines[isPaused].n - g.lines[isParked].n }
 
 func (g *Gate) load() limit.Load {
 	inFlight := g.inFlight
-	if g.pieces() == 1 { // work that runs alone counts as at most the limit
+	if g.Holding() == 1 { // work that runs alone counts as at most the limit
 		inFlight = min(inFlight, g.Limit())
 	}
 	return limit.Load{InFlight: inFlight, Queued: g.queued, Enforced: g.Limit()}
 }
-
-// Seq is the number of the latest start, without long work. The sample of a grant carries the
-// number.
-func (g *Gate) Seq() uint64 { return g.seq }
 
 // Started returns the work that Arrive, Force or Next started last. Enter returns its own.
 func (g *Gate) Started() Grant { return g.latest }

@@ -73,7 +73,7 @@ func (m *twin) turn(floor bool) *Waiter {
 		case large == nil:
 			large = q[0]
 		}
-		if len(q) > 1 && m.fits(q[1].Cost()) {
+		if len(q) > 1 && m.fits(q[1].cost) {
 			return q[1]
 		}
 	}
@@ -212,7 +212,7 @@ func FuzzGate(f *testing.F) {
 				if g.unbounded() && mayWait && d.Action == Reject && d.Reason != spillway.QueueFull {
 					t.Fatalf("op %d: nothing bounds the wait: %+v", i, d)
 				}
-				m.arrive(t, a, w, d, g.Seq(), now)
+				m.arrive(t, a, w, d, g.seq, now)
 			case 3, 4: // an end, then grants
 				if len(m.running) == 0 {
 					break
@@ -266,7 +266,7 @@ func FuzzGate(f *testing.F) {
 				if m.closed != 0 {
 					m.rejected[m.closed]++
 				} else {
-					m.admit(Grant{Seq: g.Seq(), Start: now, Cost: a.Cost, Priority: a.Priority})
+					m.admit(Grant{Seq: g.seq, Start: now, Cost: a.Cost, Priority: a.Priority})
 				}
 			case 8: // the next grant finds nobody
 				m.absent = true
@@ -302,7 +302,7 @@ func grantAll(t *testing.T, g *Gate, m *twin, now time.Duration) {
 		want := m.turn(g.lowest(now) != nil)
 		w, granted := g.Next(now)
 		if w == nil {
-			if want != nil && m.fits(want.Cost()) {
+			if want != nil && m.fits(want.cost) {
 				t.Fatal("a wake-up was lost")
 			}
 			return
@@ -310,7 +310,7 @@ func grantAll(t *testing.T, g *Gate, m *twin, now time.Duration) {
 		if w != want {
 			t.Fatal("it was somebody else's turn")
 		}
-		if granted && !m.fits(w.Cost()) && (w.level > 0 || w.Cost() > 1) { // critical work may overtake
+		if granted && !m.fits(w.cost) && (w.level > 0 || w.cost > 1) { // critical work may overtake
 			t.Fatal("granted beyond the limit")
 		}
 		m.leave(w)
@@ -321,7 +321,7 @@ func grantAll(t *testing.T, g *Gate, m *twin, now time.Duration) {
 			m.rejected[spillway.DeadlineTooClose]++
 			continue
 		}
-		grant := Grant{Seq: g.Seq(), Start: now, Cost: w.Cost(), Priority: w.Owner.(spillway.Priority), Long: w.held == 0}
+		grant := Grant{Seq: g.seq, Start: now, Cost: w.cost, Priority: w.Owner.(spillway.Priority), Long: w.held == 0}
 		before := g.Counts()
 		if m.absent {
 			m.absent = false
@@ -435,7 +435,7 @@ func FuzzRepeats(f *testing.F) {
 						break
 					}
 					if ok {
-						running = append(running, Grant{Seq: asked.Seq(), Start: now, Cost: w.Cost(), Priority: w.Owner.(spillway.Priority)})
+						running = append(running, Grant{Seq: asked.seq, Start: now, Cost: w.cost, Priority: w.Owner.(spillway.Priority)})
 					}
 				}
 				continue
@@ -479,7 +479,7 @@ func FuzzRepeats(f *testing.F) {
 				t.Fatalf("op %d at %v: %+v, asked: %+v", i, now, got, d)
 			}
 			if d.Action == Admit {
-				running = append(running, Grant{Seq: asked.Seq(), Start: now, Cost: a.Cost, Priority: a.Priority})
+				running = append(running, Grant{Seq: asked.seq, Start: now, Cost: a.Cost, Priority: a.Priority})
 			}
 		}
 		settle(true)
@@ -497,10 +497,10 @@ func fill(t *testing.T, elapsed time.Duration) (g *Gate, now time.Duration, runn
 		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
 		start := now
 		now += elapsed
-		g.End(now, Grant{Seq: g.Seq(), Start: start, Cost: 1}, limit.Success)
+		g.End(now, Grant{Seq: g.seq, Start: start, Cost: 1}, limit.Success)
 	}
 	g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
-	return g, now, Grant{Seq: g.Seq(), Start: now, Cost: 1}
+	return g, now, Grant{Seq: g.seq, Start: now, Cost: 1}
 }
 
 // While more important work keeps coming, the least important work still gets one grant
@@ -527,7 +527,7 @@ func TestTheLowestPriorityGetsTheFloorAndNoMore(t *testing.T) {
 			t.Fatal("nobody was granted")
 		}
 		p := w.Owner.(spillway.Priority)
-		running = Grant{Seq: g.Seq(), Start: now, Cost: 1, Priority: p}
+		running = Grant{Seq: g.seq, Start: now, Cost: 1, Priority: p}
 		if p == spillway.Low {
 			low++
 		}
@@ -621,7 +621,7 @@ func TestHopelessArrivalsDoNotUseUpWhatMayBeRefused(t *testing.T) {
 			g.Arrive(now, Arrival{Cost: 1, Deadline: now}, nil)
 		}
 		now += 50 * time.Millisecond
-		g.End(now, Grant{Seq: g.Seq(), Start: start, Cost: 1, Deadline: Never}, limit.Success)
+		g.End(now, Grant{Seq: g.seq, Start: start, Cost: 1, Deadline: Never}, limit.Success)
 	}
 	for range 50 { // a burst
 		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
@@ -656,7 +656,7 @@ func TestWorkThatCostsMoreThanTheLimitIsAllOfIt(t *testing.T) {
 		}
 		start := now
 		now += 50 * time.Millisecond
-		g.End(now, Grant{Seq: g.Seq(), Start: start, Cost: a.Cost, Priority: a.Priority, Deadline: Never}, limit.Success)
+		g.End(now, Grant{Seq: g.seq, Start: start, Cost: a.Cost, Priority: a.Priority, Deadline: Never}, limit.Success)
 	}
 	for _, l := range law.loads {
 		if l.InFlight > 10 || l.Enforced != 10 {

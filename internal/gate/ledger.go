@@ -113,9 +113,6 @@ func (g *Gate) InFlightBy(p spillway.Priority) int { return g.ledger[priority.Le
 // has answered.
 func (g *Gate) Running() int { return g.running - g.granted }
 
-// Holding is how many pieces of work hold slots. Granted work counts at once.
-func (g *Gate) Holding() int { return g.pieces() }
-
 // Long is how many pieces of long work run.
 func (g *Gate) Long() int { return g.long }
 

@@ -139,7 +139,7 @@ func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
 				t.Fatalf("%+v", d)
 			}
 			g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
-			w, o := Grant{Seq: g.Seq(), Start: now, Deadline: now + 300*time.Millisecond, Cost: 1}, limit.Success
+			w, o := Grant{Seq: g.seq, Start: now, Deadline: now + 300*time.Millisecond, Cost: 1}, limit.Success
 			now += elapsed
 			if elapsed > 300*time.Millisecond {
 				now, o = w.Deadline+late, limit.Deadline
@@ -168,7 +168,7 @@ func TestCallersThatLeaveDoNotMakeWorkShorter(t *testing.T) {
 	now := time.Duration(0)
 	end := func(g *Gate, elapsed time.Duration, o limit.Outcome) {
 		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
-		g.End(now+elapsed, Grant{Seq: g.Seq(), Start: now, Cost: 1, Deadline: Never}, o)
+		g.End(now+elapsed, Grant{Seq: g.seq, Start: now, Cost: 1, Deadline: Never}, o)
 	}
 	var highs [2]float64
 	for range 20 * lifeMemory {

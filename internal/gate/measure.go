@@ -10,8 +10,7 @@ import (
 
 // demand measures the arrivals of each level and the refusals.
 type demand struct {
-	fast, slow, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s and 10 s
-	few, many        [levels]float64 // slots asked for per second, over 0.3 s and 1.5 s or longer: see fewPieces
+	fast, many, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s or longer, and 10 s: see manyPieces
 	count            [levels]float64 // slots asked for since at
 	offered          float64         // arrivals since at
 	refusals         float64         // refusals since at
@@ -32,10 +31,10 @@ const (
 	demandSlow   = 1500 * time.Millisecond
 	demandLong   = 10 * time.Second
 	demandSettle = 500 * time.Millisecond
-	// The rates few and many cover at least the time that ten and forty pieces of work take: two
-	// simultaneous arrivals are no trend.
+	// The rate many covers at least the time that forty pieces of work take, and no rate is known before
+	// the time of ten: two simultaneous arrivals are no trend.
 	fewPieces, manyPieces = 10, 40
-	mostPieces            = time.Hour // upper bound of the time that few and many cover
+	mostPieces            = time.Hour // upper bound of such a time
 )
 
 // due reports whether roll has anything to do.
@@ -64,19 +63,16 @@ func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 	d.settles = span(demandSettle, fewPieces)
 	all := max(now-d.began, demandWindow) // at first a mean covers all the time since began
 	weight := func(span time.Duration) float64 { return 1 - math.Exp(-passed.Seconds()/span.Seconds()) }
-	fast, slow, long := weight(demandFast), weight(min(demandSlow, all)), weight(min(demandLong, all))
-	few, many := weight(min(span(demandFast, fewPieces), max(all, demandFast))), weight(min(span(demandSlow, manyPieces), all))
+	fast, many, long := weight(demandFast), weight(min(span(demandSlow, manyPieces), all)), weight(min(demandLong, all))
 	for i, n := range d.count {
 		rate := n / passed.Seconds()
 		d.fast[i] += fast * (rate - d.fast[i])
-		d.slow[i] += slow * (rate - d.slow[i])
 		d.long[i] += long * (rate - d.long[i])
-		d.few[i] += few * (rate - d.few[i])
 		d.many[i] += many * (rate - d.many[i])
 	}
 	if d.offered > 0 {
 		d.refusedShare += long * ((d.refusals-d.leaseRefusals)/d.offered - d.refusedShare)
-		d.vainShare += slow * (min((d.refusals+d.lost)/d.offered, 1) - d.vainShare)
+		d.vainShare += weight(min(demandSlow, all)) * (min((d.refusals+d.lost)/d.offered, 1) - d.vainShare)
 	}
 	d.count, d.offered, d.refusals, d.leaseRefusals, d.lost, d.at = [levels]float64{}, 0, 0, 0, 0, now
 	return passed

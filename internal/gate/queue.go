@@ -26,12 +26,6 @@ type Waiter struct {
 // Since is when the waiter arrived.
 func (w *Waiter) Since() time.Duration { return w.since }
 
-// Cost is the number of slots that the waiter asked for.
-func (w *Waiter) Cost() int { return w.cost }
-
-// Deadline is when the waiter's caller leaves, or Never.
-func (w *Waiter) Deadline() time.Duration { return w.deadline }
-
 // Late is the reason for a waiter that Next drops.
 func (w *Waiter) Late() spillway.Reason {
 	if w.deadline == Never {

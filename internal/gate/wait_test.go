@@ -38,7 +38,7 @@ func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
 				if ok {
 					c.g.Taken(w, at-w.Since())
 					longest = max(longest, at-w.Since())
-					c.running = append(c.running, Grant{Seq: c.g.Seq(), Start: at, Cost: 1})
+					c.running = append(c.running, Grant{Seq: c.g.seq, Start: at, Cost: 1})
 				}
 			}
 		}
@@ -47,7 +47,7 @@ func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
 			deadline = c.now + c.time
 		}
 		if d := c.g.Arrive(c.now, Arrival{Cost: 1, Deadline: deadline}, &Waiter{}); d.Action == Admit {
-			c.running = append(c.running, Grant{Seq: c.g.Seq(), Start: c.now, Cost: 1})
+			c.running = append(c.running, Grant{Seq: c.g.seq, Start: c.now, Cost: 1})
 		}
 	}
 	return longest
@@ -78,7 +78,7 @@ func twoAtOnce(t *testing.T, cost int) {
 			g.Next(now)
 		}
 		if g.roll(now); tick > 10*ticks {
-			asked = max(asked, g.asked(&g.demand.many, levels-1), g.asked(&g.demand.few, levels-1))
+			asked = max(asked, g.asked(&g.demand, levels-1))
 		}
 	}
 	if asked > 1 || asked < 0.5 {
