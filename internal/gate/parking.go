@@ -27,10 +27,8 @@ type parking struct {
 	own         bool          // nearly all work that arrives is of the kinds that the trial parked
 	step        int32         // slots that the next trial frees, at least an eighth of the limit
 	number      int32         // of the latest trial
-	limit       int           // when the measurement began
 	began       time.Duration // when the measurement began
 	after       uint64        // latest start before the measurement: later starts are probes
-	probes      uint64        // starts that count
 	inTurn      float64       // additional age of a probe that is not slow: a serial backend serves the probes in turn
 	quick, slow int           // probes that ended as usual, and late
 	hold        int           // probes that ended after they were overdue, and show that the backend hangs
@@ -76,8 +74,7 @@ const (
 	mostOwn       = 0.95 // share of the arrivals from which work of the parked kind counts as probes
 	largestStep   = 4    // part of the limit that a trial frees once others have been served
 	firstStep     = 8    // part of the limit that the first trial frees
-	fewProbes     = 16
-	manyProbes    = 48   // once a quarter of the limit is parked: the effect of loaded work is visible then
+	manyProbes    = 16   // starts that count
 	fewestProbes  = 4    // if no more probes get a slot
 	slower        = 0.04 // additional share of slow probes that is no harm, besides a standard error
 	muchSlower    = 0.5  // the same for abnormal work
@@ -194,11 +191,8 @@ func (g *Gate) beginTrial(now, overdue time.Duration, w *Work) {
 	p.state, p.sort, p.overdue = trying, sort, overdue
 	p.step = max(p.step, int32(max(1, g.Limit()/firstStep)))
 	g.park(now, w, int(p.step)+g.inFlight-g.Limit(), func(w *Work) bool { return g.sortOf(now, w) == sort })
-	p.own, p.probes, p.inTurn = g.isOwn(), fewProbes, 0
-	if sort == abnormal {
+	if p.own, p.inTurn = g.isOwn(), 0; sort == abnormal {
 		p.inTurn = agesPerOctave * math.Log2(float64(1+p.step)/2)
-	} else if int(g.service.kinds.list[sort].parked.now) > g.Limit()/4 {
-		p.probes = manyProbes
 	}
 	g.measure(now)
 }
@@ -219,12 +213,12 @@ func (g *Gate) isOwn() bool {
 // measure begins a measurement of the trial.
 func (g *Gate) measure(now time.Duration) {
 	p := &g.parking
-	p.began, p.after, p.limit, p.quick, p.slow, p.hold = now, g.seq, g.Limit(), 0, 0, 0
+	p.began, p.after, p.quick, p.slow, p.hold = now, g.seq, 0, 0, 0
 }
 
 // isProbe reports whether work counts in the measurement. Work that has taken its slots again does not.
 func (p *parking) isProbe(w *Grant) bool {
-	return w.Seq > p.after && w.Seq <= p.after+p.probes && w.Start >= p.began && (p.own || w.Kind != p.sort)
+	return w.Seq > p.after && w.Seq <= p.after+manyProbes && w.Start >= p.began && (p.own || w.Kind != p.sort)
 }
 
 // shows reports whether a probe that holds its slots as long as the parked work may show that the
@@ -259,12 +253,8 @@ func (g *Gate) learnForTrials(now time.Duration, w *Grant, k *kind, o limit.Outc
 		p.enter(k, ageOf(elapsed), o)
 	}
 	if o == limit.Success {
-		passed, weight := float64(now-k.last), 1/serviceSpan
-		if g.lines[isParked].n > 0 { // the median changes slowly: trials compare with the time before
-			weight = min(passed/float64(usualMemory), weight)
-		}
-		k.usual.finished(float64(elapsed), passed)
-		k.usual.end(ageOf(elapsed), weight)
+		k.usual.finished(float64(elapsed), float64(now-k.last))
+		k.usual.end(ageOf(elapsed))
 		if elapsed < p.overdue {
 			p.credit = min(p.credit+heldEach, max(1, g.Limit()/largestStep))
 		}
@@ -310,19 +300,11 @@ func (g *Gate) Trial() (isTrying, hasPassed bool) {
 func (g *Gate) judge(now time.Duration) bool {
 	p := &g.parking
 	full, over := g.inFlight >= g.Limit(), now-p.began >= measureMost
-	if g.seq == p.after && full { // the limit has fallen, and nobody got a slot
-		g.endTrial(now, nothing)
-		return true
-	}
-	if g.Limit() > p.limit { // a higher limit makes probes slow by itself
-		g.measure(now)
-		return false
-	}
 	ended := p.slow + p.quick
 	if p.sort == abnormal && ended >= fewestProbes {
 		return g.conclude(now, ended, 0)
 	}
-	if !over && g.seq-p.after < p.probes && !full {
+	if !over && g.seq-p.after < manyProbes && !full {
 		return false
 	}
 	hold, known := g.stuck(now, over)
@@ -389,12 +371,6 @@ func (g *Gate) pass() {
 		if k := &g.service.kinds.list[i].parked; k.trial == p.number {
 			k.shown = true
 		}
-	}
-	if p.sort == abnormal {
-		return
-	}
-	if k := &g.service.kinds.list[p.sort].parked; 4*int(k.now) >= g.Limit() { // loaded work of that size would have been seen
-		k.pause = 0
 	}
 }
 
