@@ -107,16 +107,16 @@ func (d *demand) settled() bool { return d.at-d.began >= d.settles }
 // slots counts, failures included.
 type service struct {
 	occupancy
-	last   time.Duration     // when work last ended
-	levels [levels]occupancy // of arriving work of each level; each kind is weighted by its arrivals
-	kinds  kinds
-	// usual is the mean of the mean times of the kinds, high is the mean of their 95 % quantiles.
-	// Both weight each kind by its arrivals: a kind that is refused ends seldom, but must count in
-	// full.
-	usual, high average
-	lost        average // share of the ends that were lost: see Gate.Lost
-	noSample    int     // consecutive ends that told of no sample
-	failed      int     // failures among the ends in noSample
+	last time.Duration // when work last ended
+	// levels are of the arriving work of each level and of all levels, high is the mean of the 95 %
+	// quantiles of all kinds. Each kind is weighted by its arrivals: a kind that is refused ends seldom,
+	// but must count in full.
+	levels   [levels + 1]occupancy
+	high     average
+	kinds    kinds
+	lost     average // share of the ends that were lost: see Gate.Lost
+	noSample int     // consecutive ends that told of no sample
+	failed   int     // failures among the ends in noSample
 }
 
 // occupancy is what work takes of the slots: how long work holds a slot, and its part of the
@@ -210,12 +210,11 @@ func (s *service) outcome(o limit.Outcome) {
 // window updates the means with the arrivals since the last window. Each kind counts by its
 // arrivals, with the times of its latest ends: work that is refused must not drop out of the means.
 func (s *service) window() {
-	var all arrivals
-	var by [levels]arrivals
+	var by [levels + 1]arrivals
 	for i := range s.kinds.list {
 		if k := &s.kinds.list[i]; k.fresh > 0 && k.n > 0 {
-			all.add(k)
 			by[k.level].add(k)
+			by[levels].add(k)
 		}
 	}
 	for lv := range by {
@@ -224,8 +223,7 @@ func (s *service) window() {
 			s.levels[lv].part.add(a.part/a.n, a.weight())
 		}
 	}
-	if all.n > 0 {
-		s.usual.add(all.hold/all.n, all.weight())
+	if all := &by[levels]; all.n > 0 {
 		s.high.add(all.high/all.n, all.weight())
 	}
 	s.kinds.window()
@@ -297,10 +295,10 @@ func (k *kind) quantiles(elapsed float64, o limit.Outcome, rate float64) {
 
 // typical is the mean service time of arriving work.
 func (s *service) typical() float64 {
-	if s.usual.n == 0 {
+	if s.levels[levels].n == 0 {
 		return s.mean
 	}
-	return s.usual.mean
+	return s.levels[levels].mean
 }
 
 // upper is the time within which nearly all arriving work ends.
