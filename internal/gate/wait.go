@@ -34,11 +34,7 @@ func (g *Gate) free(lv int) float64 {
 	slots := float64(g.Limit())
 	free := slots
 	for i := range lv {
-		rate := g.demand.fast[i]
-		if g.drains(0) { // a burst is expected to end
-			rate = min(rate, g.demand.long[i])
-		}
-		free -= rate * g.service.hold(i) / 1e9
+		free -= g.demand.fast[i] * g.service.hold(i) / 1e9
 	}
 	return max(free, slots/Floor)
 }
