@@ -63,6 +63,7 @@ var rules = []rule{
 	{"parking: probes wait in turn", gate + "parking.go", "p.inTurn = agesPerOctave *", "p.inTurn = 0 * agesPerOctave *"},
 	{"parking: a crowd that arrives alone is its own probe", gate + "parking.go", "return own >= mostOwn*all", "return false && own >= mostOwn*all"},
 	{"parking: shown work before the slots run out", gate + "parking.go", "if p.credit <= 0 || p.trying()", "if true || p.trying()"},
+	{"parking: a kind begins anew after a large trial", gate + "parking.go", "k.pause = 0\n", "k.pause += 0\n"},
 	{"processors: a wait is shed", cpu, "arrivals := c.madeBy(rate)", "return\n\t\tarrivals := c.madeBy(rate)"},
 	{"processors: the growth of the wait counts", cpu, "brake*(c.wait-before)", "0*brake*(c.wait-before)"},
 	{"processors: two readings", cpu, "min(now, c.latest), now", "now, now"},

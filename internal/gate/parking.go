@@ -370,6 +370,9 @@ func (g *Gate) pass() {
 	for i := range g.service.kinds.list {
 		if k := &g.service.kinds.list[i].parked; k.trial == p.number {
 			k.shown = true
+			if 4*int(k.now) >= g.Limit() { // loaded work of that size would have been seen
+				k.pause = 0
+			}
 		}
 	}
 }
