@@ -88,7 +88,7 @@ func (g *Gate) roll(now time.Duration) {
 	g.service.window()
 	g.renew()
 	g.life.fold()
-	g.life.mixed, g.bears = g.service.kinds.survey(g.demand.at)
+	g.bears = g.service.kinds.bears()
 	g.accountRefused(passed)
 	if !g.service.known() {
 		return
@@ -137,7 +137,7 @@ func (g *Gate) bound(lv int, left time.Duration) float64 {
 
 // need is how much time work of a kind must have left when it starts; 0 without recent evidence.
 // While the queue is expected to drain, need is the 5 % quantile of the kind. After that, need is
-// the 95 % quantile, or less if it is better to let deadlines end long work: see life.
+// the 95 % quantile, or 0 if it is better to let deadlines end long work: see life.
 func (g *Gate) need(now time.Duration, kind uint8, deadline time.Duration) float64 {
 	k := &g.service.kinds.list[kind]
 	switch {
@@ -146,7 +146,7 @@ func (g *Gate) need(now time.Duration, kind uint8, deadline time.Duration) float
 	case g.drains(0):
 		return k.low
 	case deadline != Never && g.life.helps():
-		return g.life.shortestUseful
+		return 0
 	}
 	return k.high
 }
