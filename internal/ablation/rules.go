@@ -45,7 +45,7 @@ var rules = []rule{
 	{"gate: a burst may wait longer", gate + "wait.go", "return g.overdemand*g.tolerance(0) <", "return false && g.overdemand*g.tolerance(0) <"},
 	{"gate: a small excess may wait longer", gate + "wait.go", "short *= max(1, 0.06/(over*over))", "short *= max(1, 0*over)"},
 	{"gate: no kind goes unserved for its little time", gate + "wait.go", "max(fairPart*g.bears[lv], services*g.service.typical())", "float64(Never)"},
-	{"gate: deadlines end long work", gate + "life.go", "return l.longestUseful > 0 &&", "return false && l.longestUseful > 0 &&"},
+	{"gate: deadlines end long work", gate + "life.go", "return !l.mixed && l.longestUseful > 0 &&", "return false && l.longestUseful > 0 &&"},
 	{"gate: callers without a deadline stay as usual", gate + "stay.go", "if s.left.n < stayKnown ||", "if true || s.left.n < stayKnown ||"},
 	{"gate: callers that left after their usual stay are lost", gate + "stay.go", "if stayed >= nearlyStayed*s.most() {", "if false {"},
 	{"gate: probes take a part of the capacity", gate + "kinds.go", "if of.doubted < probeEvery || float64(now-of.probed) < probeEvery*part*float64(len(k.list)) {", "if of.doubted < probeEvery {"},

@@ -136,7 +136,7 @@ type Gate struct {
 	life              life
 	dry               *dryRun         // nil while the gate enforces
 	booked            [levels]float64 // slots of refused callers that may come back
-	bears             [levels]float64 // how long work of a level can wait: see kinds.bears
+	bears             [levels]float64 // how long work of a level can wait: see kinds.survey
 	best              [levels]float64 // best recent service rate, in slots per nanosecond
 	ledger            [levels]account
 	seq               uint64              // number of the latest start, without long work
@@ -154,7 +154,7 @@ func New(cfg Config) *Gate {
 	g := &Gate{cfg: cfg, places: places.New(), overdemand: overdemandMost}
 	g.SetLaw(cfg.Law)
 	g.floor.over(1)
-	g.bears = g.service.kinds.bears()
+	_, g.bears = g.service.kinds.survey(0)
 	return g
 }
 

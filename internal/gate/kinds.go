@@ -134,6 +134,7 @@ const (
 	evidenceLasts = 5 * time.Second // or evidenceTimes means, if longer
 	evidenceTimes = 20
 	hasSpan       = 200         // pieces of work behind the time to the deadline of a named kind, or up to twice as many
+	kindsDiffer   = 3           // ratio of mean service times from which kinds count as different
 	fairPart      = 0.4         // in overload: allowed part of the wait that a kind can bear
 	fairBurst     = 0.8         // fairPart after an overload, until Gate.overdemand is zero
 	assumedTime   = time.Second // assumed time of callers without a deadline, until some have left
@@ -186,9 +187,10 @@ func (k *kinds) window() {
 	}
 }
 
-// bears is how long work of each level can wait, by its kind with the least time to spare. Rare kinds do
-// not count.
-func (k *kinds) bears() (bears [levels]float64) {
+// survey compares the kinds that are not rare. mixed reports whether their service times differ
+// much. bears is how long work of each level can wait, by its kind with the least time to spare.
+func (k *kinds) survey(now time.Duration) (mixed bool, bears [levels]float64) {
+	low, high := math.Inf(1), 0.0
 	for lv := range bears {
 		bears[lv] = math.Inf(1)
 	}
@@ -197,13 +199,16 @@ func (k *kinds) bears() (bears [levels]float64) {
 		if of.arrivalShare < places.Rare {
 			continue
 		}
+		if of.recent(now) {
+			low, high = min(low, of.mean), max(high, of.mean)
+		}
 		// Kinds without recent evidence count too. Each kind counts with at least half of its time
 		// to the deadline. Otherwise a kind that cannot meet its deadlines, or a stale high quantile,
 		// would keep the other kinds from waiting.
 		has := cmp.Or(of.has, min(float64(assumedTime), of.stay.most()))
 		bears[of.level] = min(bears[of.level], max(has-of.high, has/2))
 	}
-	return bears
+	return high > kindsDiffer*low, bears
 }
 
 // longest is the highest upper quantile of all kinds.

@@ -23,6 +23,7 @@ type life struct {
 	usual              float64       // mean age of the work in the table, as an age index; 0: no table
 	sum, ends          int           // sum of the age indexes of the latest ends, and number of these ends
 	deadlines, onTime  float64       // recent work that a deadline ended, and its part that ended promptly
+	mixed              bool          // the kinds differ too much for one table
 	longestUseful      float64       // see judge; 0: more time does little harm
 }
 
@@ -159,4 +160,4 @@ func (l *life) judge() {
 }
 
 // helps reports whether ending work at its deadline frees slots worth having.
-func (l *life) helps() bool { return l.longestUseful > 0 && l.obeyed() }
+func (l *life) helps() bool { return !l.mixed && l.longestUseful > 0 && l.obeyed() }

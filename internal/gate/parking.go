@@ -253,8 +253,12 @@ func (g *Gate) learnForTrials(now time.Duration, w *Grant, k *kind, o limit.Outc
 		p.enter(k, ageOf(elapsed), o)
 	}
 	if o == limit.Success {
-		k.usual.finished(float64(elapsed), float64(now-k.last))
-		k.usual.end(ageOf(elapsed))
+		passed, weight := float64(now-k.last), 1/serviceSpan
+		if g.lines[isParked].n > 0 { // the median changes slowly: trials compare with the time before
+			weight = min(passed/float64(usualMemory), weight)
+		}
+		k.usual.finished(float64(elapsed), passed)
+		k.usual.end(ageOf(elapsed), weight)
 		if elapsed < p.overdue {
 			p.credit = min(p.credit+heldEach, max(1, g.Limit()/largestStep))
 		}
@@ -300,6 +304,10 @@ func (g *Gate) Trial() (isTrying, hasPassed bool) {
 func (g *Gate) judge(now time.Duration) bool {
 	p := &g.parking
 	full, over := g.inFlight >= g.Limit(), now-p.began >= measureMost
+	if g.seq == p.after && full { // the limit has fallen, and nobody got a slot
+		g.endTrial(now, nothing)
+		return true
+	}
 	ended := p.slow + p.quick
 	if p.sort == abnormal && ended >= fewestProbes {
 		return g.conclude(now, ended, 0)

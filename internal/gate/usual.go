@@ -17,7 +17,7 @@ type usual struct {
 
 const (
 	usualKnown    = 5                     // ends behind a usual time
-	usualMemory   = 2 * time.Minute       // how long a longest time lasts
+	usualMemory   = 2 * time.Minute       // how long a usual time lasts while work is parked, and a longest time
 	medianStep    = 2 * agesPerOctave     // step of the median, times the weight of an end
 	slowAges      = agesPerOctave         // slow work takes twice the usual time
 	overdueTimes  = 8                     // usual times of the quickest kind after which work is overdue
@@ -26,15 +26,19 @@ const (
 	abnormalTimes = 2                     // longest times of its kind from which work is abnormal
 )
 
-// end enters the age at which work ended.
-func (u *usual) end(at float64) {
+// end enters the age at which work ended. weight is the weight of an end among the latest, once there
+// are many.
+func (u *usual) end(at, weight float64) {
 	slow := float32(0)
 	if u.isSlow(at) {
 		slow = 1
 	}
-	u.n = min(u.n+1, serviceSpan)
-	u.slow += (slow - u.slow) / float32(u.n)
-	switch step := medianStep / float32(u.n); {
+	if u.n < serviceSpan {
+		u.n++
+		weight = 1 / float64(u.n)
+	}
+	u.slow += float32(weight) * (slow - u.slow)
+	switch step := float32(weight * medianStep); {
 	case u.n <= usualKnown:
 		u.median += (float32(at) - u.median) / float32(u.n)
 	case float32(at) > u.median+step:

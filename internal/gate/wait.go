@@ -88,7 +88,7 @@ func (g *Gate) roll(now time.Duration) {
 	g.service.window()
 	g.renew()
 	g.life.fold()
-	g.bears = g.service.kinds.bears()
+	g.life.mixed, g.bears = g.service.kinds.survey(g.demand.at)
 	g.accountRefused(passed)
 	if !g.service.known() {
 		return
