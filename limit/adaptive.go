@@ -20,7 +20,7 @@ type adaptive struct {
 
 	base           mean      // baseline: latency without a queue
 	known          bool      // a baseline exists
-	proven         bool      // there is evidence that the baseline contains no queue: free slots, a raise without a rise of latency, or a cut that did not help
+	proven         bool      // the baseline is taken to contain no queue: slots were free, the start went on from below a queue, or a cut did not help
 	enforcedHigher bool      // a higher limit was enforced in the last cohort
 	held           mean      // latency at the current limit while holding, to compare with base
 	heldAt         float64   // slots in use behind held
@@ -28,7 +28,7 @@ type adaptive struct {
 	rough          roughness // spread of one piece of work by the pace
 	fullReadings   int       // consecutive full readings
 	rises          int       // consecutive readings far above the baseline
-	trimmed        float64   // sum of small cuts since the last trial, as a logarithm
+	trimmed        float64   // sum of small cuts since a raise was kept or latency rose, as a logarithm
 
 	trial  trial
 	raises raises
@@ -42,7 +42,7 @@ type adaptive struct {
 	former    float64       // confirmed before capacity was lost; 0: none was lost, or all of it is back
 	formerAt  time.Duration // when capacity was lost
 
-	full time.Duration // when a trial last showed that the backend was full; 0: never
+	fullAt time.Duration // when a trial last showed that the backend was full; 0: never
 }
 
 // fullLasts is how long a trial shows that the backend is full.
@@ -50,7 +50,9 @@ const fullLasts = time.Minute
 
 // BackendFull reports whether a trial has shown of late that more work at once only waits: a raise was
 // refused, or a cut took latency away. Package gate asks.
-func (a *adaptive) BackendFull(now time.Duration) bool { return a.full > 0 && now-a.full < fullLasts }
+func (a *adaptive) BackendFull(now time.Duration) bool {
+	return a.fullAt > 0 && now-a.fullAt < fullLasts
+}
 
 // schedule is when a kind of trial may run again.
 type schedule struct {
@@ -102,7 +104,7 @@ const firstLimit = 32
 //     limit is lowered step by step. The lower limit stays if fewer losses occur, latency fell
 //     and throughput did not; otherwise the limit is restored.
 //
-// The size of a step follows from Little's law: the excess of latency over its baseline is the
+// The size of a cut follows from Little's law: the excess of latency over its baseline is the
 // share of the requests in flight that waited. Thresholds grow with the standard error. So trials
 // are small and quick for regular times, and large and slow for heavy tails.
 //

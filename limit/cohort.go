@@ -40,7 +40,7 @@ type cohort struct {
 // reading is the measurement of a cohort.
 type reading struct {
 	at        time.Duration
-	elapsed   time.Duration // time to collect the cohort, without idle time
+	elapsed   time.Duration // from the start of the cohort to its reading, without idle time
 	count     float64       // admissions in elapsed, other requests included
 	work      float64       // work admitted in elapsed, in units of the reference class
 	workSize  float64       // effective sample size of work

@@ -93,7 +93,9 @@ func (a *adaptive) judgeCut(r reading) {
 	switch v, margin := t.judge(a.aim.criteriaOf(t), err, &a.pace, a.rough.spread(a.est.deviation())); v {
 	case undecided:
 	case untested: // the slots in use did not fall with the limit: the measured latency is the baseline
-		a.proven, a.base, a.held = true, t.after, mean{}
+		if a.held = (mean{}); !a.enforcedHigher {
+			a.proven, a.base = true, t.after
+		}
 		a.set(r.at, holding, max(t.restore, a.limit), "cannot be cut")
 		a.raises.next, a.cuts.next = r.at, r.at+cutLatest
 	case follows:
@@ -107,7 +109,7 @@ func (a *adaptive) judgeCut(r reading) {
 func (a *adaptive) keepCut(r reading, err float64) {
 	t := &a.trial
 	less, fell := t.changed()
-	a.full = r.at
+	a.fullAt = r.at
 	a.held, a.heldAt = t.after, t.ranAfter.value
 	a.phase = holding
 	a.cuts.every, a.raises.vain = cutSoon, 0
@@ -148,7 +150,7 @@ func (a *adaptive) loseCapacity(r reading) {
 func (a *adaptive) undoCut(r reading, margin float64) {
 	t := &a.trial
 	start := a.confirmed == 0 && !a.proven && t.restore <= 2*firstLimit
-	// A confirmed limit needs full slots and a known pace.
+	// A confirmed limit needs slots in use and a known pace.
 	if !a.recalls(r.at) && t.from >= nearlyFull*t.restore && t.paceBefore.known() {
 		a.confirmed = t.restore
 	}

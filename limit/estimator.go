@@ -114,9 +114,9 @@ func (e *estimator) observe(s *Sample, load Load, limit int) (ev event, rescaled
 		}
 	}
 	if e.cohort.gathers(s.End) {
-		return nothing, rescaled
+		return nothing, false
 	}
-	return e.read(s.End), rescaled
+	return e.read(s.End), false
 }
 
 // drained restarts the cohort once the running work fits into the limit, or has had the time to.
@@ -209,7 +209,7 @@ func (e *estimator) deviation() float64 {
 // between is the standard error of the difference of two means with a and b times.
 func (e *estimator) between(a, b float64) float64 { return math.Hypot(e.error(a), e.error(b)) }
 
-// generation is the usual size of a cohort: at least the limit, the admissions of 0.1 s and enough
+// generation is the usual size of a cohort: at least the limit up to maxCohort, the admissions of 0.1 s and enough
 // times to know a mean to a tenth. Above the limit it is at most the admissions of 0.7 s. Smaller
 // cohorts of quick work would decide a hundred times a second, sometimes by chance.
 func (e *estimator) generation(limit float64) float64 {

@@ -26,7 +26,7 @@ const (
 	roughReadings            = 12   // most readings in the mean variance
 	roughAtOnce              = 9.0  // cap on a new variance, as a multiple of the mean variance
 	paceAfter                = 3    // generations until the pace is known: in the first, work admitted under the old limit ends
-	paceForgets              = 1000 // admissions after which all sums are halved
+	paceForgets              = 1000 // least admissions after which all sums are halved
 )
 
 func (p *pace) add(r reading, rough *roughness) {
@@ -42,7 +42,7 @@ func (p *pace) add(r reading, rough *roughness) {
 	p.seconds += r.elapsed.Seconds()
 	p.occupied += r.elapsed.Seconds() * r.inFlight
 	p.work += work
-	if p.n += r.workSize; p.n > paceForgets {
+	if p.n += r.workSize; p.n > max(paceForgets, 2*paceAfter*r.inFlight) { // else the pace of many slots is never known
 		p.seconds, p.occupied, p.work, p.n = p.seconds/2, p.occupied/2, p.work/2, p.n/2
 	}
 }

@@ -22,7 +22,7 @@ const (
 // in consider and chooseTrial.
 var policy = [phases][signs]func(*adaptive, reading){
 	//          usual                above                farAbove               lossy
-	starting: {(*adaptive).double, (*adaptive).double, (*adaptive).suspect, (*adaptive).shed},
+	starting: {(*adaptive).grow, (*adaptive).grow, (*adaptive).suspect, (*adaptive).shed},
 	holding:  {(*adaptive).consider, (*adaptive).trim, (*adaptive).suspect, (*adaptive).shed},
 	raising:  {(*adaptive).judgeRaise, (*adaptive).judgeRaise, (*adaptive).judgeRaise, (*adaptive).abandonRaise},
 	cutting:  {(*adaptive).judgeCut, (*adaptive).judgeCut, (*adaptive).judgeCut, (*adaptive).abandonCut},

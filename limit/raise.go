@@ -23,8 +23,8 @@ const (
 	startPart    = 0.5 // of reading.unqueued: a mean of the fastest quarter may contain a queue
 )
 
-// double grows the limit at the start, until latency rises.
-func (a *adaptive) double(r reading) {
+// grow doubles the limit at the start, until latency rises.
+func (a *adaptive) grow(r reading) {
 	switch {
 	case a.filled(r):
 		// Arrivals outran completions, so a queue in the backend is likely. The start goes on from a limit at
@@ -41,16 +41,16 @@ func (a *adaptive) double(r reading) {
 	}
 	switch {
 	case !r.full:
-		a.validate(r)
+		a.lowerUntested(r)
 	case !a.enforcedLower(r):
 		a.set(r.at, starting, 2*a.limit, "start: latency is flat")
 	}
 }
 
-// validate lowers a limit that no work has tested to a multiple of the most in flight of late. A backend
+// lowerUntested lowers a limit that no work has tested to a multiple of the most in flight of late. A backend
 // that becomes slow would otherwise be flooded up to that limit. TCP validates its congestion window
 // the same way (RFC 7661).
-func (a *adaptive) validate(r reading) {
+func (a *adaptive) lowerUntested(r reading) {
 	if r.peak >= a.peak || r.at-a.peakAt > peakLasts {
 		a.peak, a.peakAt = r.peak, r.at
 	}
@@ -143,7 +143,7 @@ func (a *adaptive) keepRaise(r reading, clearly bool) {
 func (a *adaptive) undoRaise(r reading, clearly bool) {
 	t, u := &a.trial, &a.raises
 	u.streak = 0
-	a.full = r.at
+	a.fullAt = r.at
 	switch {
 	case !a.recalls(r.at):
 		a.confirmed = t.from
@@ -163,7 +163,7 @@ func (a *adaptive) undoRaise(r reading, clearly bool) {
 	u.next = r.at + a.raisePause(r, more, rose)
 	u.vain++
 	if u.stride > a.finestRaise(t.before.n) && t.to > t.from+1 {
-		u.next = r.at // the raise was too large, not in the wrong direction
+		u.next = r.at // another size may tell more
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	maxShed    = 1.4             // largest step, as a logarithm: a quarter of the limit is left
+	maxShed    = 1.4             // largest step because of latency or of what was lost, as a logarithm: a quarter of what runs is left
 	shedSoon   = 2 * time.Second // pause after shedding in vain; it doubles each time
 	shedLatest = time.Minute     // longest pause
 	shedSure   = 2               // standard errors by which latency must fall
@@ -14,8 +14,8 @@ const (
 	shedHelped = 0.7             // shedding helped if at most this share of the loss remains
 )
 
-// losing reports whether enough of the work is lost to try a lower limit. Shedding does not start
-// at a limit of 1, or soon after shedding that did not help.
+// losing reports whether enough of the work is lost to take a trial back or to try a lower limit. Loss
+// changes nothing at a limit of 1, or soon after shedding that did not help.
 func (a *adaptive) losing(r reading) bool {
 	return r.lost >= muchLost && (a.phase == shedding || a.limit > 1 && r.at >= a.sheds.next)
 }

@@ -34,13 +34,13 @@ const (
 // criteria define when a change of the limit is worth keeping. Changes are of logarithms: concurrency
 // changes by the sum of the changes of latency and throughput.
 type criteria struct {
-	share       float64 // latency did not follow if it moved by less than this share of concurrency
-	worth       float64 // latency did not follow if throughput moved by more than this
-	follows     float64 // standard errors above bound from which latency followed
-	independent float64 // standard errors below bound from which latency did not follow
-	visible     float64 // standard errors from which latency moved at all
-	cohorts     int     // cohorts after which a trial is decided even in doubt
-	atMost      int     // cohorts until the decision, if a small change of throughput decides
+	share        float64 // latency did not follow if it moved by less than this share of concurrency
+	worth        float64 // latency did not follow if throughput moved by more than this
+	sureFollowed float64 // standard errors above bound from which latency followed
+	sureDidNot   float64 // standard errors below bound from which latency did not follow
+	visible      float64 // standard errors from which latency moved at all
+	cohorts      int     // cohorts after which a trial is decided even in doubt
+	atMost       int     // cohorts until the decision, if a small change of throughput decides
 }
 
 // bound is the largest change of latency at which latency did not follow concurrency.
@@ -58,8 +58,8 @@ const (
 	// clearly followed: with few slots, a shorter trial shows no queue. A cut because latency
 	// rose is urgent and needs no such number.
 	fewTimes = 16
-	// throughputAlone is the share of criteria in which only a fall of throughput counts: latency
-	// followed if it moved by more than concurrency.
+	// throughputAlone is the share of criteria in which only throughput counts: latency followed if it
+	// moved by more than concurrency.
 	throughputAlone = 1
 )
 
@@ -67,14 +67,14 @@ const (
 //
 // A raise is kept if latency hardly followed or throughput clearly grew.
 //
-// A cut is kept if latency followed and throughput hardly fell. A cut because latency rose may
-// cost more, since a later raise recovers the loss.
+// A cut is kept if throughput hardly fell. A cut because latency rose may cost more, since a later
+// raise recovers the loss.
 //
 // If all work is short, throughput alone decides.
 func (a *aim) criteriaOf(t *trial) criteria {
-	by := criteria{share: a.cutShare, worth: worthMore, follows: 1.5, independent: 1.5, visible: 2, cohorts: 3, atMost: 6}
+	by := criteria{share: a.raiseShare, worth: worthMore, sureFollowed: 1.5, sureDidNot: 1.5, visible: 2, cohorts: 3, atMost: 6}
 	if t.to > t.from {
-		by = criteria{share: a.raiseShare, worth: worthMore, follows: 1, independent: 1, cohorts: 2, atMost: 6}
+		by.sureFollowed, by.sureDidNot, by.visible, by.cohorts = 1, 1, 0, 2
 	}
 	if t.suspicion {
 		by.worth = worthFarMore
@@ -117,7 +117,7 @@ func (t *trial) followed() bool {
 // of latency beyond the bound; if negative, latency did not follow.
 //
 // The fastest four in five may miss a queue. So a pace that clearly followed decides at once, and a raise
-// is kept only if a known pace did not follow either.
+// is refused if a known pace is beyond the bound at all.
 func (t *trial) judge(by criteria, err float64, since *pace, spread float64) (v trialResult, margin float64) {
 	t.longer = 0
 	concurrency, latency := t.changed()
@@ -145,13 +145,13 @@ func (t *trial) judge(by criteria, err float64, since *pace, spread float64) (v 
 // byLatency is judge by the latency of the fastest four in five.
 func (t *trial) byLatency(by criteria, concurrency, latency, err float64) (v trialResult, margin float64) {
 	margin = latency - by.bound(concurrency)
-	rising, inDoubt := t.to > t.from, margin >= -by.independent*err
+	rising, inDoubt := t.to > t.from, margin >= -by.sureDidNot*err
 	last := by.cohorts
 	if latency > by.share*concurrency && math.Abs(margin) < 2*by.worth {
 		last = by.atMost // a small change of throughput decides, so more cohorts measure it
 	}
 	switch {
-	case margin > by.follows*err && latency > by.visible*err:
+	case margin > by.sureFollowed*err && latency > by.visible*err:
 		return follows, margin
 	case inDoubt && t.cohorts < last:
 		return undecided, margin
