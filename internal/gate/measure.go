@@ -10,20 +10,19 @@ import (
 
 // demand measures the arrivals of each level and the refusals.
 type demand struct {
-	fast, many    [levels]float64 // slots asked for per second, over 0.3 s, and over 1.5 s or longer: see manyPieces
-	long          float64         // the same of all levels, over 10 s
-	count         [levels]float64 // slots asked for since at
-	offered       float64         // arrivals since at
-	refusals      float64         // refusals since at
-	leaseRefusals float64         // refusals since at for Budget
-	lost          float64         // since at: callers that left the queue, and work lost while the limit was exceeded
-	back          [levels]float64 // slots of refused work, until booked
-	refusedShare  float64         // share of arrivals that were refused, without budget; over 10 s
-	vainShare     float64         // share of arrivals that were refused or lost, over 1.5 s
-	cost          average         // mean number of slots that an arrival asks for
-	settles       time.Duration   // time before which a rate is a guess
-	began, at     time.Duration
-	seen          bool
+	fast, many, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s or longer, and 10 s: see manyPieces
+	count            [levels]float64 // slots asked for since at
+	offered          float64         // arrivals since at
+	refusals         float64         // refusals since at
+	leaseRefusals    float64         // refusals since at for Budget
+	lost             float64         // since at: callers that left the queue, and work lost while the limit was exceeded
+	back             [levels]float64 // slots of refused work, until booked
+	refusedShare     float64         // share of arrivals that were refused, without budget; over 10 s
+	vainShare        float64         // share of arrivals that were refused or lost, over 1.5 s
+	cost             average         // mean number of slots that an arrival asks for
+	settles          time.Duration   // time before which a rate is a guess
+	began, at        time.Duration
+	seen             bool
 }
 
 const (
@@ -51,11 +50,11 @@ func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 		return 0
 	}
 	passed = now - d.at
-	asked := 0.0
-	for _, n := range d.count {
-		asked += n
-	}
 	if d.offered > 0 {
+		asked := 0.0
+		for _, n := range d.count {
+			asked += n
+		}
 		d.cost.add(asked/d.offered, 1-math.Pow(1-1/serviceSpan, d.offered))
 	}
 	span := func(shortest time.Duration, pieces float64) time.Duration {
@@ -65,10 +64,10 @@ func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 	all := max(now-d.began, demandWindow) // at first a mean covers all the time since began
 	weight := func(span time.Duration) float64 { return 1 - math.Exp(-passed.Seconds()/span.Seconds()) }
 	fast, many, long := weight(demandFast), weight(min(span(demandSlow, manyPieces), all)), weight(min(demandLong, all))
-	d.long += long * (asked/passed.Seconds() - d.long)
 	for i, n := range d.count {
 		rate := n / passed.Seconds()
 		d.fast[i] += fast * (rate - d.fast[i])
+		d.long[i] += long * (rate - d.long[i])
 		d.many[i] += many * (rate - d.many[i])
 	}
 	if d.offered > 0 {

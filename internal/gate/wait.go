@@ -34,7 +34,11 @@ func (g *Gate) free(lv int) float64 {
 	slots := float64(g.Limit())
 	free := slots
 	for i := range lv {
-		free -= g.demand.fast[i] * g.service.hold(i) / 1e9
+		rate := g.demand.fast[i]
+		if g.drains(0) { // a burst is expected to end
+			rate = min(rate, g.demand.long[i])
+		}
+		free -= rate * g.service.hold(i) / 1e9
 	}
 	return max(free, slots/Floor)
 }
