@@ -35,9 +35,7 @@ type adaptive struct {
 	cuts   schedule // scheduled cuts, which look for an unnoticed queue
 	sheds  schedule
 
-	peak   float64       // most slots in use of late, at the start
-	peakAt time.Duration // time of peak
-
+	peaks     peaks
 	confirmed float64       // limit that a refused raise or an undone cut confirmed last; 0: none since capacity was lost
 	former    float64       // confirmed before capacity was lost; 0: none was lost, or all of it is back
 	formerAt  time.Duration // when capacity was lost
@@ -155,7 +153,12 @@ func (a *adaptive) State() string {
 }
 
 // Admit reports the start of one piece of work.
-func (a *adaptive) Admit(at time.Duration, load Load) { a.est.admit(at, load, a.Limit()) }
+func (a *adaptive) Admit(at time.Duration, load Load) {
+	if a.phase == starting {
+		a.peaks.enter(at, load.InFlight)
+	}
+	a.est.admit(at, load, a.Limit())
+}
 
 // Observe reports the end of one piece of work. It may change the limit.
 func (a *adaptive) Observe(s Sample, load Load) {

@@ -29,7 +29,6 @@ type cohort struct {
 	left     int           // measured members ended by their caller and not lost
 	full     int           // members admitted at full use; with one slot, while others waited
 	inFlight float64       // sum of the slots in use over the admissions
-	peak     int           // most slots in use at an admission
 	enforced float64       // sum of the enforced limits over the admissions
 	start    time.Duration // start of the cohort
 	last     time.Duration // last admission of a member
@@ -48,7 +47,6 @@ type reading struct {
 	spread    float64       // standard deviation of these logarithms
 	n         float64       // number of times behind logTime
 	inFlight  float64       // mean slots in use
-	peak      float64       // most slots in use at an admission
 	enforced  float64       // mean enforced limit
 	full      bool          // all slots were in use at more than half of the admissions
 	lost      float64       // share of the work lost to overload
@@ -113,7 +111,6 @@ func (c *cohort) admit(at time.Duration, load Load, enforced int, measured bool)
 	c.closed = c.measured() >= c.want
 	c.last = at
 	c.inFlight += float64(load.InFlight)
-	c.peak = max(c.peak, load.InFlight)
 	c.enforced += float64(enforced)
 	if load.Queued > 0 || load.InFlight >= max(enforced, 2) { // a single slot is always in use while work runs
 		c.full++
@@ -300,7 +297,6 @@ func (c *cohort) reading(now time.Duration, counted int) (r reading) {
 	r.logTime = sum / mass
 	r.spread = math.Sqrt(max(squares/mass-r.logTime*r.logTime, 1e-6))
 	r.inFlight = max(c.inFlight/float64(c.members), 1)
-	r.peak = float64(c.peak)
 	r.enforced = c.enforced / float64(c.members)
 	r.full = 2*c.full > c.members
 	all := float64(max(counted+c.refused, 1))

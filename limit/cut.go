@@ -93,9 +93,7 @@ func (a *adaptive) judgeCut(r reading) {
 	switch v, margin := t.judge(a.aim.criteriaOf(t), err, &a.pace, a.rough.spread(a.est.deviation())); v {
 	case undecided:
 	case untested: // the slots in use did not fall with the limit: the measured latency is the baseline
-		if a.held = (mean{}); !a.enforcedHigher {
-			a.proven, a.base = true, t.after
-		}
+		a.proven, a.base, a.held = true, t.after, mean{}
 		a.set(r.at, holding, max(t.restore, a.limit), "cannot be cut")
 		a.raises.next, a.cuts.next = r.at, r.at+cutLatest
 	case follows:

@@ -10,16 +10,17 @@ const (
 	mostBeyond   = 2.0 // a raise confirms at most this multiple of the slots in use
 	raiseSoon    = 200 * time.Millisecond
 	raiseLatest  = 5 * time.Second
-	raiseCost    = 0.015       // share of throughput that raises may cost
-	maxVain      = 5           // most refusals in a row that double the pause
-	recallCost   = 0.04        // raiseCost while lost capacity may return
-	recallFor    = time.Minute // how long lost capacity may return
-	recallFrom   = 1.3         // multiple of the limit; ordinary raises recover a smaller loss
-	recallMost   = 4           // multiple of the limit, most at once
-	raiseCohorts = 2           // cohorts behind most raises
-	leastStart   = 8           // lowest limit of the start
-	headroom     = 2           // multiple of the most in flight that may be allowed without a test
-	peakLasts    = 5 * time.Second
+	raiseCost    = 0.015           // share of throughput that raises may cost
+	maxVain      = 5               // most refusals in a row that double the pause
+	recallCost   = 0.04            // raiseCost while lost capacity may return
+	recallFor    = time.Minute     // how long lost capacity may return
+	recallFrom   = 1.3             // multiple of the limit; ordinary raises recover a smaller loss
+	recallMost   = 4               // multiple of the limit, most at once
+	raiseCohorts = 2               // cohorts behind most raises
+	leastStart   = 8               // lowest limit of the start
+	headroom     = 2               // multiple of the most in flight that may be allowed without a test
+	peakAfter    = 3 * time.Second // no peak is known before
+	peakLasts    = time.Minute
 	startPart    = 0.5 // of reading.unqueued: a mean of the fastest quarter may contain a queue
 )
 
@@ -51,12 +52,31 @@ func (a *adaptive) grow(r reading) {
 // that becomes slow would otherwise be flooded up to that limit. TCP validates its congestion window
 // the same way (RFC 7661).
 func (a *adaptive) lowerUntested(r reading) {
-	if r.peak >= a.peak || r.at-a.peakAt > peakLasts {
-		a.peak, a.peakAt = r.peak, r.at
-	}
-	if to := max(headroom*a.peak, firstLimit/2); a.proven && to < a.limit && r.at > peakLasts {
+	p := &a.peaks
+	to := max(headroom*max(p.now, p.before), firstLimit/2)
+	if a.proven && !a.aim.jobs && to < a.limit && r.at-p.first > peakAfter {
 		a.set(r.at, starting, to, "start: no more ran")
 	}
+}
+
+// peaks is the most in flight of late, at the start: of one to two terms of peakLasts.
+type peaks struct {
+	now, before  float64 // in the present term and in the one before
+	first, began time.Duration
+}
+
+// enter enters the slots in use at an admission.
+func (p *peaks) enter(at time.Duration, inFlight int) {
+	if p.now == 0 { // the first admission
+		p.first, p.began = at, at
+	}
+	if terms := (at - p.began) / peakLasts; terms > 0 {
+		if p.before = p.now; terms > 1 {
+			p.before = 0
+		}
+		p.now, p.began = 0, at
+	}
+	p.now = max(p.now, float64(inFlight))
 }
 
 // filled reports whether all slots of the start are in use before there is a proven baseline.

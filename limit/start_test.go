@@ -11,10 +11,10 @@ func TestALimitThatNothingTestedFollowsWhatRan(t *testing.T) {
 	law := newAdaptive(forLatency)
 	m := newModel(law, 0, 40*time.Millisecond)
 	m.demand = 10
-	if m.run(peakLasts - time.Second); law.Limit() != firstLimit {
+	if m.run(peakAfter - time.Second); law.Limit() != firstLimit {
 		t.Errorf("soon after the start: %d, want %d", law.Limit(), firstLimit)
 	}
-	if m.run(5 * time.Second); law.Limit() != 10*headroom {
+	if m.run(peakAfter); law.Limit() != 10*headroom {
 		t.Errorf("ten at a time: %d, want %d", law.Limit(), 10*headroom)
 	}
 	m.demand = 1

@@ -27,7 +27,7 @@ var rules = []rule{
 	{"law: the pace is a second measure", law + "pace.go", "return p.n >= leastMembers &&", "return false && p.n >= leastMembers &&"},
 	{"law: short work counts by throughput", law + "policy.go", "return !a.aim.jobs && a.limit <= firstLimit &&", "return false && a.limit <= firstLimit &&"},
 	{"start: full at once, what runs without a queue", law + "raise.go", "case a.filled(r):", "case false && a.filled(r):"},
-	{"start: a limit that nothing tested follows what ran", law + "raise.go", "a.proven && to < a.limit", "false && to < a.limit"},
+	{"start: a limit that nothing tested follows what ran", law + "raise.go", "a.proven && !a.aim.jobs && to", "false && to"},
 	{"start: times under another limit are outdated", law + "classes.go", "high > fewSlots &&", "high < 0 &&"},
 	{"raise: a kept step is doubled", law + "raise.go", "if u.stride *= 2;", "if u.stride *= 1;"},
 	{"raise: refused again, it waits longer", law + "raise.go", "pause <<= min(a.raises.vain, maxVain)", "pause <<= 0 * min(a.raises.vain, maxVain)"},

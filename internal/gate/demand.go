@@ -19,10 +19,10 @@ const (
 func (g *Gate) Demand(now time.Duration) float64 {
 	d := g.demand
 	d.roll(now, g.service.part.mean) // on a copy: brings the rates up to date
-	asked := g.asked(&d, levels-1)
-	var lately, before, held float64
+	asked := g.asked(&d.many, levels-1)
+	lately, before := 0.0, 0.0
 	for lv, rate := range d.many {
-		lately, before, held = lately+rate, before+d.long[lv], held+rate*g.service.hold(lv)
+		lately, before = lately+rate, before+d.long[lv]
 	}
 	if g.inFlight >= g.Limit() { // all slots have been held since the last end
 		since := now - max(g.service.last, g.busyAt)
@@ -30,9 +30,6 @@ func (g *Gate) Demand(now time.Duration) float64 {
 	}
 	if asked >= nearlyAll || d.vainShare < mostInVain || lately <= before/2 {
 		return asked
-	}
-	if held /= 1e9 * float64(g.Limit()); held > nearlyAll && g.inFlight == 0 { // no work may run
-		return held
 	}
 	return 1 / max(1-d.vainShare, 1./mostDemand)
 }

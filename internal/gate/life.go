@@ -17,14 +17,14 @@ import (
 // that would hold their slots for long, and their slots serve several others. So work that its
 // deadline ends should wait until little time is left.
 type life struct {
-	finished, censored [ages]uint16  // per age, since the last fold: finished, and ended by a deadline or the caller
-	risk, died         [ages]float32 // per age, of recent work: reached the age, and finished at that age
-	n                  int           // ends since the last fold
-	usual              float64       // mean age of the work in the table, as an age index; 0: no table
-	sum, ends          int           // sum of the age indexes of the latest ends, and number of these ends
-	deadlines, onTime  float64       // recent work that a deadline ended, and its part that ended promptly
-	mixed              bool          // the kinds differ too much for one table
-	longestUseful      float64       // see judge; 0: more time does little harm
+	finished, censored            [ages]uint16  // per age, since the last fold: finished, and ended by a deadline or the caller
+	risk, died                    [ages]float32 // per age, of recent work: reached the age, and finished at that age
+	n                             int           // ends since the last fold
+	usual                         float64       // mean age of the work in the table, as an age index; 0: no table
+	sum, ends                     int           // sum of the age indexes of the latest ends, and number of these ends
+	deadlines, onTime             float64       // recent work that a deadline ended, and its part that ended promptly
+	longestUseful, shortestUseful float64       // see judge
+	mixed                         bool          // the kinds differ too much for one table
 }
 
 const (
@@ -137,10 +137,13 @@ func (l *life) outdated() bool {
 	return other
 }
 
-// judge computes longestUseful, the longest time whose worth is nearly the best.
+// judge computes longestUseful and shortestUseful. longestUseful is the longest time whose worth is
+// nearly the best; it is infinite where more time does little harm. shortestUseful is the time that
+// a start must have: with less, the worth falls or too few pieces finish.
 func (l *life) judge() {
 	var worth [ages]float64
-	best, held, alive, n := 0.0, 0.0, 1.0, 0
+	best, held, alive := 0.0, 0.0, 1.0
+	first, n := -1, 0
 	for ; n < ages && l.risk[n] >= lifeKnown; n++ {
 		dies := float64(l.died[n] / l.risk[n])
 		held += (edge(n+1) - edge(n)) * alive * (1 - dies/2)
@@ -148,16 +151,26 @@ func (l *life) judge() {
 		worth[n] = (1 - alive) / held
 		if alive <= mostEnded {
 			best = max(best, worth[n])
+			if first < 0 {
+				first = n
+			}
 		}
 	}
-	l.longestUseful = 0
-	if best == 0 || worth[n-1] >= worthWaiting*best {
+	l.longestUseful, l.shortestUseful = math.Inf(1), 0
+	if first < 0 || worth[n-1] >= worthWaiting*best {
 		return
 	}
-	for n--; worth[n] < worthMuch*best; n-- {
+	last := n - 1
+	for worth[last] < worthMuch*best {
+		last--
 	}
-	l.longestUseful = edge(n + 1)
+	for worth[first] < worthMuch*best {
+		first++
+	}
+	l.longestUseful, l.shortestUseful = edge(last+1), edge(first+1)
 }
 
 // helps reports whether ending work at its deadline frees slots worth having.
-func (l *life) helps() bool { return !l.mixed && l.longestUseful > 0 && l.obeyed() }
+func (l *life) helps() bool {
+	return !l.mixed && l.longestUseful > 0 && !math.IsInf(l.longestUseful, 1) && l.obeyed()
+}

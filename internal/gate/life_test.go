@@ -67,16 +67,18 @@ func TestTheLifeTableFindsWhatTheTimesThemselvesSay(t *testing.T) {
 				}
 			}
 			best := bestOf(times)
-			if l.longestUseful > 0 != w.heavy {
+			if math.IsInf(l.longestUseful, 1) == w.heavy {
 				t.Errorf("%s, censored %v: enough is %v", name, censored, time.Duration(l.longestUseful))
 			}
 			if !w.heavy {
 				continue
 			}
-			got, cut := worthOf(times, l.longestUseful)
-			t.Logf("%s, censored %v: enough is %v, %.3f of the best, cuts %.2f", name, censored, time.Duration(l.longestUseful), got/best, cut)
-			if got < (worthMuch-0.05)*best || cut > mostEnded+0.03 {
-				t.Errorf("%s, censored %v: enough is %v: %.3f of the best, and cuts %.2f", name, censored, time.Duration(l.longestUseful), got/best, cut)
+			for what, at := range map[string]float64{"enough": l.longestUseful, "least": l.shortestUseful} {
+				got, cut := worthOf(times, at)
+				t.Logf("%s, censored %v: %s %v, %.3f of the best, cuts %.2f", name, censored, what, time.Duration(at), got/best, cut)
+				if got < (worthMuch-0.05)*best || cut > mostEnded+0.03 {
+					t.Errorf("%s, censored %v: %s is %v: %.3f of the best, and cuts %.2f", name, censored, what, time.Duration(at), got/best, cut)
+				}
 			}
 			if more, _ := worthOf(times, 2*l.longestUseful); more > (worthMuch+0.03)*best {
 				t.Errorf("%s, censored %v: twice enough is %.3f of the best", name, censored, more/best)
@@ -214,11 +216,11 @@ func TestTheLifeTableForgetsOtherWork(t *testing.T) {
 	var l life
 	learn(&l, 5000, plain)
 	learn(&l, 1000, heavy)
-	if l.longestUseful == 0 {
+	if math.IsInf(l.longestUseful, 1) {
 		t.Errorf("of heavy work after plain work there is never enough time")
 	}
 	learn(&l, 2*lifeEnds, plain)
-	if l.longestUseful > 0 {
+	if !math.IsInf(l.longestUseful, 1) {
 		t.Errorf("enough is %v, %d ends after the work became plain again", time.Duration(l.longestUseful), 2*lifeEnds)
 	}
 }

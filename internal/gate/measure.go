@@ -10,19 +10,19 @@ import (
 
 // demand measures the arrivals of each level and the refusals.
 type demand struct {
-	fast, many, long [levels]float64 // slots asked for per second, over 0.3 s, 1.5 s or longer, and 10 s: see manyPieces
-	count            [levels]float64 // slots asked for since at
-	offered          float64         // arrivals since at
-	refusals         float64         // refusals since at
-	leaseRefusals    float64         // refusals since at for Budget
-	lost             float64         // since at: callers that left the queue, and work lost while the limit was exceeded
-	back             [levels]float64 // slots of refused work, until booked
-	refusedShare     float64         // share of arrivals that were refused, without budget; over 10 s
-	vainShare        float64         // share of arrivals that were refused or lost, over 1.5 s
-	cost             average         // mean number of slots that an arrival asks for
-	settles          time.Duration   // time before which a rate is a guess
-	began, at        time.Duration
-	seen             bool
+	fast, few, many, long [levels]float64 // slots asked for per second, over 0.3 s, 0.3 s or longer, 1.5 s or longer (see fewPieces), and 10 s
+	count                 [levels]float64 // slots asked for since at
+	offered               float64         // arrivals since at
+	refusals              float64         // refusals since at
+	leaseRefusals         float64         // refusals since at for Budget
+	lost                  float64         // since at: callers that left the queue, and work lost while the limit was exceeded
+	back                  [levels]float64 // slots of refused work, until booked
+	refusedShare          float64         // share of arrivals that were refused, without budget; over 10 s
+	vainShare             float64         // share of arrivals that were refused or lost, over 1.5 s
+	cost                  average         // mean number of slots that an arrival asks for
+	settles               time.Duration   // time before which a rate is a guess
+	began, at             time.Duration
+	seen                  bool
 }
 
 const (
@@ -31,10 +31,10 @@ const (
 	demandSlow   = 1500 * time.Millisecond
 	demandLong   = 10 * time.Second
 	demandSettle = 500 * time.Millisecond
-	// The rate many covers at least the time that forty pieces of work take, and no rate is known before
-	// the time of ten: two simultaneous arrivals are no trend.
+	// The rates few and many cover at least the time that ten and forty pieces of work take: two
+	// simultaneous arrivals are no trend.
 	fewPieces, manyPieces = 10, 40
-	mostPieces            = time.Hour // upper bound of such a time
+	mostPieces            = time.Hour // upper bound of the time that few and many cover
 )
 
 // due reports whether roll has anything to do.
@@ -63,11 +63,13 @@ func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 	d.settles = span(demandSettle, fewPieces)
 	all := max(now-d.began, demandWindow) // at first a mean covers all the time since began
 	weight := func(span time.Duration) float64 { return 1 - math.Exp(-passed.Seconds()/span.Seconds()) }
-	fast, many, long := weight(demandFast), weight(min(span(demandSlow, manyPieces), all)), weight(min(demandLong, all))
+	fast, long := weight(demandFast), weight(min(demandLong, all))
+	few, many := weight(min(span(demandFast, fewPieces), max(all, demandFast))), weight(min(span(demandSlow, manyPieces), all))
 	for i, n := range d.count {
 		rate := n / passed.Seconds()
 		d.fast[i] += fast * (rate - d.fast[i])
 		d.long[i] += long * (rate - d.long[i])
+		d.few[i] += few * (rate - d.few[i])
 		d.many[i] += many * (rate - d.many[i])
 	}
 	if d.offered > 0 {

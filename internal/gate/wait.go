@@ -98,7 +98,7 @@ func (g *Gate) roll(now time.Duration) {
 		return
 	}
 	share := float64(passed) / g.tolerance(0)
-	if g.asked(&g.demand, levels-1) > 1 {
+	if g.asked(&g.demand.many, levels-1) > 1 {
 		g.overdemand = min(g.overdemand+share, overdemandMost)
 	} else {
 		g.overdemand = max(g.overdemand-overdemandReturn*share, 0)
@@ -106,8 +106,8 @@ func (g *Gate) roll(now time.Duration) {
 }
 
 // asked is the demand of the levels 0 to lv, as a multiple of the capacity.
-func (g *Gate) asked(d *demand, lv int) (part float64) {
-	for i, rate := range d.many[:lv+1] {
+func (g *Gate) asked(rates *[levels]float64, lv int) (part float64) {
+	for i, rate := range rates[:lv+1] {
 		part += rate * g.service.partOf(i) / 1e9
 	}
 	return part
@@ -119,7 +119,7 @@ func (g *Gate) asked(d *demand, lv int) (part float64) {
 // levels are served later. Apart from Never, left matters only if life.helps.
 func (g *Gate) bound(lv int, left time.Duration) float64 {
 	slots, bound := float64(g.Limit()), g.longestWait(left)
-	over := g.asked(&g.demand, lv) - 1
+	over := max(g.asked(&g.demand.many, lv), g.asked(&g.demand.few, lv)) - 1
 	if over > 0 {
 		services := 0.9 + 3/slots // with few slots, each slot needs a few waiters to stay busy between arrivals
 		short := max(services*g.service.typical(), 0.8*g.service.upper())
@@ -141,7 +141,7 @@ func (g *Gate) bound(lv int, left time.Duration) float64 {
 
 // need is how much time work of a kind must have left when it starts; 0 without recent evidence.
 // While the queue is expected to drain, need is the 5 % quantile of the kind. After that, need is
-// the 95 % quantile, or 0 if it is better to let deadlines end long work: see life.
+// the 95 % quantile, or less if it is better to let deadlines end long work: see life.
 func (g *Gate) need(now time.Duration, kind uint8, deadline time.Duration) float64 {
 	k := &g.service.kinds.list[kind]
 	switch {
@@ -150,7 +150,7 @@ func (g *Gate) need(now time.Duration, kind uint8, deadline time.Duration) float
 	case g.drains(0):
 		return k.low
 	case deadline != Never && g.life.helps():
-		return 0
+		return g.life.shortestUseful
 	}
 	return k.high
 }

@@ -78,7 +78,7 @@ func twoAtOnce(t *testing.T, cost int) {
 			g.Next(now)
 		}
 		if g.roll(now); tick > 10*ticks {
-			asked = max(asked, g.asked(&g.demand, levels-1))
+			asked = max(asked, g.asked(&g.demand.many, levels-1), g.asked(&g.demand.few, levels-1))
 		}
 	}
 	if asked > 1 || asked < 0.5 {
