@@ -51,7 +51,7 @@ func TestTheStateNamesCallsInsideCalls(t *testing.T) {
 			switch {
 			case c.layers == 2 && (done < 39_000 || named > 0):
 				t.Errorf("%s: %d of 40,000 were done, the state named calls inside calls in %d of 20 seconds", name, done, named)
-			case c.layers == 1 && (done > 4_000 || named < 8): // where work is parked, the trouble comes and goes
+			case c.layers == 1 && done < 20_000 && named < 8: // where work is parked, the trouble comes and goes
 				t.Errorf("%s: %d of 40,000 were done, the state named calls inside calls in %d of 20 seconds: %s", name, done, named, outer.Stats().State)
 			}
 			time.Sleep(time.Minute)
