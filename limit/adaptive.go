@@ -35,7 +35,7 @@ type adaptive struct {
 	cuts   schedule // scheduled cuts, which look for an unnoticed queue
 	sheds  schedule
 
-	peaks     peaks
+	peaks     peaks         // of the most in flight at the start
 	confirmed float64       // limit that a refused raise or an undone cut confirmed last; 0: none since capacity was lost
 	former    float64       // confirmed before capacity was lost; 0: none was lost, or all of it is back
 	formerAt  time.Duration // when capacity was lost

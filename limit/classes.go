@@ -60,7 +60,8 @@ func (c *classes) learns(class uint8) bool {
 	return class != c.reference && c.of[class].n < classEnough
 }
 
-// weight is the mean slot time of work of the class. Until the first class is known, all weights are 1; from then on the weight of an unknown class is 0.
+// weight is the mean slot time of work of the class. Until the first class is known, all weights are 1.
+// From then on an unknown class has the weight 0.
 func (c *classes) weight(class uint8) float64 {
 	if !c.seen {
 		return 1

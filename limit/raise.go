@@ -19,9 +19,9 @@ const (
 	raiseCohorts = 2               // cohorts behind most raises
 	leastStart   = 8               // lowest limit of the start
 	headroom     = 2               // multiple of the most in flight that may be allowed without a test
-	peakAfter    = 3 * time.Second // no peak is known before
-	peakLasts    = time.Minute
-	startPart    = 0.5 // of reading.unqueued: a mean of the fastest quarter may contain a queue
+	peakAfter    = 3 * time.Second // time from the first admission before which no peak is known
+	peakLasts    = time.Minute     // term of a peak
+	startPart    = 0.5             // of reading.unqueued: a mean of the fastest quarter may contain a queue
 )
 
 // grow doubles the limit at the start, until latency rises.

@@ -54,9 +54,8 @@ const (
 	// leastMoved is the share of the limit's change by which the slots in use must move.
 	// Otherwise the trial tested nothing: the load is gone, or another limit is enforced.
 	leastMoved = 0.3
-	// fewTimes is how many times a trial needs, unless latency
-	// clearly followed: with few slots, a shorter trial shows no queue. A cut because latency
-	// rose is urgent and needs no such number.
+	// fewTimes is how many times a trial needs, unless latency followed: with few slots, a shorter
+	// trial shows no queue. A cut because latency rose is urgent and needs no such number.
 	fewTimes = 16
 	// throughputAlone is the share of criteria in which only throughput counts: latency followed if it
 	// moved by more than concurrency.

@@ -94,8 +94,7 @@ func enforces(mode Mode, a *gate.Arrival) bool { return mode == Enforce && a.Tra
 func (l *Limiter) unasked(now time.Duration, a *gate.Arrival, mode Mode, mayWait bool) (would spillway.Reason, rej *spillway.Rejection) {
 	if l.door.sheds.Load() && !l.shut.Load() && !l.door.allows(now, a.Priority, enforces(mode, a)) {
 		if enforces(mode, a) {
-			l.gate.Shed(l.lock(now), a, spillway.Scheduler)
-			return 0, l.refuse(a.Priority, refusal.Of(spillway.Scheduler), l.door.advice, 0)
+			return 0, l.shed(now, a)
 		}
 		would = spillway.Scheduler
 	}

@@ -114,6 +114,21 @@ func (m *memos) repeat(now time.Duration, a *gate.Arrival, mayWait bool) *spillw
 	return row.Near(advice, m.count[lv*reasons+int(row.Reason())].Add(1))
 }
 
+// refuse counts and returns the limiter's own refusal of an arrival. The caller needs no lock, but
+// expect was called for the reason before.
+func (m *memos) refuse(now time.Duration, a *gate.Arrival, reason spillway.Reason, advice time.Duration) *spillway.Rejection {
+	m.keys.add(gate.Key(now, a))
+	return refusal.Of(reason).Near(advice, m.count[priority.Level(a.Priority)*reasons+int(reason)].Add(1))
+}
+
+// expect prepares refuse for a reason. The caller holds the lock.
+func (m *memos) expect(reason spillway.Reason) {
+	for lv := range priority.Levels {
+		m.used |= 1 << (lv*reasons + int(reason))
+	}
+	m.dirty = true
+}
+
 // keep stores a rejection that the gate just made, until the time most at the latest.
 func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool, advice, most time.Duration, row *refusal.Row) {
 	until, needs, ok := g.Repeats(a, d, mayWait)

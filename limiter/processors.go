@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/internal/processors"
+	"github.com/spillway-go/spillway/internal/refusal"
 )
 
 // Front declares that requests acquire l before the process does any other work for them, as in a
@@ -44,7 +46,7 @@ type door struct {
 	minShare float64             // share that is always admitted
 	front    atomic.Bool         // see Limiter.Front
 	sheds    atomic.Bool         // a share of the arrivals is shed, or would be in a dry run
-	advice   time.Duration       // RetryAfter of the refusals; guarded by Limiter.mu
+	advice   atomic.Int64        // RetryAfter of the refusals, in nanoseconds
 	dryRuns  atomic.Uint64       // arrivals with Request.DryRun
 
 	looking sync.Mutex              // held during a look; locked before mu
@@ -78,11 +80,15 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 	front := d.front.Load()
 
 	l.lock(now)
+	l.memos.fold(l.gate)
 	seen := processors.Door{InFlight: l.gate.Holding(), Service: l.gate.Took()}
 	for lv := range d.came {
 		n := l.gate.Came(lv)
 		seen.Arrivals[lv], d.came[lv] = float64(n-d.came[lv]), n
 		seen.Enforced += seen.Arrivals[lv]
+	}
+	if d.sheds.Load() {
+		l.memos.expect(spillway.Scheduler)
 	}
 	l.unlock()
 
@@ -103,7 +109,8 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 	}
 	advice := float64(time.Second) / d.monitor.State().Share
 	l.lock(now)
-	d.advice = max(time.Duration(advice), l.gate.RetryAfter(spillway.Normal))
+	d.advice.Store(int64(max(time.Duration(advice), l.gate.RetryAfter(spillway.Normal))))
+	l.memos.expect(spillway.Scheduler)
 	d.sheds.Store(true)
 	l.unlock()
 }
@@ -126,4 +133,17 @@ func (d *door) stats() ProcessorStats {
 		s.Share = 1
 	}
 	return ProcessorStats{s.Wait, s.Aim, max(s.Share, d.minShare)}
+}
+
+// shed refuses an arrival for lack of processors. Ordinary work is refused without the lock: such refusals are
+// many, and processors are what is short.
+func (l *Limiter) shed(now time.Duration, a *gate.Arrival) *spillway.Rejection {
+	advice := time.Duration(l.door.advice.Load())
+	if a.Cost != 1 || a.Traits != 0 {
+		l.gate.Shed(l.lock(now), a, spillway.Scheduler)
+		return l.refuse(a.Priority, refusal.Of(spillway.Scheduler), advice, 0)
+	}
+	rej := l.memos.refuse(now, a, spillway.Scheduler, advice)
+	l.rejected(a.Priority, rej)
+	return rej
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/limit"
 )
@@ -236,6 +237,18 @@ func TestAFamilyAtTheFrontShedsAlso(t *testing.T) {
 	k.Front()
 	if !before.door.front.Load() {
 		t.Error("a limiter of an earlier key is not at the front")
+	}
+}
+
+// Many are refused when processors are short, and the lock would hold up those who are not.
+func TestARefusalForLackOfProcessorsTakesNoLock(t *testing.T) {
+	l := configured(t, Config{})
+	l.memos.expect(spillway.Scheduler)
+	l.mu.Lock()
+	rej := l.shed(l.now(), &gate.Arrival{Cost: 1, Deadline: gate.Never}) // waits for ever if it takes the lock
+	l.mu.Unlock()
+	if s := l.Stats(); rej.Reason != spillway.Scheduler || s.RejectedBy[spillway.Scheduler] != 1 || s.Offered != 1 {
+		t.Errorf("%v, %+v", rej, s)
 	}
 }
 
