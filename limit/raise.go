@@ -70,8 +70,8 @@ func (p *peaks) enter(at time.Duration, inFlight int) {
 	if p.now == 0 { // the first admission
 		p.first, p.began = at, at
 	}
-	if terms := (at - p.began) / peakLasts; terms > 0 {
-		if p.before = p.now; terms > 1 {
+	if age := at - p.began; age >= peakLasts {
+		if p.before = p.now; age >= 2*peakLasts {
 			p.before = 0
 		}
 		p.now, p.began = 0, at

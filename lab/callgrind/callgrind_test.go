@@ -64,3 +64,22 @@ func TestTheTotalOfABlockIsRead(t *testing.T) {
 		}
 	}
 }
+
+// The instructions of Acquire and Done: with a fixed limit, with the adaptive one, and of a refusal.
+//
+//	go test ./lab/callgrind -run '^$' -bench Acquire -benchtime 1x
+func BenchmarkAcquire(b *testing.B) {
+	if !Installed() {
+		b.Skip("it takes Valgrind")
+	}
+	const calls, rounds, seed = 10_000, 5, 7
+	spec := contestant.Spec{Program: "github.com/spillway-go/spillway/lab/callgrind/testdata/acquire", Role: "acquire", Input: map[string]int{"Calls": calls, "Rounds": rounds, "Seed": seed}}
+	got, err := Count(b.Context(), spec, 3, rounds, seed)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i, name := range []string{"fixed", "adaptive", "refused"} {
+		slices.Sort(got[i])
+		b.ReportMetric(got[i][rounds/2]/calls, name+"-instructions/call")
+	}
+}
