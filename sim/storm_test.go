@@ -33,7 +33,7 @@ func storm(backend sim.Backend, load float64, protections int) sim.Scenario {
 // trouble.
 func TestWhichProtectionsEndAStorm(t *testing.T) {
 	names := []string{"limiter", "deadlines", "budget"}
-	slots := sim.Few(10, 4)[0] // 4 under the race detector, which makes this test ten times as slow
+	const slots = 10
 	for _, test := range []struct {
 		name    string
 		backend sim.Backend
