@@ -125,7 +125,7 @@ func showsOverload(message string) bool {
 	return !slices.ContainsFunc(noOverload, func(r spillway.Reason) bool { return reason == r.String() })
 }
 
-// errFailed is the outcome of an answer that is no sample.
+// errFailed is the outcome of an answer that is no sample, and of a handler that panics.
 var errFailed = errors.New("admissiongrpc: the handler failed")
 
 // outcome returns the argument of Permit.Done for a call that ended with err.

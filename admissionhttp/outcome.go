@@ -34,10 +34,9 @@ func (w *work) run(next http.Handler, r *http.Request) {
 func (w *work) settle() {
 	w.guard.leave(&w.ticket)
 	if w.broken {
-		w.permit.Release()
-	} else {
-		w.permit.Done(w.outcome)
+		w.outcome = errFailed
 	}
+	w.permit.Done(w.outcome)
 }
 
 // result returns the outcome of the answer, for the limiter.
@@ -80,7 +79,7 @@ func (w *work) cutOff(r *http.Request) bool {
 	return !w.late || w.failed || h.Get("Content-Encoding") != ""
 }
 
-// errFailed is the outcome of an answer that is no sample.
+// errFailed is the outcome of an answer that is no sample, and of a handler that panics.
 var errFailed = errors.New("admissionhttp: the handler failed")
 
 // served reports whether the time until the answer is the time of work: for a status below 500,

@@ -130,7 +130,7 @@ func adaptive(t *testing.T) *limiter.Limiter {
 	return lim
 }
 
-func TestAPanicTeachesNothing(t *testing.T) {
+func TestAPanicIsAFailureAndNoSample(t *testing.T) {
 	lim, ends := taught(t, 1)
 	h := middleware(t, admissionhttp.Config{Limiter: lim})(ending)
 	func() {
@@ -141,7 +141,7 @@ func TestAPanicTeachesNothing(t *testing.T) {
 		}()
 		get(h, "/panic")
 	}()
-	if len(*ends) != 1 || (*ends)[0] != limit.Unknown {
+	if len(*ends) != 1 || (*ends)[0] != limit.Failed {
 		t.Errorf("%v", *ends)
 	}
 }
@@ -165,7 +165,7 @@ func TestAnOutcomeOfOnesOwn(t *testing.T) {
 		defer func() { _ = recover() }()
 		get(h, "/?panic=1")
 	}()
-	if len(*ends) != 2 || (*ends)[0] != limit.Failed || (*ends)[1] != limit.Unknown {
+	if len(*ends) != 2 || (*ends)[0] != limit.Failed || (*ends)[1] != limit.Failed {
 		t.Errorf("%v", *ends)
 	}
 }

@@ -2,8 +2,11 @@ package limiter
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,4 +161,57 @@ func TestManyKindsCostALimiterNothing(t *testing.T) {
 		}
 		atRest(t, l)
 	})
+}
+
+func TestEveryEndAndRefusalIsCountedForItsKind(t *testing.T) {
+	l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1})
+	ends := []error{nil, nil, errors.New("failed"), context.DeadlineExceeded, context.Canceled, &spillway.Rejection{Reason: spillway.QueueFull}}
+	for _, kind := range []string{"", "a", "b"} {
+		ctx := spillway.WithKind(t.Context(), kind)
+		for _, err := range ends {
+			p := acquireIn(t, l, ctx)
+			if s := l.Stats(); s.OldestKind != kind || s.ByKind[kind].InFlight != 1 {
+				t.Errorf("%q runs, and the oldest is of kind %q: %+v", kind, s.OldestKind, s.ByKind)
+			}
+			for range 3 { // the second and third are repeated without the lock
+				if _, err := l.Acquire(ctx); reason(err) != spillway.QueueFull {
+					t.Errorf("%v", err)
+				}
+			}
+			p.Done(err)
+		}
+		acquireIn(t, l, ctx).Release()
+	}
+	want := map[limit.Outcome]uint64{limit.Success: 2, limit.Failed: 1, limit.Deadline: 1, limit.Canceled: 1, limit.Overload: 1, limit.Unknown: 1}
+	s := l.Stats()
+	for _, kind := range []string{"", "a", "b"} {
+		if k := s.ByKind[kind]; !maps.Equal(k.Ended, want) || k.Rejected != 18 || k.Service.Count() != 6 {
+			t.Errorf("%q: %+v", kind, k)
+		}
+	}
+	if s.Ended[limit.Success] != 6 || s.Service.Count() != 18 || len(s.ByKind) != 3 {
+		t.Errorf("%+v", s)
+	}
+	atRest(t, l)
+}
+
+// Names of kinds label metrics, and callers may make up any number of them.
+func TestTheKindsThatAreReportedAreBounded(t *testing.T) {
+	l := configured(t, Config{Law: limit.NewFixed(1)})
+	for i := range 5000 {
+		acquireIn(t, l, spillway.WithKind(t.Context(), strconv.Itoa(i%500))).Done(nil)
+	}
+	if s := l.Stats(); len(s.ByKind) > 33 || s.ByKind[""].Ended[limit.Success] == 0 {
+		t.Errorf("%d kinds", len(s.ByKind))
+	}
+	atRest(t, l)
+}
+
+func acquireIn(t *testing.T, l *Limiter, ctx context.Context) Permit {
+	t.Helper()
+	p, err := l.Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

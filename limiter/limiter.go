@@ -273,7 +273,7 @@ func (l *Limiter) TryAcquire(ctx context.Context) (Permit, error) {
 // Do acquires a permit, runs fn with ctx, and ends the permit with fn's error. If ctx has
 // ended by then and fn's error does not show it, Do ends the permit with ctx's error, because
 // nobody waits for the answer. The slot is free again when fn returns, panics or calls
-// runtime.Goexit. A panic propagates to the caller and gives no sample. Do returns errors of
+// runtime.Goexit. A panic propagates to the caller, counts as a failure and gives no sample. Do returns errors of
 // Acquire unchanged. Do inside fn on the same limiter jams under load: see Calls inside calls.
 func (l *Limiter) Do(ctx context.Context, fn func(context.Context) error) error {
 	return l.do(ctx, Request{}, fn)
@@ -286,12 +286,12 @@ func (l *Limiter) do(ctx context.Context, r Request, fn func(context.Context) er
 	if err != nil {
 		return err
 	}
-	defer permit.Release()
+	outcome := limit.Failed // if fn does not return
+	defer func() { permit.end(outcome) }()
 	err = fn(ctx)
-	outcome := limit.OutcomeOf(err)
+	outcome = limit.OutcomeOf(err)
 	if ended := ctx.Err(); ended != nil && (outcome == limit.Success || outcome == limit.Failed) {
 		outcome = limit.OutcomeOf(ended) // nobody waits for the answer any more
 	}
-	permit.end(outcome)
 	return err
 }

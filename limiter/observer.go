@@ -32,6 +32,7 @@ type Observer struct {
 // End describes how one piece of work ended. Fields may be added.
 type End struct {
 	Priority spillway.Priority
+	Kind     string // as in Stats.ByKind
 	Long     bool
 	Outcome  limit.Outcome // from the error passed to Done; limit.Unknown: only released
 	Took     time.Duration // from the admission to the end

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 )
@@ -33,10 +34,10 @@ type Stats struct {
 	// Parked is how much overdue work runs without its slots, because others were served beside
 	// such work in their usual time: see Calls that only wait in the package documentation.
 	Parked         int
-	ParkedBy       map[string]int // Parked by Request.Kind; "" is for work without a named kind
-	OldestInFlight time.Duration  // for how long work has held its slots, at most
-	Stalled        bool           // work runs but none has ended for long: the backend may hang
-	Queued         int            // callers waiting
+	OldestInFlight time.Duration // for how long work has held its slots, at most
+	OldestKind     string        // Request.Kind of that work, as in ByKind
+	Stalled        bool          // work runs but none has ended for long: the backend may hang
+	Queued         int           // callers waiting
 
 	// Demand is the work that arrived in the last seconds, divided by the work that could
 	// be done in the same time within the limit. Above one, more work arrives than can be
@@ -66,6 +67,12 @@ type Stats struct {
 	// more work it receives, became slower, or was only seen overloaded.
 	EstimateUnsafe bool
 
+	// Ended has the ends of admitted work by outcome. Their sum is Completed.
+	Ended map[limit.Outcome]uint64
+	// ByKind has the counts of each Request.Kind. Work without a kind, or whose kind is not
+	// told apart, is in ByKind[""]. ByKind knows the first 32 kinds that were frequent enough to
+	// be told apart, so that it can label metrics.
+	ByKind map[string]KindStats
 	// ByPriority has the counts of each priority that was used.
 	ByPriority map[spillway.Priority]PriorityStats
 
@@ -74,6 +81,16 @@ type Stats struct {
 
 	QueueWait *histogram.Histogram // of admitted work, nanoseconds
 	Service   *histogram.Histogram // from admission to the end, nanoseconds; without Long work
+}
+
+// KindStats has the counts of the work of one kind. The sums over all kinds are those of Stats; Rejected may
+// differ for a moment while many are refused. Fields may be added.
+type KindStats struct {
+	InFlight int // slots in use
+	Parked   int
+	Rejected uint64
+	Ended    map[limit.Outcome]uint64 // ends of admitted work
+	Service  *histogram.Histogram     // as Stats.Service
 }
 
 // PriorityStats has the counts of one priority. At any time Offered =
@@ -107,12 +124,11 @@ func (l *Limiter) Stats() Stats {
 		ByPriority: map[spillway.Priority]PriorityStats{},
 	}
 	s.Paused, s.Parked = l.gate.Aside()
-	s.ParkedBy = l.gate.ParkedBy()
 	if s.Mode == Enforce && processors.Admitted < 1 {
 		s.Demand = max(s.Demand, 1/processors.Admitted)
 	}
 	if oldest := l.gate.Oldest(); oldest != nil {
-		s.OldestInFlight = now - oldest.Taken()
+		s.OldestInFlight, s.OldestKind = now-oldest.Taken(), l.gate.NameOf(&oldest.Grant)
 		s.Stalled = l.gate.StalledFor(now, oldest.Taken()) > 0
 	}
 	for p := spillway.Low; p <= spillway.Critical; p++ {
@@ -134,11 +150,29 @@ func (l *Limiter) Stats() Stats {
 	if s.Mode == DryRun {
 		s.Estimate, s.EstimateUnsafe = l.gate.Estimate()
 	}
-	s.QueueWait, s.Service = l.gate.Histograms()
+	s.QueueWait = l.gate.QueueWait()
+	s.addKinds(l.gate.Tallies())
 	s.Leaks = l.leaks(now)
 	s.Leaked = l.leaked
 	l.trim()
 	l.unlock()
 	l.raise()
 	return s
+}
+
+// addKinds fills in what the tallies of the gate know.
+func (s *Stats) addKinds(all []gate.Tally) {
+	s.Service, s.Ended, s.ByKind = &histogram.Histogram{}, map[limit.Outcome]uint64{}, make(map[string]KindStats, len(all))
+	for i := range all {
+		t := &all[i]
+		k := KindStats{t.InFlight, t.Parked, t.Rejected, map[limit.Outcome]uint64{}, &t.Service}
+		for o, n := range t.Ended {
+			if n > 0 {
+				k.Ended[limit.Outcome(o)] = n
+				s.Ended[limit.Outcome(o)] += n
+			}
+		}
+		s.ByKind[t.Name] = k
+		s.Service.Merge(&t.Service)
+	}
 }

@@ -129,7 +129,7 @@ func (f *family) take(key string, l *limiter.Limiter) (label string, now samples
 	}
 	stats := l.Stats()
 	stats.Demand *= float64(stats.Limit) // demand in slots, which can be added up
-	return label, limiterSamples(label, stats)
+	return label, limiterSamples(label, stats, allKinds(stats))
 }
 
 // sum returns the sum for a key, and creates it if MaxLabels permits one more.

@@ -51,7 +51,7 @@ func TestALimiterMadeAgainUnderItsKeyIsAnotherOne(t *testing.T) {
 		read(t, source)
 		use(t, f, "b") // makes room by evicting a
 		use(t, f, "a", "a", "a")
-		if v := read(t, source); v["spillway.requests a admitted"] != 4 || v["spillway.request.duration a"] != 4 {
+		if v := read(t, source); v["spillway.requests a admitted"] != 4 || v["spillway.request.duration a "] != 4 {
 			t.Errorf("%v", v)
 		}
 	})
@@ -74,8 +74,8 @@ func TestALimiterThatCountedMoreThanTheOneBeforeItIsAnotherOne(t *testing.T) {
 		times("a", 150)
 		for range 2 {
 			v := read(t, source)
-			if v["spillway.requests a admitted"] != 250 || v["spillway.request.duration a"] != 250 || v["spillway.priority.requests a normal admitted"] != 250 {
-				t.Errorf("of 250 requests are shown %v, %v and %v", v["spillway.requests a admitted"], v["spillway.request.duration a"], v["spillway.priority.requests a normal admitted"])
+			if v["spillway.requests a admitted"] != 250 || v["spillway.request.duration a "] != 250 || v["spillway.priority.requests a normal admitted"] != 250 {
+				t.Errorf("of 250 requests are shown %v, %v and %v", v["spillway.requests a admitted"], v["spillway.request.duration a "], v["spillway.priority.requests a normal admitted"])
 			}
 		}
 	})

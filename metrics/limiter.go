@@ -1,7 +1,11 @@
 package metrics
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -15,6 +19,8 @@ const (
 	demand
 	inQueue
 	duration
+	byKind
+	activeByKind
 	byPriority
 	queuedByPriority
 	mode
@@ -38,7 +44,9 @@ var limiterMetrics = []Metric{
 	slots:            {"spillway.limit", UpDownCounter, "{slot}", "Slots that may be in use at one time.", []string{"key"}},
 	demand:           {"spillway.demand", Gauge, "", "Work offered in the last seconds over what the limit allows; above 1, more comes than can be served. Scale by this: shedding keeps the processors calm.", []string{"key"}},
 	inQueue:          {"spillway.request.time_in_queue", Histogram, "s", "How long admitted requests waited.", []string{"key"}},
-	duration:         {"spillway.request.duration", Histogram, "s", "How long finished requests took, without the wait and without long work.", []string{"key"}},
+	duration:         {"spillway.request.duration", Histogram, "s", "How long finished requests took, by kind, without the wait and without long work.", []string{"key", "kind"}},
+	byKind:           {"spillway.kind.requests", Counter, "{request}", "Requests that have ended, by kind and outcome: success, failed, deadline (too late), canceled (the caller left), overload (refused further down), unknown (only released), or rejected (never begun).", []string{"key", "kind", "outcome"}},
+	activeByKind:     {"spillway.kind.active_requests", UpDownCounter, "{slot}", "Slots in use, by kind.", []string{"key", "kind"}},
 	byPriority:       {"spillway.priority.requests", Counter, "{request}", "Requests decided, by priority and result: admitted, cancelled or rejected.", []string{"key", "priority", "result"}},
 	queuedByPriority: {"spillway.priority.queued_requests", UpDownCounter, "{request}", "Requests that wait to be admitted, by priority.", []string{"key", "priority"}},
 
@@ -59,12 +67,21 @@ var modes = []limiter.Mode{limiter.Enforce, limiter.DryRun, limiter.Off}
 func Limiter(l *limiter.Limiter) *Source {
 	return &Source{
 		kind: "limiter", name: Clean(l.Name()), metrics: limiterMetrics,
-		read: func() []Sample { return limiterSamples("", l.Stats()) },
+		read: func() []Sample {
+			s := l.Stats()
+			return limiterSamples("", s, s.ByKind)
+		},
 	}
 }
 
-// limiterSamples returns the values of Stats. Only the demand cannot be summed over limiters.
-func limiterSamples(key string, s limiter.Stats) samples {
+// allKinds is the work of all kinds as one, for a family: kinds would multiply the series of its keys.
+func allKinds(s limiter.Stats) map[string]limiter.KindStats {
+	return map[string]limiter.KindStats{"": {InFlight: s.InFlight, Rejected: s.Rejected, Ended: s.Ended, Service: s.Service}}
+}
+
+// limiterSamples returns the values of Stats, and of its kinds. Only the demand cannot be summed over
+// limiters.
+func limiterSamples(key string, s limiter.Stats, kinds map[string]limiter.KindStats) samples {
 	all := gather(80)
 	all.put(requests, float64(s.Admitted), key, "admitted")
 	all.put(requests, float64(s.Cancelled), key, "cancelled")
@@ -77,7 +94,15 @@ func limiterSamples(key string, s limiter.Stats) samples {
 	all.put(slots, float64(s.Limit), key)
 	all.put(demand, s.Demand, key)
 	all.times(inQueue, s.QueueWait, key)
-	all.times(duration, s.Service, key)
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		k, label := kinds[kind], Clean(kind)
+		all.times(duration, k.Service, key, label)
+		for o := limit.Success; o <= limit.Unknown; o++ {
+			all.put(byKind, float64(k.Ended[o]), key, label, o.String())
+		}
+		all.put(byKind, float64(k.Rejected), key, label, "rejected")
+		all.put(activeByKind, float64(k.InFlight), key, label)
+	}
 	for p := spillway.Low; p <= spillway.Critical; p++ {
 		of, word := s.ByPriority[p], p.String()
 		all.put(byPriority, float64(of.Admitted), key, word, "admitted")

@@ -18,7 +18,7 @@ func BenchmarkObserver(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		observer.Admitted(0, 1000)
-		observer.Ended(limiter.End{Took: 1000})
+		observer.Ended(limiter.End{Kind: "GET /", Took: 1000})
 	}
 }
 
@@ -38,7 +38,7 @@ func TestRecordingAllocNothing(t *testing.T) {
 	end := workerpool.Result{Context: context.Background(), Started: true, Ran: 1000}
 	if n := testing.AllocsPerRun(100, func() {
 		observer.Admitted(0, 1000)
-		observer.Ended(limiter.End{Took: 1000})
+		observer.Ended(limiter.End{Kind: "GET /", Took: 1000})
 		times(end)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -33,7 +34,7 @@ func Observer(meter metric.Meter, name string) (*limiter.Observer, error) {
 		Admitted: func(_ spillway.Priority, d time.Duration) { waited.record(d) },
 		Ended: func(e limiter.End) {
 			if !e.Long {
-				times.record(e.Took)
+				times.recordOf(e.Kind, e.Took)
 			}
 		},
 	}, nil
@@ -63,21 +64,40 @@ func JobTimes(meter metric.Meter, name string) (func(workerpool.Result), error) 
 	}, nil
 }
 
-// times is a histogram under one label. Recording allocates nothing.
+// times is a histogram under one label. Recording allocates nothing, apart from the first record of a kind.
 type times struct {
 	histogram metric.Float64Histogram
+	own       attribute.KeyValue
 	label     []metric.RecordOption
+	kinds     sync.Map // []metric.RecordOption by kind; a limiter bounds its kinds
 }
 
-func newTimes(meter metric.Meter, all []metrics.Metric, name, label, value string) (times, error) {
+func newTimes(meter metric.Meter, all []metrics.Metric, name, label, value string) (*times, error) {
 	m := all[slices.IndexFunc(all, func(m metrics.Metric) bool { return m.Name == name })]
 	h, err := meter.Float64Histogram(m.Name, metric.WithDescription(m.Help), metric.WithUnit(m.Unit),
 		metric.WithExplicitBucketBoundaries(metrics.Bounds()...))
 	if err != nil {
-		return times{}, fmt.Errorf("metricsotel: %w", err)
+		return nil, fmt.Errorf("metricsotel: %w", err)
 	}
-	set := attribute.NewSet(attribute.String(label, metrics.Clean(value)))
-	return times{h, []metric.RecordOption{metric.WithAttributeSet(set)}}, nil
+	own := attribute.String(label, metrics.Clean(value))
+	return &times{histogram: h, own: own, label: options(own)}, nil
+}
+
+func options(attributes ...attribute.KeyValue) []metric.RecordOption {
+	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attributes...))}
+}
+
+// recordOf records a time of work of a kind.
+func (t *times) recordOf(kind string, d time.Duration) {
+	if kind == "" {
+		t.record(d)
+		return
+	}
+	known, ok := t.kinds.Load(kind)
+	if !ok {
+		known, _ = t.kinds.LoadOrStore(kind, options(t.own, attribute.String("kind", metrics.Clean(kind))))
+	}
+	t.histogram.Record(context.Background(), d.Seconds(), known.([]metric.RecordOption)...)
 }
 
 func (t *times) record(d time.Duration) {

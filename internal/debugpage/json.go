@@ -2,11 +2,11 @@ package debugpage
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 )
 
@@ -30,8 +30,9 @@ type (
 		LongInFlight   int                     `json:"long_in_flight"`
 		Paused         int                     `json:"paused"`
 		Parked         int                     `json:"parked"`
-		ParkedBy       map[string]int          `json:"parked_by,omitempty"`
+		ByKind         map[string]jsonKind     `json:"by_kind,omitempty"`
 		Oldest         float64                 `json:"oldest_in_flight_seconds"`
+		OldestKind     string                  `json:"oldest_kind,omitempty"`
 		Stalled        bool                    `json:"stalled"`
 		Queued         int                     `json:"queued"`
 		Demand         float64                 `json:"demand"`
@@ -39,6 +40,7 @@ type (
 		Offered        uint64                  `json:"offered"`
 		Admitted       uint64                  `json:"admitted"`
 		Completed      uint64                  `json:"completed"`
+		Ended          map[string]uint64       `json:"ended"`
 		Cancelled      uint64                  `json:"cancelled"`
 		Rejected       uint64                  `json:"rejected"`
 		RejectedBy     map[string]uint64       `json:"rejected_by,omitempty"`
@@ -79,6 +81,13 @@ type (
 		Queued      int    `json:"queued"`
 		InFlight    int    `json:"in_flight"`
 	}
+	jsonKind struct {
+		InFlight int               `json:"in_flight"`
+		Parked   int               `json:"parked"`
+		Rejected uint64            `json:"rejected"`
+		Ended    map[string]uint64 `json:"ended"`
+		Service  jsonTimes         `json:"service"`
+	}
 	jsonLeak struct {
 		Site     string  `json:"site"`
 		Age      float64 `json:"age_seconds"`
@@ -111,10 +120,10 @@ func (p *Page) serveJSON(w http.ResponseWriter) {
 func jsonOf(c *picture) jsonLimiter {
 	j := jsonLimiter{
 		Name: c.Name, Mode: c.Mode.String(), Open: c.open, Law: c.Law, State: c.State,
-		Limit: c.Limit, InFlight: c.InFlight, LongInFlight: c.LongInFlight, Paused: c.Paused, Parked: c.Parked, ParkedBy: c.ParkedBy, Oldest: c.OldestInFlight.Seconds(), Stalled: c.Stalled,
+		Limit: c.Limit, InFlight: c.InFlight, LongInFlight: c.LongInFlight, Paused: c.Paused, Parked: c.Parked, Oldest: c.OldestInFlight.Seconds(), OldestKind: c.OldestKind, Stalled: c.Stalled,
 		Queued: c.Queued, Demand: finite(c.Demand), Lost: c.Lost,
 		Offered: c.Offered, Admitted: c.Admitted, Completed: c.Completed, Cancelled: c.Cancelled,
-		Rejected: c.Rejected, RejectedBy: byName(c.RejectedBy), WouldReject: c.WouldReject, WouldRejectBy: byName(c.WouldRejectBy),
+		Rejected: c.Rejected, RejectedBy: byName(c.RejectedBy), Ended: byName(c.Ended), WouldReject: c.WouldReject, WouldRejectBy: byName(c.WouldRejectBy),
 		Estimate: c.Estimate, EstimateUnsafe: c.EstimateUnsafe,
 		Leaked: c.Leaked, QueueWait: timesOf(c.QueueWait), Service: timesOf(c.Service),
 	}
@@ -129,6 +138,12 @@ func jsonOf(c *picture) jsonLimiter {
 	}
 	for _, l := range c.Leaks {
 		j.Leaks = append(j.Leaks, jsonLeak{l.Site, l.Age.Seconds(), l.Priority.String(), l.Kind})
+	}
+	for name, k := range c.ByKind {
+		if j.ByKind == nil {
+			j.ByKind = map[string]jsonKind{}
+		}
+		j.ByKind[name] = jsonKind{k.InFlight, k.Parked, k.Rejected, byName(k.Ended), timesOf(k.Service)}
 	}
 	for priority, s := range c.ByPriority {
 		if j.ByPriority == nil {
@@ -149,7 +164,10 @@ func finite(v float64) float64 {
 	return min(max(v, -math.MaxFloat64), math.MaxFloat64)
 }
 
-func byName(by map[spillway.Reason]uint64) map[string]uint64 {
+func byName[K interface {
+	comparable
+	fmt.Stringer
+}](by map[K]uint64) map[string]uint64 {
 	names := map[string]uint64{}
 	for r, n := range by {
 		names[r.String()] = n

@@ -145,13 +145,14 @@ type Gate struct {
 	granted           int                 // waiters that were granted and whose callers have not answered yet
 	unqueued          uint64              // pieces of work that were admitted at once
 	waits             histogram.Histogram // waits of the work that was queued
-	times             histogram.Histogram
+	tallies           tallies
 }
 
 // New returns an open gate.
 func New(cfg Config) *Gate {
 	cfg.QueueSize, cfg.MaxAside = max(cfg.QueueSize, 0), max(cfg.MaxAside, 0)
 	g := &Gate{cfg: cfg, places: places.New(), overdemand: overdemandMost}
+	g.tallies.find("")
 	g.SetLaw(cfg.Law)
 	g.floor.over(1)
 	_, g.bears = g.service.kinds.survey(0)
@@ -167,7 +168,7 @@ func (g *Gate) Enter(now time.Duration, a *Arrival, w *Work) bool {
 	lv, kind := g.came(now, a)
 	g.ledger[lv].admitted++
 	g.unqueued++
-	w.Grant.of(now, a, kind)
+	w.of(now, a, kind, g.service.kinds.list[kind].tally)
 	g.start(now, lv, &w.Grant, true)
 	g.track(w)
 	return true
@@ -196,6 +197,7 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 		}
 	case Reject:
 		g.ledger[lv].rejected[d.Reason]++
+		g.rejectedOf(kind, 1)
 		g.demand.back[lv] += float64(g.slotsFor(&a))
 		if !d.Anyway {
 			g.demand.refuse(1, d.Reason)
@@ -220,6 +222,7 @@ func (g *Gate) came(now time.Duration, a *Arrival) (lv int, kind uint8) {
 	k := &g.service.kinds.list[kind]
 	if k.named && k.name == "" {
 		k.name = a.Name
+		k.tally = g.tallies.find(a.Name)
 	}
 	if a.Deadline > now {
 		k.came(key, 1)
@@ -325,6 +328,7 @@ func (g *Gate) preempt(lv int, a *Arrival) Decision {
 		} else if a.Traits&DryRun == 0 {
 			g.take(w)
 			g.refuse(i, spillway.Preempted, 1, w.held)
+			g.rejectedOf(w.kind, 1)
 			return Decision{Action: Wait, Preempted: w}
 		}
 		return Decision{Action: Wait}
@@ -368,7 +372,7 @@ func (g *Gate) admit(now time.Duration, lv int, kind uint8, a *Arrival) {
 	if g.queued > 0 {
 		g.floor.pass(now)
 	}
-	g.latest.of(now, a, kind)
+	g.latest.of(now, a, kind, g.service.kinds.list[kind].tally)
 	g.start(now, lv, &g.latest, true)
 }
 
@@ -377,7 +381,7 @@ func (g *Gate) grant(now time.Duration, w *Waiter) {
 	g.take(w)
 	g.granted++
 	g.ledger[w.level].granted++
-	g.latest = Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority.Of(w.level), Kind: w.kind, Long: w.held == 0}
+	g.latest = Grant{Start: now, Waited: now - w.since, Deadline: w.deadline, Cost: w.cost, Priority: priority.Of(w.level), Kind: w.kind, tally: g.service.kinds.list[w.kind].tally, Long: w.held == 0}
 	g.start(now, w.level, &g.latest, true)
 }
 
@@ -401,6 +405,7 @@ func (g *Gate) start(now time.Duration, lv int, w *Grant, isNew bool) {
 	}
 	g.inFlight += w.Cost
 	g.ledger[lv].inFlight += w.Cost
+	g.tallies.at(w.tally).InFlight += w.Cost
 	if g.inFlight > g.Limit() && g.Holding() > 1 {
 		g.crowdedAt = now
 	}
@@ -442,6 +447,7 @@ type Grant struct {
 	Cost     int
 	Priority spillway.Priority
 	Kind     uint8 // place of the kind
+	tally    uint8 // index of the tally
 	Long     bool  // see Traits
 	overtook bool  // see Gate.overtakes
 	// Away is the time since Start in which the work waited for its client. The owner sets Away
@@ -450,9 +456,9 @@ type Grant struct {
 }
 
 // of makes w the grant of an arrival that did not wait.
-func (w *Grant) of(now time.Duration, a *Arrival, kind uint8) {
+func (w *Grant) of(now time.Duration, a *Arrival, kind, tally uint8) {
 	*w = Grant{} // the compiler would copy a literal with all fields
-	w.Start, w.Deadline, w.Cost, w.Priority, w.Kind, w.Long = now, a.Deadline, a.Cost, a.Priority, kind, a.Traits&Long != 0
+	w.Start, w.Deadline, w.Cost, w.Priority, w.Kind, w.tally, w.Long = now, a.Deadline, a.Cost, a.Priority, kind, tally, a.Traits&Long != 0
 }
 
 // leavesAtDeadline reports whether a caller that leaves now leaves because of its deadline. Over a
@@ -469,8 +475,10 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	lv := priority.Level(w.Priority)
 	g.running--
 	g.ledger[lv].completed++
+	tally := g.tallies.at(w.tally)
 	if w.Long { // long work is no evidence about other work
 		g.long--
+		tally.count(o)
 		return
 	}
 	k := &g.service.kinds.list[w.Kind]
@@ -481,10 +489,11 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 		o = limit.Deadline
 	}
 	g.service.outcome(o)
+	tally.count(o)
 	slots := g.Limit()
 	among := max(slots, g.inFlight) // a fallen limit may not be reached yet
 	k.present--
-	if g.giveBack(lv, w.Cost); g.inFlight >= slots {
+	if g.giveBack(w, w.Cost); g.inFlight >= slots {
 		if g.freed++; w.overtook {
 			g.freed = 2 // the slot goes to the next work that overtakes
 		}
@@ -510,7 +519,7 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 		g.judgeEarly(now)
 	}
 	if o != limit.Unknown { // unfinished work, for example after a panic, has no valid duration
-		g.times.Record(int64(elapsed))
+		tally.Service.Record(int64(elapsed))
 	}
 }
 
@@ -551,6 +560,7 @@ func (g *Gate) Next(now time.Duration) (w *Waiter, granted bool) {
 	if g.late(now, w) {
 		g.take(w)
 		g.refuse(w.level, w.Late(), 1, 0)
+		g.rejectedOf(w.kind, 1)
 		return w, false
 	}
 	over := !g.fits(w.cost)

@@ -65,6 +65,7 @@ type kind struct {
 	level   int8
 	named   bool // the kind has a name
 	name    string
+	tally   uint8 // index of the tally
 	present int32 // pieces of work that wait or run
 	occupancy
 	low, high float64 // estimates of the 5 % and the 95 % quantile

@@ -92,12 +92,13 @@ func (g *Gate) Late(p spillway.Priority) {
 
 // Shrink returns some of the slots of running work, which runs on with the rest. The owner lowers
 // the cost of the grant.
-func (g *Gate) Shrink(w Grant, slots int) { g.giveBack(priority.Level(w.Priority), slots) }
+func (g *Gate) Shrink(w Grant, slots int) { g.giveBack(&w, slots) }
 
-// giveBack takes slots of running work of a level.
-func (g *Gate) giveBack(lv, slots int) {
+// giveBack takes slots of running work.
+func (g *Gate) giveBack(w *Grant, slots int) {
 	g.inFlight -= slots
-	g.ledger[lv].inFlight -= slots
+	g.ledger[priority.Level(w.Priority)].inFlight -= slots
+	g.tallies.at(w.tally).InFlight -= slots
 	if g.inFlight < g.Limit() {
 		g.freed = 0
 	}

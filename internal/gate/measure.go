@@ -181,7 +181,7 @@ func (s *service) end(now time.Duration, k *kind, elapsed, part float64, within 
 		s.lost.add(1, weight)
 	}
 	if now-k.last >= evidenceLasts && !k.recent(now) { // outdated evidence is dropped
-		*k = kind{level: k.level, named: k.named, name: k.name, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted, probed: k.probed}
+		*k = kind{level: k.level, named: k.named, name: k.name, tally: k.tally, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted, probed: k.probed}
 	}
 	weight = weightOf(now - k.last)
 	k.last = now

@@ -101,6 +101,7 @@ func (g *Gate) Expire(w *Waiter) bool {
 	}
 	g.take(w)
 	g.refuse(w.level, spillway.WaitTooLong, 1, 0)
+	g.rejectedOf(w.kind, 1)
 	return true
 }
 
@@ -122,6 +123,7 @@ func (g *Gate) Drop() *Waiter {
 	if w != nil {
 		g.take(w)
 		g.ledger[w.level].rejected[g.closed]++
+		g.rejectedOf(w.kind, 1)
 	}
 	return w
 }
@@ -157,10 +159,9 @@ func (g *Gate) WithoutSample() (n int, failed bool) {
 	return s.noSample, 2*s.failed > s.noSample
 }
 
-// Histograms returns copies of the histograms of queue waits of all admitted work and of its
-// service times, in nanoseconds.
-func (g *Gate) Histograms() (queueWait, service *histogram.Histogram) {
-	queueWait = g.waits.Clone()
-	queueWait.RecordN(0, g.unqueued)
-	return queueWait, g.times.Clone()
+// QueueWait returns the histogram of queue waits of all admitted work, in nanoseconds.
+func (g *Gate) QueueWait() *histogram.Histogram {
+	waits := g.waits.Clone()
+	waits.RecordN(0, g.unqueued)
+	return waits
 }

@@ -49,8 +49,9 @@ func (g *Gate) Refused(now time.Duration, p spillway.Priority, reason spillway.R
 // Shed counts an arrival that the gate's owner refused for a reason of its own, also for the
 // kind of the work. Refused does so for work of cost one and without the kind.
 func (g *Gate) Shed(now time.Duration, a *Arrival, reason spillway.Reason) {
-	lv, _ := g.came(now, a)
+	lv, kind := g.came(now, a)
 	g.refuse(lv, reason, 1, g.slotsFor(a))
+	g.rejectedOf(kind, 1)
 }
 
 // refuse counts n refusals of work that asked for the given slots each.
@@ -62,5 +63,7 @@ func (g *Gate) refuse(lv int, reason spillway.Reason, n uint64, slots int) {
 
 // RepeatedOf counts n arrivals for their kind. The same arrivals are also reported to Repeated.
 func (g *Gate) RepeatedOf(key places.Key, n uint64) {
-	g.service.kinds.list[g.kind(key, float64(n))].came(key, n)
+	kind := g.kind(key, float64(n))
+	g.service.kinds.list[kind].came(key, n)
+	g.rejectedOf(kind, n)
 }

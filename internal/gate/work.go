@@ -117,6 +117,7 @@ func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
 		k.usual.finished(float64(now-w.Start-w.Away), float64(now-k.last))
 	}
 	g.service.outcome(o)
+	g.tallies.at(w.tally).count(o)
 	g.move(w, nowhere)
 	g.running--
 	g.ledger[priority.Level(w.Priority)].completed++
@@ -165,7 +166,7 @@ func (g *Gate) Pause(now time.Duration, w *Work) { g.putAside(now, w, isPaused) 
 // [limit.Unknown].
 func (g *Gate) putAside(now time.Duration, w *Work, where whereabouts) {
 	g.move(w, where)
-	g.giveBack(priority.Level(w.Priority), w.Cost)
+	g.giveBack(&w.Grant, w.Cost)
 	g.unknown(w.taken, now, &w.Grant)
 }
 
@@ -189,20 +190,6 @@ func (w *Work) Next() *Work { return w.next }
 // Aside returns how many pieces of work are paused and parked.
 func (g *Gate) Aside() (paused, parked int) { return g.lines[isPaused].n, g.lines[isParked].n }
 
-// ParkedBy returns how many pieces of work are parked, by the name of their kind; "" is for kinds
-// without a name.
-func (g *Gate) ParkedBy() (by map[string]int) {
-	for i := range g.service.kinds.list {
-		if k := &g.service.kinds.list[i]; k.parked.now > 0 {
-			if by == nil {
-				by = map[string]int{}
-			}
-			by[k.name] += int(k.parked.now)
-		}
-	}
-	return by
-}
-
 // Eldest returns the work that was admitted first, or nil. Long work does not count.
 func (g *Gate) Eldest() (eldest *Work) {
 	for i := range g.lines {
@@ -214,9 +201,6 @@ func (g *Gate) Eldest() (eldest *Work) {
 	}
 	return eldest
 }
-
-// NameOf returns the name of the kind of running work; "" if it has none, or is told apart from no others.
-func (g *Gate) NameOf(w *Work) string { return g.service.kinds.list[w.Kind].name }
 
 // FirstAside returns the first piece of work in the list of paused and in that of parked work, or nil.
 func (g *Gate) FirstAside() (paused, parked *Work) {
