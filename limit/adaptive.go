@@ -147,7 +147,7 @@ func (a *adaptive) State() string {
 	case a.phase == cutting:
 		return fmt.Sprintf("experiment: looking for a hidden queue with %.0f instead of %.0f", t.to, t.from)
 	case a.fullReadings == 0:
-		return "holding: slots were free at the last measurement"
+		return "holding: a raise waits until a measurement finds every slot in use"
 	}
 	return "holding: every slot was in use at the last measurement"
 }

@@ -170,6 +170,8 @@ type Limiter struct {
 
 	polling  sync.Mutex    // held while the user's signals run; locked before mu
 	nextPoll time.Duration // guarded by polling
+	follow   followers     // guarded by polling
+	followed atomic.Bool   // there are followers
 	mu       sync.Mutex
 	last     time.Duration // latest time seen: the gate's time never goes back
 	law      limit.Law

@@ -66,15 +66,24 @@ func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 	parked := l.stateOfParked(lost == 0 && stalled == 0)
 	said := []string{"", "", parked, stateOfProcessors(p), l.stateOfSlots(), l.stateOfSamples(), l.stateOfLaw()}
 	if stalled > 0 {
-		said[0] = fmt.Sprintf("nothing has ended for %v with %d in flight", stalled.Round(time.Second), l.gate.InFlight())
+		said[0] = fmt.Sprintf("nothing has ended for %v with %d in flight%s", stalled.Round(time.Second), l.gate.InFlight(), l.holder())
 	}
 	if lost > 0 {
 		said[1] = fmt.Sprintf("%.0f %% of what ended of late was lost: late, given up or refused below", 100*lost)
 	}
-	if (lost > 0 || stalled > 0) && l.gate.Queued() > 0 && parked == "" {
+	if (stalled > 0 || lost > 0 && l.gate.RefusedBelow()) && l.gate.Queued() > 0 && parked == "" {
 		said = append(said, nested)
 	}
 	return strings.Join(slices.DeleteFunc(said, func(s string) bool { return s == "" }), "; ")
+}
+
+// holder names the kind of work that holds more than half of the slots in use, if kinds have names.
+func (l *Limiter) holder() string {
+	name, n := l.gate.Holder()
+	if name == "" || 2*n <= l.gate.InFlight() {
+		return ""
+	}
+	return fmt.Sprintf(", %d of kind %.60s", n, name)
 }
 
 func (l *Limiter) stateOfLaw() string {

@@ -117,6 +117,7 @@ type service struct {
 	high     average
 	kinds    kinds
 	lost     average // share of the ends that were lost: see Gate.Lost
+	below    average // share of the lost work that was refused further down
 	noSample int     // consecutive ends that told of no sample
 	failed   int     // failures among the ends in noSample
 }
@@ -179,6 +180,11 @@ func (s *service) end(now time.Duration, k *kind, elapsed, part float64, within 
 		s.lost.add(0, weight)
 	case lost(o):
 		s.lost.add(1, weight)
+		below := 0.0
+		if o == limit.Overload {
+			below = 1
+		}
+		s.below.add(below, weight)
 	}
 	if now-k.last >= evidenceLasts && !k.recent(now) { // outdated evidence is dropped
 		*k = kind{level: k.level, named: k.named, name: k.name, tally: k.tally, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted, probed: k.probed}

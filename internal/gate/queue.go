@@ -149,6 +149,9 @@ func (g *Gate) Lost(now time.Duration) float64 {
 	return s.lost.mean
 }
 
+// RefusedBelow reports whether most of the work that was lost of late was refused further down.
+func (g *Gate) RefusedBelow() bool { return g.service.below.mean > 0.5 }
+
 // WithoutSample returns how many consecutive ends, up to the latest, told of no sample for the law, and
 // whether most of them failed. n is zero while such ends are few.
 func (g *Gate) WithoutSample() (n int, failed bool) {

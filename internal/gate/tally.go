@@ -54,6 +54,16 @@ func (g *Gate) rejectedOf(kind uint8, n uint64) {
 	g.tallies.at(g.service.kinds.list[kind].tally).Rejected += n
 }
 
+// Holder returns the kind that holds most slots, and how many.
+func (g *Gate) Holder() (name string, slots int) {
+	for _, t := range g.tallies.of[:g.tallies.n] {
+		if t.InFlight > slots {
+			name, slots = t.Name, t.InFlight
+		}
+	}
+	return name, slots
+}
+
 // NameOf returns the name of the tally of running work. It needs no lock.
 func (g *Gate) NameOf(w *Grant) string { return g.tallies.at(w.tally).Name }
 
