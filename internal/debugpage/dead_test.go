@@ -23,14 +23,14 @@ func TestThePageSaysThatAServiceIsDead(t *testing.T) {
 	}{
 		{"a dry run from the start on", limiter.Config{Mode: limiter.DryRun}, 0, []string{
 			": little ends in time.", "100 % of what ended of late was lost", "slots are in use and a limit would allow", "In flight 1,2",
-			"100 % of it late or given up", "What to do: Far more runs at once", "mode to enforce", "more comes than can be served",
+			"100 % of it failed or lost", "What to do: Far more runs at once", "mode to enforce", "more comes than can be served",
 			"Do not trust this estimate.", "The counts say nothing: enforce for all callers of one replica to find out.",
 		}},
 		{"a dry run after a while", limiter.Config{Mode: limiter.DryRun}, 5 * time.Second, []string{
 			": little ends in time.", "In flight 1,2", "nothing ended in time as soon as it was saturated", "What to do: Far more runs at once", "Would be refused, by reason",
 		}},
 		{"enforcing", limiter.Config{Law: limit.NewFixed(5000)}, 5 * time.Second, []string{
-			": little ends in time.", "100 % of what ended of late was lost", "What to do: What is admitted is late all the same.",
+			": little ends in time.", "100 % of what ended of late was lost", "What to do: What is admitted ends by its deadline.",
 		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -34,7 +36,8 @@ func hash(s string) string {
 // picture is a snapshot of a limiter.
 type picture struct {
 	limiter.Stats
-	open bool // neither draining nor closed
+	open      bool    // neither draining nor closed
+	collector float64 // share of the processors that the garbage collector takes
 }
 
 // idle reports whether the limiter accepts no more work and nothing runs.
@@ -42,8 +45,8 @@ func (p *picture) idle() bool {
 	return !p.open && p.InFlight == 0 && p.LongInFlight == 0 && p.Paused == 0 && p.Parked == 0 && p.Queued == 0
 }
 
-// Page serves the page. It has no goroutine: requests look at the limiters, at most once in an
-// interval. Without requests there are no looks.
+// Page serves the page. It has no goroutine: whoever uses a limiter looks at all of them, at most once in an
+// interval, and so do requests for the page.
 type Page struct {
 	read func() []picture
 
@@ -52,6 +55,7 @@ type Page struct {
 	watches  []watch
 	sections []section
 	version  uint64 // number of looks
+	rendered uint64 // the version that sections show
 	readers  int    // readers of the stream
 }
 
@@ -70,13 +74,46 @@ func New(limiters ...*limiter.Limiter) *Page {
 			all = append(all, l)
 		}
 	}
-	return newPage(len(all), func() []picture {
-		seen := make([]picture, len(all))
+	var gc collector
+	p := newPage(len(all), func() []picture {
+		share, seen := gc.share(time.Now()), make([]picture, len(all))
 		for i, l := range all {
-			seen[i] = picture{l.Stats(), l.Open()}
+			seen[i] = picture{l.Stats(), l.Open(), share}
 		}
 		return seen
 	})
+	p.sample(time.Now())
+	of := weak.Make(p) // a limiter does not keep its pages alive
+	for _, l := range all {
+		stop := l.Every(interval, func() {
+			if p := of.Value(); p != nil {
+				p.sample(time.Now())
+			}
+		})
+		runtime.AddCleanup(p, func(stop func()) { stop() }, stop)
+	}
+	return p
+}
+
+// sample looks at the limiters unless somebody else does.
+func (p *Page) sample(now time.Time) {
+	if p.mu.TryLock() {
+		defer p.mu.Unlock()
+		p.look(now)
+	}
+}
+
+// look looks at the limiters unless the last look is fresh. The caller holds the lock.
+func (p *Page) look(now time.Time) {
+	if p.version > 0 && now.Sub(p.at) < fresh {
+		return
+	}
+	pictures := p.read()
+	p.at = now
+	p.version++
+	for i := range pictures {
+		p.watches[i].add(now, pictures[i])
+	}
 }
 
 // newPage returns the page for the n limiters that read returns.
@@ -127,13 +164,9 @@ func (p *Page) servePage(w http.ResponseWriter) {
 func (p *Page) refresh(now time.Time, seen uint64) (version uint64, changed []section, live bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock() // unlocks even if a limiter's observer panics
-	if p.version == 0 || now.Sub(p.at) >= fresh {
-		pictures := p.read()
-		p.at = now
-		p.version++
-		for i := range pictures {
-			p.watches[i].add(now, pictures[i])
-		}
+	p.look(now)
+	if p.rendered != p.version {
+		p.rendered = p.version
 		p.render(now)
 	}
 	for _, s := range p.sections {

@@ -3,11 +3,17 @@
 // focus and an opened menu stay. It knows nothing of what the sections say.
 (() => {
   const link = document.getElementById("link"), button = document.getElementById("pause");
-  let source = null, paused = false, over = false;
+  let source = null, paused = false, over = false, alive = 0;
 
   const say = (text, state) => {
     link.textContent = text;
     link.className = state;
+    document.body.classList.toggle("gone", state === "off");
+  };
+
+  // What is shown is old from now on.
+  const lose = (why) => {
+    if (!document.body.classList.contains("gone")) say(`${why} since ${new Date().toISOString().slice(11, 19)} UTC: the process may be gone. As of`, "off");
   };
 
   const sync = (old, fresh) => {
@@ -32,6 +38,18 @@
       if (old && fresh) sync(old, fresh);
     }
     say("live,", "on");
+    expect();
+  };
+
+  // An update comes every second. A network that fails says nothing.
+  const expect = () => {
+    clearTimeout(alive);
+    alive = setTimeout(() => {
+      if (!source) return;
+      lose("no news");
+      close();
+      open();
+    }, 5000);
   };
 
   const close = () => {
@@ -43,6 +61,7 @@
   const open = () => {
     if (source || paused || over || document.hidden) return;
     source = new EventSource("?events");
+    expect();
     source.addEventListener("update", update);
     source.addEventListener("end", () => {
       over = true;
@@ -52,9 +71,9 @@
     });
     source.onerror = () => {
       if (!source) return;
-      if (source.readyState !== EventSource.CLOSED) return say("reconnecting, as of", "off");
+      if (source.readyState !== EventSource.CLOSED) return lose("no connection");
       source = null;
-      say("no stream (too many readers?), as of", "off");
+      fetch(location.href, {method: "HEAD"}).then(() => say("too many readers: not live, as of", "off"), () => lose("no connection"));
       setTimeout(open, 10000);
     };
   };

@@ -2,9 +2,11 @@ package debugpage
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -65,7 +67,7 @@ func (m *markup) overview(views []view) {
 		m.put(`<ul class="index">`)
 		for _, v := range views {
 			m.put(`<li><a href="#%v"><bdi>%v</bdi></a><span class="badge %v">%v</span><span class="note">%v of %v in flight, %v waiting</span></li>`,
-				v.id, v.title, v.mood, v.word, count(v.InFlight), count(v.Limit), count(v.Queued))
+				v.id, v.title, v.found[0].mood, v.found[0].word, count(v.InFlight), count(v.Limit), count(v.Queued))
 		}
 		m.put(`</ul>`)
 	}
@@ -82,11 +84,9 @@ func hidden(yes bool) string {
 // limiter is the section of one limiter.
 func (m *markup) limiter(v *view) {
 	m.put(`<section id="%v" class="card" aria-labelledby="%v-name">`, v.id, v.id)
-	m.put(`<h2 id="%v-name"><bdi>%v</bdi> <span class="badge %v">%v</span></h2>`, v.id, v.title, v.mood, v.word)
+	m.put(`<h2 id="%v-name"><bdi>%v</bdi> <span class="badge %v">%v</span></h2>`, v.id, v.title, v.found[0].mood, v.found[0].word)
 	m.put(`<p class="state">%v</p>`, sentence(v.State))
-	if next := v.next(); next != "" {
-		m.put(`<p class="state">What to do: %v</p>`, next)
-	}
+	m.advice(v)
 	m.put(`<p class="note">Law: %v. Mode: %v.`, v.Law, v.Mode)
 	if !v.open {
 		m.put(` The intake is closed.`)
@@ -102,10 +102,11 @@ func (m *markup) limiter(v *view) {
 		m.put(` Requests wait %v for a processor before any code sees them.`, span(p.Wait))
 	}
 	m.put(`</p>`)
-	if v.mood == "off" && v.word == "off" {
+	if v.Mode == limiter.Off {
 		m.put(`<p class="note">Everything is admitted and nothing is counted; the figures are from before.</p>`)
 	}
 	m.figures(v)
+	m.kindTable(v)
 	m.charts(v)
 	m.put(`<div class="tables">`)
 	m.put(`<div>`)
@@ -117,6 +118,22 @@ func (m *markup) limiter(v *view) {
 	m.put(`</div><div>`)
 	m.decisions(v)
 	m.put(`</div></div></section>`)
+}
+
+// advice says what to do about the first findings.
+func (m *markup) advice(v *view) {
+	const mostFindings = 3
+	for i, f := range v.found[:min(len(v.found), mostFindings)] {
+		title := ""
+		if i > 0 { // the headline has said the first
+			title = sentence(f.word) + " "
+		}
+		if f.todo != "" {
+			m.put(`<p class="todo"><b>%v</b>What to do: %v <a href="%v">The runbook</a></p>`, title, f.todo, runbook+"#"+f.see)
+		} else if i > 0 && f.mood != "calm" {
+			m.put(`<p class="todo"><b>%v</b></p>`, title)
+		}
+	}
 }
 
 // figures are the main figures.
@@ -142,17 +159,17 @@ func (m *markup) figures(v *view) {
 	}
 	put(name, rate(refused), percent(refused, v.offered)+" of "+rate(v.offered))
 	late := ""
-	if v.Lost > 0 {
-		late = percent(v.Lost, 1) + " of it late or given up"
+	if bad := v.share(limit.Failed) + v.share(limit.Deadline) + v.share(limit.Canceled) + v.share(limit.Overload); bad > 0 {
+		late = percent(bad, 1) + " of it failed or lost"
 	}
 	put("Ended", rate(v.completed), late)
-	wait, service, note := v.wait, v.service, "last two minutes"
+	wait, service, note := v.wait, v.service, strings.TrimPrefix(v.since(), "in the ")
 	if service.Count() == 0 {
 		wait, service, note = v.QueueWait, v.Service, "since the start"
 	}
 	put("Wait, p99", quantile(wait, .99), note)
 	put("Work, p99", quantile(service, .99), note)
-	put("Oldest in flight", span(v.OldestInFlight), "")
+	put("Oldest in flight", span(v.OldestInFlight), v.OldestKind)
 	demand := "more comes than can be served"
 	if !(v.Demand > 1) {
 		demand = "of what can be served"
@@ -201,7 +218,7 @@ func (m *markup) charts(v *view) {
 			return math.NaN()
 		})
 	}
-	m.put(`<h3>Last two minutes, while watched</h3><div class="charts">`)
+	m.put(`<h3>Last two minutes</h3><div class="charts">`)
 	m.chart("Slots", 1, whole,
 		line{"c1 filled", "in flight", now(func(p *picture) int { return p.InFlight })},
 		line{"c2", "limit", now(func(p *picture) int { return p.Limit })})

@@ -85,7 +85,7 @@ func (m *markup) timeTable(v *view) {
 		row("wait", wait)
 		row("work", service)
 	}
-	part("in the last two minutes", v.wait, v.service)
+	part(v.since(), v.wait, v.service)
 	part("since the limiter was made", v.QueueWait, v.Service)
 	m.endTable()
 }

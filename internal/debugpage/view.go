@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -20,12 +21,15 @@ type view struct {
 	watch *watch
 	age   func(at time.Duration) time.Duration // time since an event of the limiter
 
-	mood string // calm, busy, bad or off: the colour of the word
-	word string // the state, in a few words without figures
+	found []finding // the first is the headline
 
 	// Recent figures per second; NaN without an earlier look to compare with.
 	offered, completed, rejected, would float64
 	rejectedBy, wouldBy                 map[spillway.Reason]float64
+
+	ended  map[limit.Outcome]uint64 // the latest ends
+	kinds  []kindView
+	covers time.Duration // time that the figures of the last two minutes cover
 
 	wait, service *histogram.Histogram // of the last two minutes
 }
@@ -47,7 +51,8 @@ func viewOf(i int, w *watch, now time.Time) view {
 		v.wouldBy = rates(a.WouldRejectBy, b.WouldRejectBy, s)
 	}
 	v.wait, v.service = w.times()
-	v.mood, v.word = v.judge()
+	v.ended, v.kinds, v.covers = w.endedLately(), w.kinds(), w.covers()
+	v.found = v.findings()
 	return v
 }
 
@@ -62,66 +67,6 @@ func rates(now, before map[spillway.Reason]uint64, seconds float64) map[spillway
 	return r
 }
 
-// judge returns the limiter's state; the worst condition wins.
-func (v *view) judge() (mood, word string) {
-	reason, rejects := most(v.rejectedBy)
-	would, dry := most(v.wouldBy)
-	switch {
-	case v.Mode == limiter.Off:
-		return "off", "off"
-	case v.Stalled:
-		return "bad", "stalled"
-	case !v.open:
-		return "off", "intake closed"
-	case v.Lost > 0:
-		return "bad", "little ends in time"
-	case rejects:
-		return "bad", "refusing: " + reason.String()
-	case v.Processors.Bound > 0 && v.Processors.Wait > v.Processors.Bound:
-		return "bad", "processors are short"
-	case v.Mode == limiter.DryRun && dry:
-		return "busy", "dry run, would refuse: " + would.String()
-	case v.Mode == limiter.DryRun && v.Demand > 1:
-		return "busy", "dry run, more comes than can be served"
-	case v.Mode == limiter.DryRun:
-		return "calm", "dry run"
-	case v.Pressure.Cap > 0:
-		return "busy", "pressed down by " + v.Pressure.By
-	case v.Parked > 0:
-		return "busy", "work is parked"
-	case v.Queued > 0:
-		return "busy", "work waits"
-	case v.Limit > 0 && v.InFlight >= v.Limit:
-		return "busy", "full"
-	}
-	return "calm", "calm"
-}
-
-// next recommends the next step, in the words of the runbook; empty: no recommendation.
-func (v *view) next() string {
-	const over = "Far more runs at once than is done in time, and nothing is refused. Switch the mode to enforce, on one replica first: " +
-		"the limit comes down within seconds. If little ends in time with that either, look at what is behind the service."
-	switch {
-	case v.Mode == limiter.Off || !v.open:
-		return ""
-	case v.Stalled && v.Queued > 0:
-		return "Admitted work does not end, and work waits. A goroutine profile shows where it hangs: mostly in a call without a deadline, or in a wait for " +
-			"this limiter while a slot of it is held. Then give each layer a limiter of its own."
-	case v.Stalled:
-		return "Admitted work does not end. A goroutine profile shows where it hangs: mostly a call without a deadline."
-	case v.Lost > 0 && v.Mode == limiter.DryRun:
-		return over
-	case v.Lost > 0:
-		return "What is admitted is late all the same. Look at what is behind the service: a database, a lock, another service."
-	case v.Parked > 0:
-		return "Some work takes far longer than usual, and others are served beside it: it waits for a client, a lock or a service that the others do not need. " +
-			"Look at that. If the work is long by nature, declare it long."
-	case v.Mode == limiter.DryRun && v.Demand > 1:
-		return "More comes than can be served. A limiter would keep what it admits in time: enforce for a part of the callers, or scale by demand."
-	}
-	return ""
-}
-
 // most returns the reason with the highest rate, and whether there is a reason.
 func most(rates map[spillway.Reason]float64) (worst spillway.Reason, any bool) {
 	for reason, r := range rates {
@@ -132,7 +77,7 @@ func most(rates map[spillway.Reason]float64) (worst spillway.Reason, any bool) {
 	return worst, any
 }
 
-// summary is one sentence over all limiters. It has no figures, so that it changes only when there
+// summary is one sentence over all limiters. Its figures are coarse, so that it changes only when there
 // is news: a screen reader reads each change out.
 func summary(views []view) string {
 	if len(views) == 0 {
@@ -141,13 +86,14 @@ func summary(views []view) string {
 	by := map[string][]string{} // names by word
 	var words []string
 	for _, v := range views {
-		if v.mood == "calm" {
+		head := v.found[0]
+		if head.mood == "calm" {
 			continue
 		}
-		if by[v.word] == nil {
-			words = append(words, v.word)
+		if by[head.word] == nil {
+			words = append(words, head.word)
 		}
-		by[v.word] = append(by[v.word], v.title)
+		by[head.word] = append(by[head.word], v.title)
 	}
 	if len(words) == 0 {
 		return "All is calm."

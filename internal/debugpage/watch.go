@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limit"
 )
 
 const (
@@ -18,15 +19,17 @@ const (
 	recent = 10 * time.Second
 )
 
-// watch is the history of one limiter while the page was open.
+// watch is the history of one limiter. Looks come once an interval while the limiter is used or the page is
+// open. Between two looks that are further apart nothing came.
 type watch struct {
 	created time.Time // the limiter was created at or before this time
 	now     picture
 	samples []sample // oldest first, none older than kept intervals
+	marks   []mark   // oldest first, none older than kept intervals
 }
 
 // sample is one look. Its histograms hold the values recorded since the previous look. They are nil
-// in the first look and after a pause.
+// in the first look.
 type sample struct {
 	picture
 	at            time.Time
@@ -36,11 +39,11 @@ type sample struct {
 // add records a look. Looks of the stream and of single requests count alike.
 func (w *watch) add(now time.Time, p picture) {
 	s := sample{picture: p, at: now}
-	if n := len(w.samples); n > 0 && !w.gap(now) {
+	if len(w.samples) > 0 {
 		s.wait, s.service = since(w.now.QueueWait, p.QueueWait), since(w.now.Service, p.Service)
 	}
 	w.now = p
-	s.QueueWait, s.Service, s.Leaks = nil, nil, nil // w.now has them
+	s.QueueWait, s.Service, s.Leaks, s.ByKind = nil, nil, nil, nil // w.now has them
 	for _, d := range p.Decisions {
 		if current := now.Add(-d.At); current.Before(w.created) {
 			w.created = current
@@ -52,11 +55,30 @@ func (w *watch) add(now time.Time, p picture) {
 		drop++
 	}
 	w.samples = append(w.samples[:0], w.samples[drop:]...)
+	w.mark(now, p.ByKind)
 }
 
-// gap reports whether the last sample is too old to draw a line from it.
-func (w *watch) gap(now time.Time) bool {
-	return len(w.samples) == 0 || now.Sub(w.samples[len(w.samples)-1].at) > 3*interval
+// covers is how long ago the oldest sample was.
+func (w *watch) covers() time.Duration { return w.samples[len(w.samples)-1].at.Sub(w.samples[0].at) }
+
+// endedLately counts the ends of the last ten seconds by outcome, or of a longer time if they are few.
+func (w *watch) endedLately() map[limit.Outcome]uint64 {
+	lately := map[limit.Outcome]uint64{}
+	for _, d := range []time.Duration{recent, 3 * recent, kept * interval} {
+		before, _ := w.from(d)
+		if before == nil {
+			break
+		}
+		all := uint64(0)
+		for o, n := range w.now.Ended {
+			lately[o] = minus(n, before.Ended[o])
+			all += lately[o]
+		}
+		if all >= manyEnds {
+			break
+		}
+	}
+	return lately
 }
 
 // from returns the oldest sample of the last d, and its age relative to the latest sample. It
@@ -109,7 +131,7 @@ func minus(a, b uint64) uint64 {
 }
 
 // series returns a value for every interval kept, the latest last. A missing value is NaN. The
-// argument of gets a sample and the sample before, which is nil at the start and after a gap.
+// argument of gets a sample and the sample before, which is nil at the start and after a time without looks.
 func (w *watch) series(of func(s, before *sample) float64) []float64 {
 	line := make([]float64, kept)
 	for i := range line {

@@ -41,8 +41,8 @@ func TestFiguresASecondAreOfTheLastTenSeconds(t *testing.T) {
 	if math.Abs(v.offered-10) > 0.5 || math.Abs(v.rejectedBy[spillway.WaitTooLong]-4) > 0.2 {
 		t.Errorf("%v offered, %v refused a second", v.offered, v.rejectedBy)
 	}
-	if v.word != "refusing: wait_too_long" {
-		t.Errorf("it is %s", v.word)
+	if v.found[0].word != "refusing: wait_too_long" {
+		t.Errorf("it is %s", v.found[0].word)
 	}
 	wait, _ := w.times()
 	if n := wait.Count(); n < 6*(kept-4) || n > 6*(kept+4) {
@@ -52,12 +52,12 @@ func TestFiguresASecondAreOfTheLastTenSeconds(t *testing.T) {
 		at = at.Add(interval)
 		w.add(at, growing(199))
 	}
-	if v := viewOf(0, &w, at); v.word != "calm" {
-		t.Errorf("it is %s after ten calm seconds", v.word)
+	if v := viewOf(0, &w, at); v.found[0].word != "calm" {
+		t.Errorf("it is %s after ten calm seconds", v.found[0].word)
 	}
 }
 
-func TestALineBreaksWhereThePageWasNotWatched(t *testing.T) {
+func TestALineBreaksWhereNothingCame(t *testing.T) {
 	at := time.Now()
 	w := watch{created: at}
 	for i := range 10 {
@@ -74,8 +74,8 @@ func TestALineBreaksWhereThePageWasNotWatched(t *testing.T) {
 	if len(line) != kept || !math.IsNaN(line[kept-1]) || line[kept-1-51] != 10 || !math.IsNaN(line[kept-1-20]) {
 		t.Errorf("line %v", line)
 	}
-	if s := w.samples[len(w.samples)-1]; s.wait != nil {
-		t.Error("waits of an hour count as those of two minutes")
+	if wait, _ := w.times(); wait.Count() != 6*600 {
+		t.Errorf("%d waits: those after the break are those of the last second", wait.Count())
 	}
 	w.add(later.Add(time.Hour), growing(700))
 	if len(w.samples) != 1 {
@@ -118,7 +118,7 @@ func TestTheWorstIsSaid(t *testing.T) {
 	} {
 		v := base()
 		change(v)
-		if _, got := v.judge(); got != want {
+		if got := v.findings()[0].word; got != want {
 			t.Errorf("it is %q, want %q", got, want)
 		}
 	}
@@ -127,9 +127,9 @@ func TestTheWorstIsSaid(t *testing.T) {
 func TestTheSummaryNamesAFewAndCountsTheRest(t *testing.T) {
 	var views []view
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		views = append(views, view{title: name, mood: "bad", word: "stalled"})
+		views = append(views, view{title: name, found: []finding{{mood: "bad", word: "stalled"}}})
 	}
-	views = append(views, view{title: "f", mood: "calm", word: "calm"}, view{title: "g", mood: "busy", word: "full"})
+	views = append(views, view{title: "f", found: []finding{{mood: "calm", word: "calm"}}}, view{title: "g", found: []finding{{mood: "busy", word: "full"}}})
 	if got, want := summary(views), "a, b, c, 2 more: stalled; g: full."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -2,7 +2,9 @@ package oncall
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -234,4 +236,95 @@ func TestTheStreamEndsWithTheLimiters(t *testing.T) {
 	lim.Close()
 	says(b, "#link", "closed")
 	says(b, "#limiter-1", "The intake is closed.")
+}
+
+// A page said "All is calm" for as long as it stayed open after its process had died.
+func TestAPageWhoseProcessIsGoneIsGreyAndSaysSinceWhen(t *testing.T) {
+	server := httptest.NewServer(admissionhttp.DebugHandler(small(t, "orders", limiter.Enforce)))
+	b := browser.Open(t, server.URL, browser.Device{Width: 800})
+	says(b, "#link", "live")
+	b.Forgive("net::ERR_")
+	b.Forgive("Failed to fetch")
+	server.CloseClientConnections()
+	server.Listener.Close()
+	says(b, "#link", "no connection since")
+	says(b, "#link", "the process may be gone")
+	if got := browser.Eval[float64](b, `Number(getComputedStyle(document.querySelector("main")).opacity)`); got > 0.5 {
+		t.Errorf("the opacity is %v", got)
+	}
+	server.Close()
+}
+
+// work is n pieces of work of a kind that end with err.
+func work(t *testing.T, lim *limiter.Limiter, kind string, n int, err error) {
+	t.Helper()
+	for range n {
+		p, refused := lim.Acquire(spillway.WithKind(context.Background(), kind))
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		p.Done(err)
+	}
+}
+
+// All answers were 500, and the page was calm.
+func TestWorkThatFailsIsNotCalm(t *testing.T) {
+	lim := small(t, "orders", limiter.Enforce)
+	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 360})
+	says(b, "#summary", "All is calm.")
+	await.True(t, "the page says that work fails, and which", func() bool {
+		work(t, lim, "GET /orders", 5, nil)
+		work(t, lim, "GET /reports", 95, errors.New("failed"))
+		return browser.Eval[bool](b, has("#summary", "orders: work fails, 95 %.")+" && "+has("#limiter-1 .todo", "GET /reports")+" && "+has("#limiter-1-kinds ~ .scroll", "GET /reports 0"))
+	})
+	fits(b)
+}
+
+func TestTheKindThatHoldsTheSlotsIsNamed(t *testing.T) {
+	lim := small(t, "orders", limiter.Enforce)
+	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 360})
+	for i := range 9 {
+		work(t, lim, fmt.Sprintf("GET /quick/%d", i), 20, nil)
+	}
+	for range 3 {
+		p, err := lim.Acquire(spillway.WithKind(context.Background(), "GET /slow"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Release)
+	}
+	says(b, "#limiter-1-kinds ~ .scroll", "GET /slow 3")
+	says(b, "#limiter-1 .figures", "GET /slow")
+	first := browser.Eval[string](b, `document.querySelector("#limiter-1-kinds ~ .scroll tbody th").innerText`)
+	if first != "GET /slow" {
+		t.Errorf("the first kind is %s", first)
+	}
+	fits(b)
+}
+
+func TestTheKeyboardReachesAllThatCanBeUsed(t *testing.T) {
+	lim := small(t, "orders", limiter.Enforce)
+	b := open(t, admissionhttp.DebugHandler(lim, small(t, "search", limiter.Enforce)), browser.Device{Width: 800})
+	acquire(lim, 9, spillway.Normal)
+	says(b, "#limiter-1 .todo", "The runbook")
+	seen := map[string]bool{}
+	for range 12 {
+		b.Key("\t")
+		if browser.Eval[bool](b, `document.activeElement === document.body`) {
+			continue // past the end of the page
+		}
+		name := browser.Eval[string](b, `document.activeElement.innerText.trim()`)
+		seen[name] = true
+		if browser.Eval[string](b, `getComputedStyle(document.activeElement).outlineStyle`) == "none" {
+			t.Errorf("the focus on %q is not seen", name)
+		}
+	}
+	for _, want := range []string{"Pause", "orders", "search", "The runbook", "The same as JSON"} {
+		if !seen[want] {
+			t.Errorf("the keyboard does not reach %q: %v", want, seen)
+		}
+	}
+	browser.Eval[bool](b, `(document.getElementById("pause").focus(), true)`)
+	b.Key("\r")
+	says(b, "#link", "paused")
 }

@@ -35,6 +35,14 @@ type Tab struct {
 	origin     string // what requests may begin with
 	mu         sync.Mutex
 	complaints []string
+	forgiven   []string
+}
+
+// Forgive lets the browser complain of what contains words, such as a connection that the test ends.
+func (b *Tab) Forgive(words string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forgiven = append(b.forgiven, words)
 }
 
 // Action is a step without a result.
@@ -107,6 +115,9 @@ func (b *Tab) hear(ev any) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if slices.ContainsFunc(b.forgiven, func(words string) bool { return strings.Contains(of, words) }) {
+		return
+	}
 	b.complaints = append(b.complaints, of)
 }
 
@@ -158,4 +169,10 @@ func (b *Tab) Middle(selector string) (x, y float64) {
 func (b *Tab) MoveTo(x, y float64) {
 	b.T.Helper()
 	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
+}
+
+// Key presses keys.
+func (b *Tab) Key(keys string) {
+	b.T.Helper()
+	b.Do(chromedp.KeyEvent(keys))
 }

@@ -1,0 +1,104 @@
+package debugpage
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// mark is what was counted by kind at a time.
+type mark struct {
+	at time.Time
+	by map[string]limiter.KindStats
+}
+
+// markEvery is the time between two marks. Two minutes by kind are true within that time.
+const markEvery = 10 * time.Second
+
+// mark remembers the counts by kind, and forgets those of more than two minutes ago.
+func (w *watch) mark(now time.Time, by map[string]limiter.KindStats) {
+	if n := len(w.marks); n == 0 || now.Sub(w.marks[n-1].at) >= markEvery {
+		w.marks = append(w.marks, mark{now, by})
+	}
+	drop := 0
+	for now.Sub(w.marks[drop].at) > kept*interval {
+		drop++
+	}
+	w.marks = slices.Delete(w.marks, 0, drop)
+}
+
+// kindView is one kind of work. Its counts and times are of the last two minutes.
+type kindView struct {
+	name                         string
+	inFlight, parked             int
+	ended, failed, lost, refused uint64
+	service                      *histogram.Histogram
+}
+
+// title is the name of the kind in the page.
+func (k *kindView) title() string { return cmp.Or(k.name, "other work") }
+
+// kinds lists the kinds that hold slots or were active in the last two minutes, those with most slots first.
+func (w *watch) kinds() (all []kindView) {
+	if len(w.marks) == 0 {
+		return nil
+	}
+	for name, k := range w.now.ByKind {
+		before := w.marks[0].by[name]
+		v := kindView{name: name, inFlight: k.InFlight, parked: k.Parked, refused: minus(k.Rejected, before.Rejected), service: since(before.Service, k.Service)}
+		for o, n := range k.Ended {
+			n = minus(n, before.Ended[o])
+			v.ended += n
+			switch o {
+			case limit.Failed:
+				v.failed += n
+			case limit.Deadline, limit.Canceled, limit.Overload:
+				v.lost += n
+			}
+		}
+		if v.inFlight+v.parked > 0 || v.ended+v.refused > 0 {
+			all = append(all, v)
+		}
+	}
+	slices.SortFunc(all, func(a, b kindView) int {
+		return cmp.Or(b.inFlight+b.parked-a.inFlight-a.parked, cmp.Compare(b.ended+b.refused, a.ended+a.refused), cmp.Compare(a.name, b.name))
+	})
+	return all
+}
+
+// mostKinds is how many kinds the table has.
+const mostKinds = 12
+
+// kindTable shows which work holds the slots, fails or is refused. There is none while no work has a kind.
+func (m *markup) kindTable(v *view) {
+	if len(v.kinds) == 0 || len(v.kinds) == 1 && v.kinds[0].name == "" {
+		return
+	}
+	m.table(v.id+"-kinds", "By kind of work, "+v.since(), "kind", "slots now", "p50", "p99", "failed", "lost", "refused")
+	for i := range v.kinds {
+		if i == mostKinds {
+			m.put(`<tr><td colspan="7">and %v more</td></tr>`, count(len(v.kinds)-mostKinds))
+			break
+		}
+		k := &v.kinds[i]
+		slots := count(k.inFlight)
+		if k.parked > 0 {
+			slots += " and " + count(k.parked) + " parked"
+		}
+		m.put(`<tr><th scope="row"><code class="site">%v</code></th><td>%v</td><td>%v</td><td>%v</td><td>%v</td><td>%v</td><td>%v</td></tr>`, k.title(), slots,
+			quantile(k.service, .5), quantile(k.service, .99), shareOf(k.failed, k.ended), shareOf(k.lost, k.ended), shareOf(k.refused, k.ended+k.refused))
+	}
+	m.endTable()
+}
+
+// shareOf is a share, or a dash if there is none.
+func shareOf(n, of uint64) string {
+	if n == 0 {
+		return "–"
+	}
+	return percent(float64(n), float64(of))
+}
