@@ -7,7 +7,7 @@
 //	shed.Watch(lim)
 //
 // No data of a request is logged. The lines contain counts by reason and priority, the
-// limit, and the text of Stats.State.
+// limit, the text of Stats.State, and the kinds of work that were refused most.
 //
 // Services behind package admissionhttp get the same lines from admissionhttp.Config.Logger. What a
 // dry run would have refused needs a Log of its own: see [Log.Rejected].
@@ -67,6 +67,9 @@ type Log struct {
 	wrote  time.Time // time of the last line
 	now    counts    // refused since the last line
 	before uint64    // refused from the onset to the last line
+
+	kinds   map[string]uint64 // refusals of the watched limiter up to the last line, by kind; guarded by writing
+	writing sync.Mutex
 }
 
 // counts are numbers of refusals: in total, by reason and by priority.
@@ -92,8 +95,26 @@ func none() counts {
 // combine it with other observers.
 func (l *Log) Observer() *limiter.Observer { return &limiter.Observer{Rejected: l.Rejected} }
 
-// Watch adds the name, the limit and the state of lim to all later lines.
-func (l *Log) Watch(lim *limiter.Limiter) { l.watched.Store(lim) }
+// Watch adds the name, the limit, the state and the refused kinds of lim to all later lines.
+func (l *Log) Watch(lim *limiter.Limiter) {
+	l.watched.Store(lim)
+	l.refused(lim.Stats())
+}
+
+// refused returns the refusals of each kind since the last call.
+func (l *Log) refused(s limiter.Stats) map[string]uint64 {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	since, all := map[string]uint64{}, make(map[string]uint64, len(s.ByKind))
+	for name, k := range s.ByKind {
+		all[name] = k.Rejected
+		if n := k.Rejected - min(l.kinds[name], k.Rejected); n > 0 && name != "" {
+			since[name] = n
+		}
+	}
+	l.kinds = all
+	return since
+}
 
 // Rejected counts a refusal, for code without an observer of its limiter. Rejected never
 // waits for the logger. Refusals because the limiter drains or is closed are not overload
@@ -173,9 +194,24 @@ func (l *Log) write(level slog.Level, message string, c counts, more []slog.Attr
 	attrs = append(attrs, more...)
 	if lim := l.watched.Load(); lim != nil {
 		s := lim.Stats()
+		if kinds := most(l.refused(s)); len(kinds) > 0 && c.n > 0 {
+			attrs = append(attrs, slog.Attr{Key: "kinds", Value: slog.GroupValue(kinds...)})
+		}
 		attrs = append(attrs, slog.String("limiter", s.Name), slog.Int("limit", s.Limit), slog.String("state", s.State))
 	}
 	l.logger.LogAttrs(context.Background(), level, message, attrs...)
+}
+
+// mostKinds is how many kinds a line names.
+const mostKinds = 3
+
+// most returns the highest counts, the highest first.
+func most(of map[string]uint64) (attrs []slog.Attr) {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+	for _, name := range names[:min(len(names), mostKinds)] {
+		attrs = append(attrs, slog.Uint64(name, of[name]))
+	}
+	return attrs
 }
 
 // group returns the counts sorted by key, so that two lines can be compared.

@@ -231,3 +231,39 @@ func TestAWatchedLimiterSaysItsLimitAndState(t *testing.T) {
 		}
 	})
 }
+
+// A line said how much was refused, and nobody knew of which work.
+func TestALineNamesTheWorkThatIsRefusedMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out lines
+		log := New(Config{Logger: out.logger(), Period: time.Second})
+		lim, err := limiter.New(limiter.Config{Name: "http", Law: limit.NewFixed(1), QueueSize: -1, Observer: log.Observer()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Watch(lim)
+		held, err := lim.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		refuse := func(kind string, n int) {
+			for range n {
+				_, _ = lim.TryAcquire(spillway.WithKind(t.Context(), kind))
+			}
+		}
+		refuse("GET /a", 1)
+		synctest.Wait()
+		refuse("", 7)
+		for i, kind := range []string{"GET /a", "GET /b", "GET /c", "GET /d"} {
+			time.Sleep(150 * time.Millisecond) // the limiter asks its gate anew, which learns the name
+			refuse(kind, 5*(i+1))
+		}
+		time.Sleep(500 * time.Millisecond)
+		held.Done(nil)
+		time.Sleep(time.Minute)
+		out.check(t,
+			`level=WARN msg=shedding refused=1 reasons.queue_full=1 priorities.normal=1 "kinds.GET /a"=1 limiter=http limit=1 state=fixed`,
+			`level=WARN msg=shedding refused=57 reasons.queue_full=57 priorities.normal=57 "kinds.GET /d"=20 "kinds.GET /c"=15 "kinds.GET /b"=10 limiter=http limit=1 state="nothing has ended for 1s with 1 in flight; fixed"`,
+			`level=INFO msg="shedding is over" refused=0 refused_in_all=58 after=2s limiter=http limit=1 state=fixed`)
+	})
+}

@@ -1,0 +1,131 @@
+package debugpage
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// seen returns the view of a limiter with 8 slots and two kinds of work, before a change.
+func seen() *view {
+	quick, slow := new(histogram.Histogram), new(histogram.Histogram)
+	quick.RecordN(int64(10*time.Millisecond), 900)
+	slow.RecordN(int64(time.Second), 100)
+	return &view{
+		picture: &picture{open: true, Stats: limiter.Stats{Limit: 8, InFlight: 2}},
+		ended:   map[limit.Outcome]uint64{limit.Success: 1000},
+		kinds: []kindView{
+			{name: "GET /slow", inFlight: 1, ended: 100, service: slow},
+			{name: "GET /quick", inFlight: 1, ended: 900, service: quick},
+		},
+	}
+}
+
+func TestEachTroubleHasItsWordsAndNamesTheWork(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*view)
+		words  string // of all findings
+		advice string // of the first, in part
+	}{
+		{"calm", func(*view) {}, "calm", ""},
+		{"one failure in a hundred", func(v *view) { v.ended[limit.Failed] = 10 }, "calm", ""},
+		{"few ends", func(v *view) { v.ended = map[limit.Outcome]uint64{limit.Failed: 3} }, "calm", ""},
+		{"all answers are 500", func(v *view) {
+			v.ended, v.kinds[1].failed = map[limit.Outcome]uint64{limit.Failed: 500}, 500
+		}, "work fails, 100 %", "GET /quick (100 %). That is no overload"},
+		{"one answer in twenty is 500, and slots are short", func(v *view) {
+			v.ended[limit.Failed], v.rejectedBy = 50, map[spillway.Reason]float64{spillway.QueueFull: 5}
+		}, "refusing: queue_full; work fails, 5 %", "what is admitted is served in time"},
+		{"the backend hangs", func(v *view) { v.Stalled, v.InFlight, v.kinds[0].inFlight = true, 8, 7 }, "stalled; most slots are held by GET /slow; full", "Most of it is GET /slow (90 %)"},
+		{"the backend hangs, and work heeds its deadlines", func(v *view) {
+			v.Lost, v.ended, v.kinds[1].lost = 1, map[limit.Outcome]uint64{limit.Deadline: 90, limit.Canceled: 10}, 100
+		}, "little ends in time", "ends by its deadline: GET /quick (100 %). Look at what it calls"},
+		{"a fifth is refused below", func(v *view) { v.ended[limit.Overload] = 250 }, "work is lost, 20 %", "refused by what it calls"},
+		{"callers leave", func(v *view) { v.ended[limit.Canceled] = 1000 }, "work is lost, 50 %", "Callers leave"},
+		{"permits leak", func(v *view) { v.Leaks, v.Stalled = make([]limiter.Leak, 2), true }, "permits do not end; stalled", "names the lines"},
+		{"an old permit beside much work", func(v *view) { v.Leaks, v.InFlight = make([]limiter.Leak, 1), 7 }, "calm", ""},
+		{"processors are short", func(v *view) {
+			v.Processors = limiter.ProcessorStats{Wait: time.Second, Bound: time.Millisecond, Admitted: 0.5}
+			v.rejectedBy = map[spillway.Reason]float64{spillway.Scheduler: 5}
+		}, "processors are short; refusing: scheduler", "CPU profile"},
+		{"the collector works hard", func(v *view) {
+			v.collector, v.rejectedBy = 0.42, map[spillway.Reason]float64{spillway.Memory: 1}
+		}, "the garbage collector takes 40 % of the processors; refusing: memory", "heap profile"},
+		{"one kind holds the slots", func(v *view) { v.InFlight, v.kinds[0].inFlight = 8, 7 }, "most slots are held by GET /slow; full", "or a limiter of its own"},
+		{"one kind holds the slots, and they suffice", func(v *view) { v.InFlight, v.kinds[0].inFlight = 7, 6 }, "calm", ""},
+		{"quick work holds the slots", func(v *view) { v.InFlight, v.kinds[1].inFlight = 8, 7 }, "full", ""},
+		{"clients are slow", func(v *view) { v.Paused = 40 }, "clients are slow", "harm nobody"},
+		{"work is parked", func(v *view) { v.Parked, v.kinds[0].parked = 4, 4 }, "work is parked", "GET /slow (100 %)"},
+		{"a dry run", func(v *view) { v.Mode = limiter.DryRun }, "dry run", ""},
+		{"a dry run of too much", func(v *view) {
+			v.Mode, v.Demand, v.InFlight, v.wouldBy = limiter.DryRun, 3, 20, map[spillway.Reason]float64{spillway.WaitTooLong: 1}
+		}, "dry run, would refuse: wait_too_long", "enforce for a part"},
+	} {
+		v := seen()
+		c.change(v)
+		var words []string
+		for _, f := range v.findings() {
+			words = append(words, f.word)
+			if (f.todo == "") != (f.mood == "calm" || f.word == "full") || f.mood == "bad" && f.see == "" {
+				t.Errorf("%s: %q says what to do: %q, %q", c.name, f.word, f.todo, f.see)
+			}
+		}
+		if got := strings.ReplaceAll(strings.Join(words, "; "), nbsp, " "); got != c.words {
+			t.Errorf("%s: %s, want %s", c.name, got, c.words)
+		}
+		if got := strings.ReplaceAll(v.findings()[0].todo, nbsp, " "); !strings.Contains(got, c.advice) {
+			t.Errorf("%s: %q is not in: %s", c.name, c.advice, got)
+		}
+	}
+}
+
+// Nothing was kept before a page was opened.
+func TestWhoOpensThePageAfterTheFactSeesTwoMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := limiter.New(limiter.Config{Name: "orders", Law: limit.NewFixed(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := New(lim)
+		ctx := spillway.WithKind(t.Context(), "GET /orders")
+		for range 1000 {
+			time.Sleep(100 * time.Millisecond)
+			p, err := lim.Acquire(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(50 * time.Millisecond)
+			p.Done(errors.New("failed"))
+		}
+		body := get(page, "/").Body.String()
+		wants(t, textOf(body), "work fails, 100 %", "By kind of work, in the last two minutes", "GET /orders 0 49.9 ms 49.9 ms 100 % – –")
+		if n := len(page.watches[0].samples); n < kept-10 {
+			t.Errorf("%d samples", n)
+		}
+	})
+}
+
+// A page that nobody has any more is not sampled for: a handler may make one for each request.
+func TestAPageThatIsGoneIsNotSampled(t *testing.T) {
+	lim, err := limiter.New(limiter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := func() weak.Pointer[Page] { return weak.Make(New(lim)) }()
+	for i := 0; gone.Value() != nil; i++ {
+		if i == 100 {
+			t.Fatal("the limiter keeps the page")
+		}
+		runtime.GC()
+	}
+}
