@@ -78,6 +78,7 @@ func (m *markup) kindTable(v *view) {
 	if len(v.kinds) == 0 || len(v.kinds) == 1 && v.kinds[0].name == "" {
 		return
 	}
+	m.put(`<div class="kinds">`)
 	m.table(v.id+"-kinds", "By kind of work, "+v.since(), "kind", "slots now", "p50", "p99", "failed", "lost", "refused")
 	for i := range v.kinds {
 		if i == mostKinds {
@@ -93,6 +94,7 @@ func (m *markup) kindTable(v *view) {
 			quantile(k.service, .5), quantile(k.service, .99), shareOf(k.failed, k.ended), shareOf(k.lost, k.ended), shareOf(k.refused, k.ended+k.refused))
 	}
 	m.endTable()
+	m.put(`</div>`)
 }
 
 // shareOf is a share, or a dash if there is none.

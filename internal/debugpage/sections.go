@@ -130,8 +130,6 @@ func (m *markup) advice(v *view) {
 		}
 		if f.todo != "" {
 			m.put(`<p class="todo"><b>%v</b>What to do: %v <a href="%v">The runbook</a></p>`, title, f.todo, runbook+"#"+f.see)
-		} else if i > 0 && f.mood != "calm" {
-			m.put(`<p class="todo"><b>%v</b></p>`, title)
 		}
 	}
 }

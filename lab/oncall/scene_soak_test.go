@@ -4,6 +4,7 @@ package oncall
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -58,10 +59,16 @@ func load(t *testing.T, lim *limiter.Limiter, b *backend, every time.Duration) {
 		for n := 0; ctx.Err() == nil; n++ {
 			time.Sleep(time.Duration(rand.ExpFloat64() * float64(every)))
 			p := []spillway.Priority{spillway.Normal, spillway.Low, spillway.Normal, spillway.Critical, spillway.High}[n%5]
+			kind := []string{"GET /orders", "GET /orders/{id}", "POST /orders", "GET /customers/{id}/orders", "GET /stock"}[rand.IntN(5)]
 			all.Go(func() {
-				ctx, cancel := context.WithTimeout(spillway.WithPriority(ctx, p), time.Second)
+				ctx, cancel := context.WithTimeout(spillway.WithKind(spillway.WithPriority(ctx, p), kind), time.Second)
 				defer cancel()
-				_ = lim.Do(ctx, b.work)
+				_ = lim.Do(ctx, func(ctx context.Context) error {
+					if kind == "POST /orders" && n%3 == 0 {
+						return errors.New("failed")
+					}
+					return b.work(ctx)
+				})
 			})
 		}
 	})
