@@ -53,7 +53,7 @@ const (
 	Unknown                 // ended in an unknown way: no information
 )
 
-// String returns the outcome in snake case, as metrics label it.
+// String returns the name of the outcome in lower case.
 func (o Outcome) String() string {
 	switch o {
 	case Success:

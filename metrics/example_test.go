@@ -34,7 +34,7 @@ func ExampleSource_Read() {
 	// spillway.limit{limiter=database} 20 [""]
 	// spillway.request.time_in_queue{limiter=database} in 17 buckets
 	// spillway.request.duration{limiter=database} in 17 buckets
-	// spillway.kind.requests{limiter=database} 1 ["" "" "success"]
+	// spillway.kind.requests{limiter=database} 1 ["" "" "ok"]
 	// spillway.priority.requests{limiter=database} 1 ["" "normal" "admitted"]
 	// spillway.mode{limiter=database} 1 ["" "enforce"]
 }

@@ -45,7 +45,7 @@ var limiterMetrics = []Metric{
 	demand:           {"spillway.demand", Gauge, "", "Work offered in the last seconds over what the limit allows; above 1, more comes than can be served. Scale by this: shedding keeps the processors calm.", []string{"key"}},
 	inQueue:          {"spillway.request.time_in_queue", Histogram, "s", "How long admitted requests waited.", []string{"key"}},
 	duration:         {"spillway.request.duration", Histogram, "s", "How long finished requests took, by kind, without the wait and without long work.", []string{"key", "kind"}},
-	byKind:           {"spillway.kind.requests", Counter, "{request}", "Requests that have ended, by kind and outcome: success, failed, deadline (too late), canceled (the caller left), overload (refused further down), unknown (only released), or rejected (never begun).", []string{"key", "kind", "outcome"}},
+	byKind:           {"spillway.kind.requests", Counter, "{request}", "Requests that have ended, by kind and outcome: ok, failed, late (ended by its deadline), left (by its caller), refused_below, unknown (only released), or rejected (never begun).", []string{"key", "kind", "outcome"}},
 	activeByKind:     {"spillway.kind.active_requests", UpDownCounter, "{slot}", "Slots in use, by kind.", []string{"key", "kind"}},
 	byPriority:       {"spillway.priority.requests", Counter, "{request}", "Requests decided, by priority and result: admitted, cancelled or rejected.", []string{"key", "priority", "result"}},
 	queuedByPriority: {"spillway.priority.queued_requests", UpDownCounter, "{request}", "Requests that wait to be admitted, by priority.", []string{"key", "priority"}},
@@ -74,6 +74,11 @@ func Limiter(l *limiter.Limiter) *Source {
 	}
 }
 
+// outcomes are the words for how work ended.
+var outcomes = [...]string{
+	limit.Success: "ok", limit.Failed: "failed", limit.Deadline: "late", limit.Canceled: "left", limit.Overload: "refused_below", limit.Unknown: "unknown",
+}
+
 // allKinds is the work of all kinds as one, for a family: kinds would multiply the series of its keys.
 func allKinds(s limiter.Stats) map[string]limiter.KindStats {
 	return map[string]limiter.KindStats{"": {InFlight: s.InFlight, Rejected: s.Rejected, Ended: s.Ended, Service: s.Service}}
@@ -97,8 +102,8 @@ func limiterSamples(key string, s limiter.Stats, kinds map[string]limiter.KindSt
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		k, label := kinds[kind], Clean(kind)
 		all.times(duration, k.Service, key, label)
-		for o := limit.Success; o <= limit.Unknown; o++ {
-			all.put(byKind, float64(k.Ended[o]), key, label, o.String())
+		for o, word := range outcomes {
+			all.put(byKind, float64(k.Ended[limit.Outcome(o)]), key, label, word)
 		}
 		all.put(byKind, float64(k.Rejected), key, label, "rejected")
 		all.put(activeByKind, float64(k.InFlight), key, label)

@@ -39,7 +39,7 @@ func (w *worker) run() {
 	err := e.job(e.ctx)
 	w.inside = false
 	if err != nil {
-		p.failed.Add(1)
+		p.ended[limit.OutcomeOf(err)].Add(1)
 	}
 	if c != nil {
 		w.deliverTo(c)
@@ -94,12 +94,14 @@ func (w *worker) timed(err error) {
 // deferred function.
 func (w *worker) endBroken(v any) {
 	p, e := w.pool, &w.entry
-	p.failed.Add(1)
+	if v != nil {
+		p.panicked.Add(1) // before the failure: Stats reads in the other order
+	}
+	p.ended[limit.Failed].Add(1)
 	res := Result{Context: e.ctx, Err: ErrGoexit, Started: true}
 	received := p.cfg.OnDone != nil
 	var end *spillway.PanicError
 	if v != nil {
-		p.panicked.Add(1)
 		end = &spillway.PanicError{Value: v, Stack: debug.Stack()}
 		res.Err = end
 	}

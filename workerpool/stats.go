@@ -9,6 +9,7 @@ import (
 	"github.com/spillway-go/spillway/internal/handoff"
 	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/internal/priority"
+	"github.com/spillway-go/spillway/limit"
 )
 
 // Stats is a consistent snapshot of a pool. At any time Offered = Admitted + Rejected + Cancelled +
@@ -34,10 +35,12 @@ type Stats struct {
 	QueuedBy map[spillway.Priority]int
 	Blocked  int // submitters waiting for room
 
-	Offered    uint64
-	Admitted   uint64 // taken by a worker
-	Completed  uint64 // admitted and ended, however they ended
-	Failed     uint64 // completed jobs with an error, a panic or Goexit
+	Offered   uint64
+	Admitted  uint64 // taken by a worker
+	Completed uint64 // admitted and ended, however they ended
+	Failed    uint64 // completed jobs with an error, a panic or Goexit
+	// Ended has the completed jobs by outcome: a panic and Goexit are failures. The sum is Completed.
+	Ended      map[limit.Outcome]uint64
 	Panicked   uint64 // failed jobs with a panic
 	Rejected   uint64 // for all reasons
 	RejectedBy map[spillway.Reason]uint64
@@ -82,8 +85,17 @@ func (p *Pool) Stats() Stats {
 	}
 	s.Completed, s.Dropped = pic.Ended, pic.Dropped
 	s.Admitted = s.Completed + uint64(s.InFlight)
-	s.Panicked = min(p.panicked.Load(), s.Completed)
-	s.Failed = min(max(p.failed.Load(), s.Panicked), s.Completed)
+	s.Ended = map[limit.Outcome]uint64{}
+	for o := range p.ended {
+		if n := min(p.ended[o].Load(), s.Completed-s.Failed); n > 0 { // ends since the picture do not count
+			s.Ended[limit.Outcome(o)] = n
+			s.Failed += n
+		}
+	}
+	if n := s.Completed - s.Failed; n > 0 {
+		s.Ended[limit.Success] = n
+	}
+	s.Panicked = min(p.panicked.Load(), s.Ended[limit.Failed])
 	for _, r := range spillway.Reasons() {
 		n := p.refusals.count(r)
 		switch r {

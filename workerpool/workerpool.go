@@ -49,6 +49,7 @@ import (
 
 	"github.com/spillway-go/spillway/internal/handoff"
 	"github.com/spillway-go/spillway/internal/priority"
+	"github.com/spillway-go/spillway/limit"
 )
 
 // Job is one piece of work. ctx is the context that the job was submitted with. Submit a job that
@@ -79,8 +80,9 @@ type Pool struct {
 	ctl      control
 	refusals refusals
 
-	failed, panicked atomic.Uint64 // jobs
-	gone             atomic.Uint64 // submissions whose context had already ended
+	ended    [limit.Unknown]atomic.Uint64 // jobs that ended with an error, by outcome
+	panicked atomic.Uint64                // jobs
+	gone     atomic.Uint64                // submissions whose context had already ended
 
 	closedFor atomic.Uint32 // reason why the intake is closed; zero while open
 	firstFor  atomic.Uint32 // reason of the first close
