@@ -17,7 +17,7 @@ import (
 // layers lists the folders of all packages, each once, the lowest layer first. Packages
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
-	{"internal/await", "internal/carry", "internal/clock", "internal/gaterule", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
+	{"internal/await", "internal/carry", "internal/clock", "internal/gaterule", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
 	{".", "histogram", "clusterlimit/internal/budget", "internal/ablation", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "jobqueue/internal/ends", "retrybudget", "route/internal/shape"},
 	{"internal/priority", "internal/refusal", "limit", "loadgen", "objectpool", "route/internal/encode", "route/internal/openapi", "route/internal/wire"},
 	{"internal/handoff", "internal/laws", "internal/places", "internal/processors"},
@@ -58,7 +58,7 @@ var adapters = map[string]string{
 }
 
 // forTests are the internal packages of the root module that the tests of all modules use.
-var forTests = map[string]bool{"internal/await": true, "internal/soak": true}
+var forTests = map[string]bool{"internal/await": true, "internal/pages": true, "internal/soak": true}
 
 // inTests reports whether a file is a test, or in a folder of helpers for tests.
 func inTests(name string) bool {
