@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/pages"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/sim"
 )
@@ -252,6 +253,10 @@ func TestNoMixIsHarmed(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d mixes harmed, %.4f of all work lost", harmed, n, lost/cmp.Or(offered, 1))
+	if n == 60 {
+		pages.Says(t, "docs/adr/0005-every-change-of-the-limit-is-a-trial.md",
+			fmt.Sprintf("Of 60 random mixes at 0.2 to 0.8 of the capacity %d lose more than three points of a kind, and %.2f %% of all work is lost", harmed, 100*lost/offered))
+	}
 	if float64(harmed) > .1*float64(n) || lost > .01*offered {
 		t.Errorf("%d of %d mixes harmed, %.4f of all work lost", harmed, n, lost/offered)
 	}
