@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/spillway-go/spillway/internal/pages"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -60,6 +61,7 @@ func TestEveryClaimOfTheLedgerHasOneRow(t *testing.T) {
 			t.Errorf("%s has no row", id)
 		}
 	}
+	pages.Says(t, "README.md", fmt.Sprintf("It judges %d published claims", len(published)))
 }
 
 func TestEveryExperimentHasAPlanForEachSize(t *testing.T) {
