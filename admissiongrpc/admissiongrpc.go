@@ -143,6 +143,9 @@ type Config struct {
 // Config.Limiter nor Config.Keyed.
 const modeVariable = "SPILLWAY_MODE"
 
+// nanoseconds is what is wrong with a duration that is a number without a unit.
+const nanoseconds = "the least is 1ms, and a plain number counts nanoseconds (write 2*time.Second)"
+
 // Interceptor holds the interceptors of a server. It is safe for concurrent use and
 // has no goroutine. New makes one.
 type Interceptor struct {
@@ -168,8 +171,11 @@ func New(cfg Config) (*Interceptor, error) {
 		} else if d < 0 {
 			fault("Deadlines: %v has %v, which cannot be negative (zero means none)", p, d)
 		} else if d > 0 && d < time.Millisecond {
-			fault("Deadlines: %v has %v: the least is 1ms, and a plain number counts nanoseconds (write 2*time.Second)", p, d)
+			fault("Deadlines: %v has %v: %s", p, d, nanoseconds)
 		}
+	}
+	if d := cfg.ClientTimeout; d > 0 && d < time.Millisecond {
+		fault("ClientTimeout is %v: %s", d, nanoseconds)
 	}
 	if cfg.Limiter == nil && cfg.Keyed == nil {
 		mode, err := limiter.ParseMode(cmp.Or(os.Getenv(modeVariable), "enforce"))

@@ -289,8 +289,8 @@ func TestADryRunRefusesNothing(t *testing.T) {
 func TestNewNamesAllThatIsWrong(t *testing.T) {
 	t.Setenv(modeVariable, "perhaps")
 	class := func(string) string { return "" }
-	_, err := New(Config{Class: class, Deadlines: map[spillway.Priority]time.Duration{9: 1, spillway.Low: -1, spillway.High: 2000}})
-	for _, text := range []string{"Class", "priority(9)", "low", "high has 2µs", modeVariable} {
+	_, err := New(Config{Class: class, Deadlines: map[spillway.Priority]time.Duration{9: 1, spillway.Low: -1, spillway.High: 2000}, ClientTimeout: 30})
+	for _, text := range []string{"Class", "priority(9)", "low", "high has 2µs: the least is 1ms, and a plain number counts nanoseconds (write 2*time.Second)", "ClientTimeout is 30ns", modeVariable} {
 		if err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s is not named: %v", text, err)
 		}

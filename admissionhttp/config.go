@@ -188,8 +188,11 @@ func (cfg *Config) check() error {
 		} else if d < 0 {
 			fault("Deadlines: %v has %v, which cannot be negative (zero means none)", p, d)
 		} else if d > 0 && d < time.Millisecond {
-			fault("Deadlines: %v has %v: the least is 1ms, and a plain number counts nanoseconds (write 2*time.Second)", p, d)
+			fault("Deadlines: %v has %v: %s", p, d, nanoseconds)
 		}
+	}
+	if d := cfg.ClientTimeout; d > 0 && d < time.Millisecond {
+		fault("ClientTimeout is %v: %s", d, nanoseconds)
 	}
 	if h := cfg.DeadlineHeader; h != "" && h != noHeader && !isToken(h) {
 		fault("DeadlineHeader is %.40q: a name has letters, digits, hyphens and underscores; empty means %s, %q none", h, HeaderDeadline, noHeader)
@@ -206,6 +209,9 @@ func (cfg *Config) check() error {
 }
 
 const noHeader = "-"
+
+// nanoseconds is what is wrong with a duration that is a number without a unit.
+const nanoseconds = "the least is 1ms, and a plain number counts nanoseconds (write 2*time.Second)"
 
 // isToken reports whether name can be the name of a header.
 func isToken(name string) bool {

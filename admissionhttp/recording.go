@@ -2,6 +2,7 @@ package admissionhttp
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -34,6 +35,8 @@ func (c *Recording) check() error {
 		return errors.New("Recording needs either Dir or To")
 	case c.Every < 0 || c.Keep < 0:
 		return errors.New("Recording: Every and Keep cannot be negative")
+	case c.Every > 0 && c.Every < time.Millisecond:
+		return fmt.Errorf("Recording: Every is %v: %s", c.Every, nanoseconds)
 	}
 	return nil
 }

@@ -241,12 +241,12 @@ func TestNewNamesAllThatIsWrong(t *testing.T) {
 	family, _ := limiter.NewKeyed(limiter.KeyedConfig{})
 	_, err := admissionhttp.New(admissionhttp.Config{
 		Limiter: lim, Keyed: family, FairShares: true, EnforcePercent: 101, DeadlineHeader: "a b",
-		Deadlines: map[spillway.Priority]time.Duration{9: 1, spillway.Low: -1, spillway.High: 2000}, Probes: []string{"/"}, Recording: &admissionhttp.Recording{},
+		Deadlines: map[spillway.Priority]time.Duration{9: 1, spillway.Low: -1, spillway.High: 2000}, Probes: []string{"/"}, Recording: &admissionhttp.Recording{}, ClientTimeout: 30,
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, word := range []string{"Keyed:", "Class", "FairShares", "101", "DeadlineHeader", "priority(9)", "low", "high has 2µs", "Probes", "Recorder"} {
+	for _, word := range []string{"Keyed:", "Class", "FairShares", "101", "DeadlineHeader", "priority(9)", "low", "high has 2µs: the least is 1ms, and a plain number counts nanoseconds (write 2*time.Second)", "ClientTimeout is 30ns", "Probes", "Recorder"} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("%q is not in:\n%v", word, err)
 		}

@@ -243,6 +243,9 @@ func TestRecordingsInAFolderAreFew(t *testing.T) {
 
 func TestARecordingThatFailsSaysSo(t *testing.T) {
 	stopped := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
+	if _, err := admissionhttp.New(admissionhttp.Config{Recording: &admissionhttp.Recording{Recorder: stopped, Dir: t.TempDir(), Every: 60}}); err == nil || !strings.Contains(err.Error(), "Every is 60ns") {
+		t.Error(err)
+	}
 	if err := (&admissionhttp.Recording{Recorder: stopped, Dir: t.TempDir()}).Write(); err == nil {
 		t.Error("a recorder that is not started")
 	}

@@ -19,6 +19,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -151,6 +152,9 @@ func Distinct(sources ...*Source) error {
 	seen := map[[2]string]bool{}
 	for _, s := range sources {
 		id := [2]string{s.kind, s.name}
+		if seen[id] && s.name == "" {
+			return fmt.Errorf("metrics: two %ss have no name: give them names (%s)", s.kind, cmp.Or(nameFields[s.kind], "Config.Name"))
+		}
 		if seen[id] {
 			return fmt.Errorf("metrics: two %ss are named %q: give each a Config.Name of its own", s.kind, s.name)
 		}
@@ -158,6 +162,9 @@ func Distinct(sources ...*Source) error {
 	}
 	return nil
 }
+
+// nameFields are the fields that name a source, by kind.
+var nameFields = map[string]string{"limiter": "limiter.Config.Name", "pool": "workerpool.Config.Name"}
 
 // samples have the same order whatever their values, so that the samples of several limiters can be
 // added up.

@@ -27,11 +27,23 @@ import (
 )
 
 // Register exports sources until the registration is unregistered. All sources of one kind and one
-// meter provider must have different names. Equal names in one call are an error.
+// meter provider must have different names: their counts would be added up. Equal names of one meter
+// are an error.
 func Register(meter metric.Meter, sources ...*metrics.Source) (metric.Registration, error) {
-	if err := metrics.Distinct(sources...); err != nil {
+	taken, err := take(meter, sources)
+	if err != nil {
 		return nil, err
 	}
+	registration, err := register(meter, sources)
+	if err != nil {
+		taken.free()
+		return nil, err
+	}
+	taken.Registration = registration
+	return taken, nil
+}
+
+func register(meter metric.Meter, sources []*metrics.Source) (metric.Registration, error) {
 	var all []observed
 	var observables []metric.Observable
 	for _, source := range sources {

@@ -3,6 +3,7 @@ package metricsotel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -11,10 +12,12 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/pages"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/metrics"
@@ -283,10 +286,69 @@ func TestRegisterSaysWhatIsWrongAndCanBeUndone(t *testing.T) {
 	if points, _ := collect(t, reader); len(points) == 0 {
 		t.Error("nothing is shown")
 	}
+	if _, err := Register(meter, metrics.Limiter(a)); err == nil || !strings.Contains(err.Error(), `two limiters are named "a"`) {
+		t.Errorf("a second time: %v", err)
+	}
+	other, _ := bench(t)
+	for _, elsewhere := range []metric.Meter{other, noop.Meter{}, noop.Meter{}} {
+		if _, err := Register(elsewhere, metrics.Limiter(a)); err != nil {
+			t.Errorf("with another meter: %v", err)
+		}
+	}
 	if err := registration.Unregister(); err != nil {
 		t.Fatal(err)
 	}
 	if points, _ := collect(t, reader); len(points) != 0 {
 		t.Errorf("still shown: %v", points)
 	}
+	if _, err := Register(meter, metrics.Limiter(b)); err != nil {
+		t.Errorf("a name that is free again: %v", err)
+	}
+}
+
+func TestTwoLimitersWithoutANameAreToldToHaveOne(t *testing.T) {
+	meter, _ := bench(t)
+	for i, want := range []string{"", "two limiters have no name: give them names (limiter.Config.Name)"} {
+		lim, err := limiter.New(limiter.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Register(meter, metrics.Limiter(lim)); (err != nil) != (i == 1) || i == 1 && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// The page says how many series a limiter makes, for the SDK has a bound.
+func TestTheSeriesOfALimiter(t *testing.T) {
+	meter, reader := bench(t)
+	observer, err := Observer(meter, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim, err := limiter.New(limiter.Config{Name: "a", Observer: observer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Register(meter, metrics.Limiter(lim)); err != nil {
+		t.Fatal(err)
+	}
+	if err := lim.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	_, all := collect(t, reader)
+	series, most, of := 0, 0, ""
+	for _, m := range all {
+		n := 1 // a histogram
+		switch d := m.Data.(type) {
+		case metricdata.Sum[float64]:
+			n = len(d.DataPoints)
+		case metricdata.Gauge[float64]:
+			n = len(d.DataPoints)
+		}
+		if series += n; n > most {
+			most, of = n, m.Name
+		}
+	}
+	pages.Says(t, "docs/operate/metrics.md", fmt.Sprintf("A limiter makes %d series, at most %d of one metric (`%s`), so %d limiters and keys of families fit", series, most, of, (2000-1)/most))
 }

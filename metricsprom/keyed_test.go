@@ -9,9 +9,32 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/spillway-go/spillway/internal/pages"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
+
+// The page says how many series a further key makes.
+func TestTheSeriesOfAKey(t *testing.T) {
+	series := func(keys ...string) (n int) {
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(keyed(t, KeyedConfig{Name: "a", Family: family(t, keys...)}))
+		all, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, metric := range all {
+			for _, m := range metric.GetMetric() {
+				n++
+				if h := m.GetHistogram(); h != nil {
+					n += len(h.GetBucket()) + len([]string{"+Inf", "sum"})
+				}
+			}
+		}
+		return n
+	}
+	pages.Says(t, "docs/operate/metrics.md", fmt.Sprintf("A key costs %d series with Prometheus", series("k", "l")-series("k")))
+}
 
 // family returns a family in which each key was used once.
 func family(t *testing.T, keys ...string) *limiter.Keyed {

@@ -17,6 +17,7 @@ package metricsprom
 
 import (
 	_ "embed"
+	"fmt"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -95,7 +96,21 @@ func describe(source *metrics.Source) described {
 	for _, m := range s.metrics {
 		s.descs = append(s.descs, prometheus.NewDesc(nameOf(m), m.Help, m.Labels, prometheus.Labels{kind: name}))
 	}
+	if name == "" {
+		s.descs = append(s.descs, nameless(kind, source)...)
+	}
 	return s
+}
+
+// nameless are descriptions without a metric. The last one is shown by the error of a registry that
+// has another source of this kind without a name. The first one differs from source to source: if all
+// were equal, the error would say no more than that the collector is a duplicate.
+func nameless(kind string, source *metrics.Source) []*prometheus.Desc {
+	help := metrics.Distinct(source, source).Error()
+	return []*prometheus.Desc{
+		prometheus.NewDesc(fmt.Sprintf("spillway_nameless_%s_%p", kind, source), help, nil, nil),
+		prometheus.NewDesc("spillway_nameless_"+kind, help, nil, nil),
+	}
 }
 
 // nameOf returns the name of a metric in Prometheus.

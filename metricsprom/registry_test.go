@@ -83,6 +83,25 @@ func TestANameThatIsThereTwiceIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
+// The registry's own error said that a collector was there twice, and not what to do.
+func TestTwoLimitersWithoutANameAreToldToHaveOne(t *testing.T) {
+	one := NewLimiter(newLimiter(t, limiter.Config{}))
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(one)
+	for want, second := range map[string]prometheus.Collector{
+		"two limiters have no name: give them names (limiter.Config.Name)": NewLimiter(newLimiter(t, limiter.Config{})),
+		"two pools have no name: give them names (workerpool.Config.Name)": NewPool(newPool(t, workerpool.Config{}), newPool(t, workerpool.Config{})),
+	} {
+		if err := registry.Register(second); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if again := (prometheus.AlreadyRegisteredError{}); !errors.As(registry.Register(one), &again) || !registry.Unregister(one) {
+		t.Error("a collector is not known again")
+	}
+	scrape(t, registry)
+}
+
 func TestANameThatIsNotUTF8IsMended(t *testing.T) {
 	s := gather(t, NewLimiter(newLimiter(t, limiter.Config{Name: "a\xff" + strings.Repeat("b", 1000)})))
 	if s["spillway_limit{limiter=a\uFFFD"+strings.Repeat("b", 121)+"…}"] == 0 {

@@ -254,8 +254,8 @@ func TestProblemsAreThoseOfTheGroup(t *testing.T) {
 }
 
 func TestAllThatIsWrongWithGroupsAndOptionsIsToldAtOnce(t *testing.T) {
-	m := NewMux(Config{Consumes: []string{"application/FHIR+json", "text/plain"}, Produces: "json", ProblemFormat: ProblemFormat{MediaType: "a/b"}, Limits: Limits{Body: -1}})
-	contains(t, m.Add(), `Config.Consumes: "application/FHIR+json" is no media type`, "Config.Consumes: text/plain is not for JSON", `Config.Produces: "json"`, "Config.ProblemFormat: no Encode", "Config.Limits: limit Body is negative")
+	m := NewMux(Config{Consumes: []string{"application/FHIR+json", "text/plain"}, Produces: "json", ProblemFormat: ProblemFormat{MediaType: "a/b"}, Limits: Limits{Body: -1, Handle: 2}})
+	contains(t, m.Add(), `Config.Consumes: "application/FHIR+json" is no media type`, "Config.Consumes: text/plain is not for JSON", `Config.Produces: "json"`, "Config.ProblemFormat: no Encode", "Config.Limits: limit Body is negative", "limit Handle is 2ns: the least is 1ms")
 	_, err := New("GET", "/", noContent).Handler(Config{Produces: "json"})
 	contains(t, err, `Config.Produces: "json"`)
 

@@ -52,5 +52,10 @@ func (l Limits) check() error {
 			errs = append(errs, fmt.Errorf("limit %s is negative", f.name))
 		}
 	}
+	for name, d := range map[string]time.Duration{"Read": l.Read, "Handle": l.Handle} {
+		if d > 0 && d < time.Millisecond {
+			errs = append(errs, fmt.Errorf("limit %s is %v: the least is 1ms, and a plain number counts nanoseconds (write 2*time.Second)", name, d))
+		}
+	}
 	return errors.Join(errs...)
 }

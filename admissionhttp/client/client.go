@@ -125,6 +125,8 @@ func New(cfg Config) (*Transport, error) {
 	}
 	if cfg.MaxRetryAfter < 0 {
 		fault("MaxRetryAfter is %v: it cannot be negative (zero means %v)", cfg.MaxRetryAfter, defaultMaxRetryAfter)
+	} else if cfg.MaxRetryAfter > 0 && cfg.MaxRetryAfter < time.Millisecond {
+		fault("MaxRetryAfter is %v: the least is 1ms, and a plain number counts nanoseconds (write 2*time.Second)", cfg.MaxRetryAfter)
 	}
 	if cfg.Tolerance != 0 && !(cfg.Tolerance >= 1) {
 		fault("Tolerance is %v: use 1 or more (zero means %v)", cfg.Tolerance, defaultTolerance)

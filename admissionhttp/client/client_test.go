@@ -331,6 +331,9 @@ func TestTheContextSaysPriorityAndDeadline(t *testing.T) {
 }
 
 func TestNewNamesAllThatIsWrong(t *testing.T) {
+	if _, err := New(Config{MaxRetryAfter: 10}); err == nil || !strings.Contains(err.Error(), "MaxRetryAfter is 10ns") {
+		t.Error(err)
+	}
 	_, err := New(Config{Attempts: -1, MaxRetryAfter: -1, Tolerance: 0.5, Budget: new(retrybudget.Budget)})
 	for _, field := range []string{"Attempts", "MaxRetryAfter", "Tolerance", "Budget"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
