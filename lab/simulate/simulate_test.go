@@ -76,9 +76,15 @@ func TestBuiltInScenariosShowWhatTheyPromise(t *testing.T) {
 	if with, best := burst.served(t, "limiter", "all"), burst.served(t, "oracle", "all"); with < 0.7*best {
 		t.Errorf("in bursts the limiter serves %.2f, the oracle %.2f", with, best)
 	}
-	shop := simulated(t, "shop")
-	if order := shop.served(t, "limiter", "order"); order < 0.97 {
-		t.Errorf("of the orders the limiter serves %.2f", order)
+	shop := simulated(t, "shop") // the example that users see first
+	if order, without := shop.served(t, "limiter", "order"), shop.served(t, "unprotected", "order"); order < 0.97 || without > 0.2 {
+		t.Errorf("of the orders the limiter serves %.2f, and %.2f are without it", order, without)
+	}
+	if all, without := shop.served(t, "limiter", "all"), shop.served(t, "unprotected", "all"); all < 1.5*without {
+		t.Errorf("of all calls the limiter serves %.2f, and %.2f are without it", all, without)
+	}
+	if first, second := shop.Outcomes[0], shop.Outcomes[1]; first.Policy != "unprotected" || first.Answered.Recovered || second.Policy != "limiter" || !second.Answered.Recovered {
+		t.Errorf("%s recovers: %v, and %s: %v", first.Policy, first.Answered.Recovered, second.Policy, second.Answered.Recovered)
 	}
 }
 

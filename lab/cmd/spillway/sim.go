@@ -133,7 +133,7 @@ func listScenarios(env *environment, asJSON bool) error {
 		return writeJSON(env.stdout, all)
 	}
 	for _, e := range all {
-		fmt.Fprintf(env.stdout, "%-16s %s\n", e.Name, e.Title)
+		fmt.Fprintf(env.stdout, "%-18s %s\n", e.Name, e.Title)
 	}
 	return nil
 }
