@@ -40,8 +40,8 @@ lint: ## the pinned linters, every module
 fuzz: ## every fuzz target for FUZZTIME
 	bash scripts/fuzz.sh $(FUZZTIME)
 
-bench: ## benchmarks that match BENCH, every module
-	go test -run='^$$' -bench='$(BENCH)' -benchmem work
+bench: ## benchmarks that match BENCH, every module; what has none is not built
+	bash scripts/bench.sh '$(BENCH)'
 
 tidy: ## go mod tidy, every module
 	@for module in $$(bash scripts/modules.sh); do (cd "$$module" && GOWORK=off go mod tidy) || exit 1; done

@@ -1,10 +1,13 @@
 package processors
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/spillway-go/spillway/internal/pages"
 )
 
 // model is a process whose goroutines wait for its processors, first come, first served. A request is
@@ -264,6 +267,9 @@ func TestAStallIsNoOverload(t *testing.T) {
 				}}
 			o := m.run(time.Second, 61*time.Second, nil)[1]
 			t.Logf("load %.1f, stalls of %v: of %.0f calls %.0f are refused, %.0f in time", load, length, o.offered, o.refused, o.good)
+			if load == .7 && length == 250*time.Millisecond {
+				pages.Says(t, "docs/adr/0019-shedding-for-lack-of-processors.md", fmt.Sprintf("%.1f %% of the calls of a model at 0.7 of the capacity are refused", 100*o.refused/o.offered))
+			}
 			if o.refused > most*o.offered {
 				t.Errorf("load %.1f, stalls of %v: of %.0f calls %.0f are refused", load, length, o.offered, o.refused)
 			}

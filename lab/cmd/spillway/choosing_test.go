@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spillway-go/spillway/internal/pages"
 	"github.com/spillway-go/spillway/lab/advice"
 	"github.com/spillway-go/spillway/lab/results"
 )
@@ -64,6 +66,9 @@ func TestTheTableInChoosing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	session := parts[0]
+	pages.Says(t, "docs/lab/choosing.md", fmt.Sprintf("%s, %s, %s, %s/%s, %s.", session.Started.Format(time.DateOnly), session.Revision,
+		session.Machine.CPU, session.Machine.OS, session.Machine.Arch, session.Machine.Go))
 	const from, to = "<!-- advice -->\n", "<!-- /advice -->"
 	before, rest, ok1 := strings.Cut(string(text), from)
 	_, after, ok2 := strings.Cut(rest, to)
