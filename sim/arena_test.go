@@ -62,24 +62,7 @@ func TestTable(t *testing.T) {
 	if *arenaSet != "visible" {
 		list = append(list, arenaHidden()...)
 	}
-	var rows []*arenaRow
-	for _, a := range list {
-		if *arenaScen == "" || slices.ContainsFunc(strings.Split(*arenaScen, ","), func(p string) bool { return strings.Contains(a.name, p) }) {
-			rows = append(rows, &arenaRow{arena: a, conv: map[string][]float64{}})
-		}
-	}
-	var wg sync.WaitGroup
-	places := make(chan struct{}, 2)
-	for _, r := range rows {
-		wg.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			for seed := 1; seed <= *arenaSeeds; seed++ {
-				r.run(t, uint64(seed))
-			}
-		})
-	}
-	wg.Wait()
+	rows := inArena(t, list, *arenaScen, *arenaSeeds, *arenaLaw)
 	var good, crit, n float64
 	worst, worstCrit, p99, conv := 9.0, 9.0, 0.0, 0.0
 	for _, r := range rows {
@@ -106,7 +89,29 @@ func TestTable(t *testing.T) {
 	fmt.Printf("TOTAL mean %.3f worst %.3f crit %.3f worst %.3f p99 %.0f conv %.1f\n", good/n, worst, crit/n, worstCrit, p99, conv)
 }
 
-func (r *arenaRow) run(t *testing.T, seed uint64) {
+// inArena plays scenarios that contain one of the names under a law.
+func inArena(t *testing.T, list []arena, names string, seeds int, law string) (rows []*arenaRow) {
+	for _, a := range list {
+		if names == "" || slices.ContainsFunc(strings.Split(names, ","), func(p string) bool { return strings.Contains(a.name, p) }) {
+			rows = append(rows, &arenaRow{arena: a, conv: map[string][]float64{}})
+		}
+	}
+	var wg sync.WaitGroup
+	places := make(chan struct{}, 2)
+	for _, r := range rows {
+		wg.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			for seed := 1; seed <= seeds; seed++ {
+				r.run(t, uint64(seed), law)
+			}
+		})
+	}
+	wg.Wait()
+	return rows
+}
+
+func (r *arenaRow) run(t *testing.T, seed uint64, law string) {
 	sc := r.sc
 	sc.Seed = seed
 	ref, err := yardstick(sc)
@@ -115,7 +120,7 @@ func (r *arenaRow) run(t *testing.T, seed uint64) {
 		return
 	}
 	sc.Policy = sim.Limiter(limit.NewAdaptive, sim.Settings{})
-	if *arenaLaw == "known" {
+	if law == "known" {
 		sc.Policy = sim.Limiter(func() limit.Law { return limit.NewFixed(r.slots) }, sim.Settings{})
 	}
 	got, err := sim.Run(sc)
@@ -324,4 +329,25 @@ func arenaHidden() (out []arena) {
 		add("long600@1.5x", variant{length: 600 * sec, warm: 10 * sec, load: flat(1.5), most: 1.5})
 	}
 	return out
+}
+
+// changing is the adaptive law with a log of its changes.
+type changing struct {
+	adaptiveLaw
+	log []string
+}
+
+func (l *changing) Observe(s limit.Sample, load limit.Load) {
+	before := l.Limit()
+	l.adaptiveLaw.Observe(s, load)
+	if n := l.Limit(); n != before {
+		l.log = append(l.log, fmt.Sprintf("%.1fs %d to %d: %s", s.End.Seconds(), before, n, l.Why()))
+	}
+}
+
+// adaptiveLaw is all that the adaptive law can do.
+type adaptiveLaw interface {
+	limit.Law
+	limit.Forgetter
+	limit.Reporter
 }
