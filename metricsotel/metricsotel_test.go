@@ -319,8 +319,25 @@ func TestTwoLimitersWithoutANameAreToldToHaveOne(t *testing.T) {
 	}
 }
 
-// The page says how many series a limiter makes, for the SDK has a bound.
+// The page says how many series a limiter makes, and each kind of its work, for the SDK has a bound.
 func TestTheSeriesOfALimiter(t *testing.T) {
+	none, one := seriesOf(t, ""), seriesOf(t, "a")
+	total := func(series map[string]int) (sum int) {
+		for _, n := range series {
+			sum += n
+		}
+		return sum
+	}
+	const metric = "spillway.kind.requests"
+	kind := one[metric] - none[metric]
+	pages.Says(t, "docs/operate/metrics.md", fmt.Sprintf("A limiter makes %d series, and %d for each kind of its work; %d of a limiter, and %d of each kind, are of one metric (`%s`)",
+		total(none), total(one)-total(none), none[metric], kind, metric))
+	const kinds = 32 // of a limiter at most, beside the rest
+	pages.Says(t, "docs/operate/metrics.md", fmt.Sprintf("with %d kinds %d limiters fit", kinds, (2000-1)/(none[metric]+kinds*kind)))
+}
+
+// seriesOf counts the series of each metric of a limiter that does work of a kind.
+func seriesOf(t *testing.T, kind string) map[string]int {
 	meter, reader := bench(t)
 	observer, err := Observer(meter, "a")
 	if err != nil {
@@ -333,22 +350,24 @@ func TestTheSeriesOfALimiter(t *testing.T) {
 	if _, err := Register(meter, metrics.Limiter(lim)); err != nil {
 		t.Fatal(err)
 	}
-	if err := lim.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
-		t.Fatal(err)
+	for range 1000 { // so that the kind is told apart
+		for _, k := range []string{"", kind} {
+			if err := lim.Do(spillway.WithKind(t.Context(), k), func(context.Context) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	_, all := collect(t, reader)
-	series, most, of := 0, 0, ""
+	series := map[string]int{}
 	for _, m := range all {
-		n := 1 // a histogram
 		switch d := m.Data.(type) {
 		case metricdata.Sum[float64]:
-			n = len(d.DataPoints)
+			series[m.Name] = len(d.DataPoints)
 		case metricdata.Gauge[float64]:
-			n = len(d.DataPoints)
-		}
-		if series += n; n > most {
-			most, of = n, m.Name
+			series[m.Name] = len(d.DataPoints)
+		case metricdata.Histogram[float64]:
+			series[m.Name] = len(d.DataPoints)
 		}
 	}
-	pages.Says(t, "docs/operate/metrics.md", fmt.Sprintf("A limiter makes %d series, at most %d of one metric (`%s`), so %d limiters and keys of families fit", series, most, of, (2000-1)/most))
+	return series
 }
