@@ -37,10 +37,10 @@ func (v *view) findings() (all []finding) {
 	if !v.open {
 		return []finding{{mood: "off", word: "intake closed"}}
 	}
-	for _, look := range []func() finding{
+	for _, of := range []func() finding{
 		v.leaking, v.stalls, v.loses, v.fails, v.collects, v.lacksProcessors, v.hogged, v.refuses, v.failsSome, v.dry, v.pressed, v.slowClients, v.parks, v.waits,
 	} {
-		if f := look(); f.word != "" {
+		if f := of(); f.word != "" {
 			all = append(all, f)
 		}
 	}

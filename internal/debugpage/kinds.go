@@ -10,25 +10,25 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// mark is what was counted by kind at a time.
-type mark struct {
+// countsAt is what was counted by kind at a time.
+type countsAt struct {
 	at time.Time
 	by map[string]limiter.KindStats
 }
 
-// markEvery is the time between two marks. Two minutes by kind are true within that time.
-const markEvery = 10 * time.Second
+// kindsEvery is the time between two countsAt. Two minutes by kind are true within that time.
+const kindsEvery = 10 * time.Second
 
-// mark remembers the counts by kind, and forgets those of more than two minutes ago.
-func (w *watch) mark(now time.Time, by map[string]limiter.KindStats) {
-	if n := len(w.marks); n == 0 || now.Sub(w.marks[n-1].at) >= markEvery {
-		w.marks = append(w.marks, mark{now, by})
+// addKinds remembers the counts by kind, and forgets those of more than two minutes ago.
+func (w *watch) addKinds(now time.Time, by map[string]limiter.KindStats) {
+	if n := len(w.byKind); n == 0 || now.Sub(w.byKind[n-1].at) >= kindsEvery {
+		w.byKind = append(w.byKind, countsAt{now, by})
 	}
 	drop := 0
-	for now.Sub(w.marks[drop].at) > kept*interval {
+	for now.Sub(w.byKind[drop].at) > kept*interval {
 		drop++
 	}
-	w.marks = slices.Delete(w.marks, 0, drop)
+	w.byKind = slices.Delete(w.byKind, 0, drop)
 }
 
 // kindView is one kind of work. Its counts and times are of the last two minutes.
@@ -44,11 +44,11 @@ func (k *kindView) title() string { return cmp.Or(k.name, "other work") }
 
 // kinds lists the kinds that hold slots or were active in the last two minutes, those with most slots first.
 func (w *watch) kinds() (all []kindView) {
-	if len(w.marks) == 0 {
+	if len(w.byKind) == 0 {
 		return nil
 	}
 	for name, k := range w.now.ByKind {
-		before := w.marks[0].by[name]
+		before := w.byKind[0].by[name]
 		v := kindView{name: name, inFlight: k.InFlight, parked: k.Parked, refused: minus(k.Rejected, before.Rejected), service: since(before.Service, k.Service)}
 		for o, n := range k.Ended {
 			n = minus(n, before.Ended[o])

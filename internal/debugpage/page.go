@@ -99,12 +99,12 @@ func New(limiters ...*limiter.Limiter) *Page {
 func (p *Page) sample(now time.Time) {
 	if p.mu.TryLock() {
 		defer p.mu.Unlock()
-		p.look(now)
+		p.observe(now)
 	}
 }
 
-// look looks at the limiters unless the last look is fresh. The caller holds the lock.
-func (p *Page) look(now time.Time) {
+// observe looks at the limiters unless the last look is fresh. The caller holds the lock.
+func (p *Page) observe(now time.Time) {
 	if p.version > 0 && now.Sub(p.at) < fresh {
 		return
 	}
@@ -164,7 +164,7 @@ func (p *Page) servePage(w http.ResponseWriter) {
 func (p *Page) refresh(now time.Time, seen uint64) (version uint64, changed []section, live bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock() // unlocks even if a limiter's observer panics
-	p.look(now)
+	p.observe(now)
 	if p.rendered != p.version {
 		p.rendered = p.version
 		p.render(now)

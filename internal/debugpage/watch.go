@@ -24,8 +24,8 @@ const (
 type watch struct {
 	created time.Time // the limiter was created at or before this time
 	now     picture
-	samples []sample // oldest first, none older than kept intervals
-	marks   []mark   // oldest first, none older than kept intervals
+	samples []sample   // oldest first, none older than kept intervals
+	byKind  []countsAt // oldest first, none older than kept intervals
 }
 
 // sample is one look. Its histograms hold the values recorded since the previous look. They are nil
@@ -55,7 +55,7 @@ func (w *watch) add(now time.Time, p picture) {
 		drop++
 	}
 	w.samples = append(w.samples[:0], w.samples[drop:]...)
-	w.mark(now, p.ByKind)
+	w.addKinds(now, p.ByKind)
 }
 
 // covers is how long ago the oldest sample was.
