@@ -8,6 +8,7 @@ import (
 // common is what targets beside each other have in common: their connections.
 type common struct {
 	transport *http.Transport
+	again     http.RoundTripper // sends over transport
 	http2     bool
 	maxConns  int
 	traffic   traffic
@@ -19,6 +20,7 @@ type common struct {
 func newCommon(cfg *HTTPConfig) *common {
 	s := &common{http2: cfg.HTTP2, maxConns: cfg.MaxConns, raw: map[string]*connections{}}
 	s.transport = newTransport(cfg, &s.traffic)
+	s.again = &sendAgain{s.transport, cfg.HTTP2}
 	return s
 }
 

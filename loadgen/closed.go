@@ -16,7 +16,7 @@ func (r *run) closedLoop() {
 		rec := r.newRecorder()
 		r.spawn(func() {
 			if r.sending.Err() == nil {
-				time.Sleep(-r.now()) // the rest of the wait that await left
+				time.Sleep(-r.now()) // the rest of the wait that awaitBegin left
 			}
 			for n := first; c.Requests == 0 || n < c.Requests; n += uint64(c.Clients) {
 				if c.Duration > 0 && r.now() >= c.Duration {

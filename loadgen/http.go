@@ -63,8 +63,12 @@ type HTTPConfig struct {
 // prepared once, the answer is read in place, and HTTPConfig.Timeout is the connection's deadline.
 // The short path allocates nothing, and leaves more of the processors to a target on the same
 // machine ("spillway lab load" has both paths). TLS, HTTP/2, other hosts, bodies of more than 64 KiB
-// and requests that may follow redirects go through net/http. Both paths repeat a request only if the server had closed its idle
-// connection, and only if a repeat is safe.
+// and requests that may follow redirects go through net/http.
+//
+// Both paths send a request again only if that is safe: nothing of the request was written, the
+// method is idempotent and the server had closed the idle connection, or the server of HTTP/2 says
+// that the request was not processed. Both look at an idle connection before a POST or a PATCH, so
+// that such a request is not written to a connection which the server has closed.
 type HTTP struct {
 	cfg    HTTPConfig
 	sample *http.Request // copied (shallow) for each request of net/http
@@ -146,7 +150,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 		h.common = cfg.Beside.common
 	}
 	if cfg.Redirects > 0 {
-		h.client = newClient(h.common.transport, cfg.Redirects)
+		h.client = newClient(h.common.again, cfg.Redirects)
 	}
 	if err := h.compile(); err != nil {
 		return nil, err

@@ -190,7 +190,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, err
 	}
 	cfg.Begin = cfg.beginning()
-	await(ctx, cfg.Begin)
+	awaitBegin(ctx, cfg.Begin)
 	r := newRun(ctx, cfg)
 	done := make(chan struct{})
 	if cfg.Closed != nil {

@@ -35,7 +35,7 @@ func newTransport(cfg *HTTPConfig, counted *traffic) *http.Transport {
 }
 
 // newClient returns a client that follows at most that number of redirects.
-func newClient(transport *http.Transport, most int) *http.Client {
+func newClient(transport http.RoundTripper, most int) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
 		if len(via) > most {
 			return fmt.Errorf("more than %d redirects", most)
@@ -55,7 +55,7 @@ func (h *HTTP) viaNetHTTP(ctx context.Context, n uint64, address string, after *
 	if err != nil {
 		return Error, err
 	}
-	send := h.common.transport.RoundTrip
+	send := h.common.again.RoundTrip
 	if h.client != nil {
 		send = h.client.Do
 	}
@@ -114,9 +114,8 @@ func (h *HTTP) request(ctx context.Context, n uint64, address string) (*http.Req
 		// A new reader each time: a connection may still be reading the old one
 		// when an early answer is complete.
 		request.Body = io.NopCloser(bytes.NewReader(body))
-		if h.client != nil { // a redirect may ask for the body again
-			request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		}
+		// A redirect asks for the body again, and so does a request of which nothing was processed.
+		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		request.ContentLength = int64(len(body))
 	}
 	return request, nil

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// doubtAfter is how long a connection may be idle before it is checked for being open. Servers
-// close idle connections after seconds at the earliest.
+// doubtAfter is how long a connection may be idle before a request that can be repeated checks it
+// for being open. Servers close idle connections after seconds at the earliest.
 const doubtAfter = time.Second
 
 // connections are the kept-alive connections to one host: as many as the most requests in flight so
@@ -49,12 +49,13 @@ type call struct {
 //
 // The server may have closed a kept-alive connection in the meantime. If a reused connection ends
 // without a byte of an answer, send repeats the request once, over a new connection, unless the
-// server may have acted on the request.
+// server may have acted on the request. A request that must not be repeated checks its connection
+// first.
 func (cs *connections) send(x call, write func(*conn) []byte, wants func(status int) bool) (status int, c *conn, err error) {
 	if err := cs.enter(x); err != nil {
 		return 0, nil, err
 	}
-	c = cs.takeIdle(x.began)
+	c = cs.takeIdle(x)
 	for {
 		reused := c != nil
 		if !reused {
@@ -119,7 +120,7 @@ func (cs *connections) leave() {
 }
 
 // takeIdle returns an idle connection that is not known to be closed, or nil.
-func (cs *connections) takeIdle(now time.Time) *conn {
+func (cs *connections) takeIdle(x call) *conn {
 	for {
 		cs.mu.Lock()
 		last := len(cs.idle) - 1
@@ -131,7 +132,7 @@ func (cs *connections) takeIdle(now time.Time) *conn {
 		cs.idle[last] = nil
 		cs.idle = cs.idle[:last]
 		cs.mu.Unlock()
-		if now.Sub(c.used) < doubtAfter || c.quiet() {
+		if x.repeats && x.began.Sub(c.used) < doubtAfter || c.quiet() {
 			return c
 		}
 		c.close()

@@ -23,6 +23,7 @@ type conn struct {
 	keep    bool          // the connection can be used again
 	after   time.Duration // Retry-After of the answer
 	used    time.Time
+	look    look
 
 	mu      sync.Mutex // orders the end of a context and the next request
 	busy    bool
@@ -119,9 +120,7 @@ func (c *conn) forget() {
 }
 
 // quiet reports whether an idle connection is still open and silent.
-func (c *conn) quiet() bool {
-	return c.SetDeadline(time.Time{}) == nil && alive(c.Conn)
-}
+func (c *conn) quiet() bool { return c.look.alive(c.Conn) }
 
 func (c *conn) close() {
 	c.mu.Lock()

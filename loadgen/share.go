@@ -37,8 +37,8 @@ func (s Share) of(n int) int {
 	return max(1, part)
 }
 
-// await returns shortly before begin: the pacer and the clients wait for the rest.
-func await(ctx context.Context, begin time.Time) {
+// awaitBegin returns shortly before begin: the pacer and the clients wait for the rest.
+func awaitBegin(ctx context.Context, begin time.Time) {
 	left := time.Until(begin) - fineSpan
 	if left <= 0 {
 		return

@@ -20,12 +20,14 @@ func (t *traffic) dial(ctx context.Context, network, address string) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	return &countedConn{c, t}, nil
+	return &countedConn{Conn: c, traffic: t}, nil
 }
 
 type countedConn struct {
 	net.Conn
 	traffic *traffic
+	written atomic.Uint64 // bytes
+	look    look          // of the goroutine whose request has the connection
 }
 
 func (c *countedConn) Read(b []byte) (int, error) {
@@ -36,6 +38,7 @@ func (c *countedConn) Read(b []byte) (int, error) {
 
 func (c *countedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
+	c.written.Add(uint64(n))
 	c.traffic.add(n, 0)
 	return n, err
 }

@@ -22,7 +22,7 @@ func (l countingListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &countedConn{c, l.traffic}, nil
+	return &countedConn{Conn: c, traffic: l.traffic}, nil
 }
 
 func TestBytesAreThoseThatTheServerSees(t *testing.T) {
