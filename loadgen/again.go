@@ -1,9 +1,12 @@
 package loadgen
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"sync/atomic"
+	"time"
 )
 
 // sendAgain sends requests over a transport, and sends a request again as long as it gets idle
@@ -15,12 +18,13 @@ type sendAgain struct {
 }
 
 func (s *sendAgain) RoundTrip(request *http.Request) (*http.Response, error) {
-	if s.http2 {
-		return s.transport.RoundTrip(request)
-	}
 	for body := request.Body; ; {
-		var t taken
-		ctx := httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{GotConn: t.take})
+		t := taken{note: noteOf(request.Context()), looks: !s.http2}
+		trace := &httptrace.ClientTrace{GotConn: t.take, GotFirstResponseByte: t.begun}
+		if t.note != nil && request.URL.Scheme == "https" {
+			trace.TLSHandshakeStart, trace.TLSHandshakeDone = t.shake, t.shaken
+		}
+		ctx := httptrace.WithClientTrace(request.Context(), trace)
 		sent := request.WithContext(ctx)
 		sent.Body = body
 		answer, err := s.transport.RoundTrip(sent)
@@ -37,15 +41,34 @@ func (s *sendAgain) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // taken is the connection that net/http took for a request.
 type taken struct {
+	note    *note     // nil: nobody asks how long phases take
+	at      time.Time // when the request got the connection
+	shook   atomic.Pointer[time.Time]
+	looks   bool
 	conn    *countedConn // nil: a new connection
 	written uint64       // bytes written to conn before the request
+}
+
+// begun notes when the answer begins.
+func (t *taken) begun() { t.note.phase(phaseFirstByte, t.at) }
+
+// shake and shaken note a handshake, which a goroutine of net/http makes.
+func (t *taken) shake() {
+	now := time.Now()
+	t.shook.Store(&now)
+}
+
+func (t *taken) shaken(_ tls.ConnectionState, err error) {
+	if since := t.shook.Load(); err == nil && since != nil {
+		t.note.phase(phaseTLS, *since)
+	}
 }
 
 // take looks at an idle connection. One that the server has closed is closed on this side too, so
 // that nothing is written to it.
 func (t *taken) take(info httptrace.GotConnInfo) {
-	t.conn = nil
-	if !info.Reused {
+	t.conn, t.at = nil, time.Now()
+	if !info.Reused || !t.looks {
 		return
 	}
 	c := info.Conn

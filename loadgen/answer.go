@@ -37,6 +37,9 @@ type answers struct {
 	left  int  // bytes that the lines of a head may still take
 	begun bool // at least a byte of the current answer has come
 	came  int  // bytes of the current answer
+
+	first  time.Time // when the first byte of the current answer was read
+	reason string    // Spillway-Reason of the current answer, if it is a refusal
 }
 
 func newAnswers(src io.Reader) answers { return answers{src: src, buf: make([]byte, smallBuffer)} }
@@ -53,6 +56,9 @@ type head struct {
 // body, whatever its headers announce.
 func (a *answers) head(toHEAD bool) (head, error) {
 	a.left, a.begun = maxHead, a.w > a.r
+	if a.begun {
+		a.first = time.Now()
+	}
 	for {
 		h, err := a.oneHead(toHEAD)
 		if err != nil || h.status/100 != 1 {
@@ -75,6 +81,7 @@ func (a *answers) oneHead(toHEAD bool) (h head, err error) {
 		return h, errStatusLine
 	}
 	h = head{status: status, length: bodyToEnd}
+	reason := ""
 	var closes, keeps, chunked bool
 	for {
 		line, err := a.field()
@@ -103,11 +110,14 @@ func (a *answers) oneHead(toHEAD bool) (h head, err error) {
 			chunked = true
 		case is(name, "retry-after"):
 			h.after = parseAfter(value)
+		case isRefusal(status) && is(name, "spillway-reason"):
+			reason = parseReason(value, a.reason)
 		case is(name, "connection"):
 			closes = closes || hasToken(value, "close")
 			keeps = keeps || hasToken(value, "keep-alive")
 		}
 	}
+	a.reason = reason
 	h.keep = !closes && (minor > 0 || keeps)
 	switch {
 	case toHEAD || status/100 == 1 || status == 204 || status == 304:
@@ -283,7 +293,9 @@ func (a *answers) more() error {
 		if n > 0 {
 			a.w += n
 			a.came += n
-			a.begun = true
+			if !a.begun {
+				a.begun, a.first = true, time.Now()
+			}
 			return nil // the next read returns an error again
 		}
 		if err != nil {

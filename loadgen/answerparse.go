@@ -54,6 +54,25 @@ func parseAfter(text []byte) time.Duration {
 
 const mostAfter = 24 * time.Hour
 
+// headerReason says why a service with Spillway refused. admissionhttp sets it.
+const headerReason = "Spillway-Reason"
+
+func isRefusal(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+}
+
+// parseReason reads the value of headerReason, which is a short word. Other values are empty. An
+// equal reason of an earlier answer is returned instead of a copy.
+func parseReason(value []byte, before string) string {
+	switch {
+	case string(value) == before:
+		return before
+	case len(value) > 64 || !isToken(string(value)):
+		return ""
+	}
+	return string(value)
+}
+
 // parseChunkSize reads the hexadecimal number before any extension.
 func parseChunkSize(line []byte) (n int64, ok bool) {
 	for len(line) > 0 && isBlank(line[len(line)-1]) {

@@ -42,9 +42,18 @@ type HTTPConfig struct {
 	Redirects int
 
 	// Beside is a target whose connections this target uses, too, whatever else differs between
-	// them. HTTP2, TLS and MaxConns are then those of Beside, and Beside counts the bytes. nil:
-	// connections of its own.
+	// them. HTTP2, TLS, Dial, Proxy and MaxConns are then those of Beside, and Beside counts the
+	// bytes. nil: connections of its own.
 	Beside *HTTP
+
+	// Dial opens the connections, such as those to a Unix socket, whatever the host of the URL is.
+	// nil: net.Dialer's DialContext.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// Proxy is the URL of a proxy that all requests go through: http, https or socks5, with a user
+	// and a password if the proxy asks for them. Requests then go through net/http. Empty: no proxy;
+	// the environment is not read.
+	Proxy string
 
 	HTTP2    bool          // HTTP/2, over plain http without an upgrade; otherwise HTTP/1.1
 	TLS      *tls.Config   // for https; nil: the system's roots
@@ -53,7 +62,7 @@ type HTTPConfig struct {
 }
 
 // HTTP is a Target that sends HTTP requests over kept-alive connections. It follows redirects
-// only if HTTPConfig.Redirects allows it, asks for no compression and uses no proxy. Every body is
+// only if HTTPConfig.Redirects allows it, and asks for no compression. Every body is
 // read to its end, so connections are reused, and latency includes the complete answer.
 //
 // A 2xx answer is OK, 429 and 503 are Rejected, a passed deadline is a Timeout,
@@ -62,7 +71,7 @@ type HTTPConfig struct {
 // Requests over plain HTTP/1.1 to the host of the URL take a short path: the bytes of a request are
 // prepared once, the answer is read in place, and HTTPConfig.Timeout is the connection's deadline.
 // The short path allocates nothing, and leaves more of the processors to a target on the same
-// machine ("spillway lab load" has both paths). TLS, HTTP/2, other hosts, bodies of more than 64 KiB
+// machine ("spillway lab load" has both paths). TLS, HTTP/2, a proxy, other hosts, bodies of more than 64 KiB
 // and requests that may follow redirects go through net/http.
 //
 // Both paths send a request again only if that is safe: nothing of the request was written, the
@@ -145,7 +154,11 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	}
 	h := &HTTP{cfg: cfg, sample: sample, origin: u.Scheme + "://" + u.Host}
 	if cfg.Beside == nil {
-		h.common = newCommon(&cfg)
+		proxy, err := parseProxy(&cfg)
+		if err != nil {
+			return nil, err
+		}
+		h.common = newCommon(&cfg, proxy)
 	} else {
 		h.common = cfg.Beside.common
 	}
@@ -155,7 +168,7 @@ func NewHTTP(cfg HTTPConfig) (*HTTP, error) {
 	if err := h.compile(); err != nil {
 		return nil, err
 	}
-	if u.Scheme == "http" && !h.common.http2 && cfg.Redirects == 0 && isPlainHost(u.Host) && isPlainHost(sample.Host) && h.body.longest(cfg.Data) <= maxRawBody {
+	if u.Scheme == "http" && !h.common.http2 && h.common.proxy == nil && cfg.Redirects == 0 && isPlainHost(u.Host) && isPlainHost(sample.Host) && h.body.longest(cfg.Data) <= maxRawBody {
 		port := u.Port()
 		if port == "" {
 			port = "80"
@@ -204,19 +217,29 @@ func (h *HTTP) Do(ctx context.Context, n uint64) Outcome {
 // Ask is Do, and also returns how long Retry-After tells a refused client to wait before its next
 // request; 0 without Retry-After.
 func (h *HTTP) Ask(ctx context.Context, n uint64) (outcome Outcome, after time.Duration) {
-	outcome, err := h.do(ctx, n, &after)
+	var got answer
+	outcome, err := h.do(ctx, n, &got)
+	noteOf(ctx).answered(&got, err)
 	if err != nil {
 		if outcome = FromError(err); outcome == Error && ctx.Err() == nil {
 			h.remember(err)
 		}
 	}
-	if outcome != Rejected {
-		after = 0
+	if outcome == Rejected {
+		after = got.after
 	}
 	return outcome, after
 }
 
-func (h *HTTP) do(ctx context.Context, n uint64, after *time.Duration) (Outcome, error) {
+// answer is what is known of an answer beside its outcome.
+type answer struct {
+	status    int           // 0: no head of an answer came
+	reason    string        // Spillway-Reason of a refusal
+	after     time.Duration // Retry-After
+	firstByte time.Duration // the phase of that name
+}
+
+func (h *HTTP) do(ctx context.Context, n uint64, got *answer) (Outcome, error) {
 	address := ""
 	if h.cfg.URLFor != nil {
 		address = h.cfg.URLFor(n)
@@ -227,15 +250,15 @@ func (h *HTTP) do(ctx context.Context, n uint64, after *time.Duration) (Outcome,
 			return Error, err
 		}
 		if local {
-			return h.viaConnections(ctx, n, target, after)
+			return h.viaConnections(ctx, n, target, got)
 		}
 	}
-	return h.viaNetHTTP(ctx, n, address, after)
+	return h.viaNetHTTP(ctx, n, address, got)
 }
 
 // viaConnections sends request n over the connections of this package. target is the request
 // target, or empty for the configured one.
-func (h *HTTP) viaConnections(ctx context.Context, n uint64, target string, after *time.Duration) (Outcome, error) {
+func (h *HTTP) viaConnections(ctx context.Context, n uint64, target string, got *answer) (Outcome, error) {
 	x := call{ctx: ctx, began: time.Now(), toHEAD: h.cfg.Method == http.MethodHead, repeats: h.repeats, closes: h.closes}
 	x.deadline, _ = ctx.Deadline()
 	if h.cfg.Timeout > 0 {
@@ -253,7 +276,7 @@ func (h *HTTP) viaConnections(ctx context.Context, n uint64, target string, afte
 		return Error, err
 	}
 	defer h.raw.done(c, x.began)
-	*after = c.after
+	*got = answer{status, c.answers.reason, c.after, c.answers.first.Sub(c.sent)}
 	return h.outcome(n, status, c.body)
 }
 
@@ -311,7 +334,7 @@ func (h *HTTP) outcome(n uint64, status int, body []byte) (Outcome, error) {
 		return OK, nil
 	case isGood(status):
 		return OK, nil
-	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+	case isRefusal(status):
 		return Rejected, nil
 	}
 	return Error, statusError(status)
@@ -353,17 +376,24 @@ func (h *HTTP) FirstError() error {
 	return nil
 }
 
-// Reach opens a connection to the target's host and closes it again. It sends
+// Reach opens a connection to the target's host, or to its proxy, and closes it again. It sends
 // no request. Use it before a run to tell a wrong address from a slow server.
 func (h *HTTP) Reach(ctx context.Context) error {
-	u := h.sample.URL
+	u, who := h.sample.URL, "server"
+	if h.common.proxy != nil {
+		u, who = h.common.proxy, "proxy"
+	}
 	port := u.Port()
-	if port == "" {
+	switch {
+	case port != "":
+	case strings.HasPrefix(u.Scheme, "socks"):
+		port = "1080"
+	default:
 		port = u.Scheme // net resolves it as a service name
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	conn, err := h.common.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		return fmt.Errorf("loadgen: no server answers at %s (%w): is the server running?", u.Host, err)
+		return fmt.Errorf("loadgen: no %s answers at %s (%w): is the %[1]s running?", who, u.Host, err)
 	}
 	return conn.Close()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,24 @@ func parseURL(s string) (*url.URL, error) {
 	}
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, fmt.Errorf("loadgen: URL %q: want http://host:port/path or https://host:port/path", s)
+	}
+	return u, nil
+}
+
+// parseProxy returns the proxy of cfg, or nil.
+func parseProxy(cfg *HTTPConfig) (*url.URL, error) {
+	if cfg.Proxy == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(cfg.Proxy)
+	if err != nil || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme) {
+		return nil, errors.New("loadgen: the proxy: want a URL such as http://localhost:3128 or socks5://localhost:1080") // without the text, which may hold a password
+	}
+	if cfg.Dial != nil {
+		return nil, errors.New("loadgen: Dial and Proxy exclude each other: use one of them")
+	}
+	if cfg.HTTP2 && strings.HasPrefix(cfg.URL, "http:") && strings.HasPrefix(u.Scheme, "http") {
+		return nil, errors.New("loadgen: no proxy passes HTTP/2 on to an http URL: use an https URL, or HTTP/1.1")
 	}
 	return u, nil
 }

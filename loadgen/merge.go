@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/spillway-go/spillway/histogram"
 )
 
 // Merge adds up the results of the shares of one load ([Share]). Histograms are merged bucket for
@@ -25,6 +27,7 @@ func Merge(parts ...*Result) (*Result, error) {
 			return nil, err
 		}
 	}
+	sum.Causes = sumCauses(sum.Causes)
 	sum.judge()
 	for i, p := range parts {
 		if !sum.GeneratorBound && p.GeneratorBound {
@@ -47,6 +50,10 @@ func (r *Result) add(p *Result) error {
 	r.Partial = r.Partial || p.Partial
 	r.Lag.Merge(&p.Lag)
 	addOutcomes(&r.Outcomes, &p.Outcomes)
+	r.Causes = append(r.Causes, p.Causes...)
+	for i := range p.Phases {
+		r.phase(p.Phases[i].Name).Merge(&p.Phases[i].Took)
+	}
 	for i := range r.Classes {
 		addOutcomes(&r.Classes[i].Outcomes, &p.Classes[i].Outcomes)
 	}
@@ -64,6 +71,15 @@ func (r *Result) add(p *Result) error {
 		}
 	}
 	return nil
+}
+
+// phase returns the histogram of a phase, and adds the phase if it is missing.
+func (r *Result) phase(name string) *histogram.Histogram {
+	i := slices.IndexFunc(r.Phases, func(p Phase) bool { return p.Name == name })
+	if i < 0 {
+		i, r.Phases = len(r.Phases), append(r.Phases, Phase{Name: name})
+	}
+	return &r.Phases[i].Took
 }
 
 func addOutcomes(sum, part *[outcomes]OutcomeResult) {

@@ -11,7 +11,7 @@ import (
 
 // newTransport returns a net/http transport for requests that the connections of this package
 // cannot send.
-func newTransport(cfg *HTTPConfig, counted *traffic) *http.Transport {
+func (s *common) newTransport(cfg *HTTPConfig) *http.Transport {
 	var protocols http.Protocols
 	if cfg.HTTP2 {
 		protocols.SetHTTP2(true)
@@ -23,15 +23,19 @@ func newTransport(cfg *HTTPConfig, counted *traffic) *http.Transport {
 	if idle == 0 {
 		idle = 1 << 20 // keep them all
 	}
-	return &http.Transport{
+	t := &http.Transport{
 		Protocols:           &protocols,
-		DialContext:         counted.dial,
+		DialContext:         s.dialCounted,
 		TLSClientConfig:     cfg.TLS.Clone(), // Clone of nil is nil
 		MaxConnsPerHost:     cfg.MaxConns,
 		MaxIdleConnsPerHost: idle,
 		IdleConnTimeout:     90 * time.Second,
 		DisableCompression:  true,
 	}
+	if s.proxy != nil {
+		t.Proxy = http.ProxyURL(s.proxy)
+	}
+	return t
 }
 
 // newClient returns a client that follows at most that number of redirects.
@@ -45,7 +49,7 @@ func newClient(transport http.RoundTripper, most int) *http.Client {
 }
 
 // viaNetHTTP sends request n with net/http, to address unless it is empty.
-func (h *HTTP) viaNetHTTP(ctx context.Context, n uint64, address string, after *time.Duration) (Outcome, error) {
+func (h *HTTP) viaNetHTTP(ctx context.Context, n uint64, address string, got *answer) (Outcome, error) {
 	if h.cfg.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, h.cfg.Timeout)
@@ -64,7 +68,10 @@ func (h *HTTP) viaNetHTTP(ctx context.Context, n uint64, address string, after *
 		return Error, err
 	}
 	defer answer.Body.Close()
-	*after = parseAfter([]byte(answer.Header.Get("Retry-After")))
+	got.status, got.after = answer.StatusCode, parseAfter([]byte(answer.Header.Get("Retry-After")))
+	if isRefusal(answer.StatusCode) {
+		got.reason = parseReason([]byte(answer.Header.Get(headerReason)), "")
+	}
 	if !h.looksAt(answer.StatusCode) {
 		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
 			return Error, bodyError(err)

@@ -3,7 +3,6 @@ package loadgen
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -18,15 +17,15 @@ const doubtAfter = time.Second
 type connections struct {
 	address string
 	traffic *traffic
-	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	dial    dialer
 	places  chan struct{} // a token for each connection in use; nil: no bound
 
 	mu   sync.Mutex
 	idle []*conn // the most recently used connection is taken first
 }
 
-func newConnections(address string, most int, counted *traffic) *connections {
-	cs := &connections{address: address, traffic: counted, dial: new(net.Dialer).DialContext}
+func newConnections(address string, most int, dial dialer, counted *traffic) *connections {
+	cs := &connections{address: address, traffic: counted, dial: dial}
 	if most > 0 {
 		cs.places = make(chan struct{}, most)
 	}
@@ -52,8 +51,12 @@ type call struct {
 // server may have acted on the request. A request that must not be repeated checks its connection
 // first.
 func (cs *connections) send(x call, write func(*conn) []byte, wants func(status int) bool) (status int, c *conn, err error) {
-	if err := cs.enter(x); err != nil {
+	waited, err := cs.enter(x)
+	if err != nil {
 		return 0, nil, err
+	}
+	if waited {
+		x.began = time.Now()
 	}
 	c = cs.takeIdle(x)
 	for {
@@ -63,6 +66,8 @@ func (cs *connections) send(x call, write func(*conn) []byte, wants func(status 
 				cs.leave()
 				return 0, nil, err
 			}
+		} else {
+			c.sent = x.began
 		}
 		status, err = c.exchange(x, write(c), wants)
 		cs.traffic.add(c.written, c.answers.came)
@@ -89,14 +94,14 @@ func (x *call) cause(err error) error {
 	return err
 }
 
-// enter waits for a place.
-func (cs *connections) enter(x call) error {
+// enter gets a place, and reports whether it had to wait.
+func (cs *connections) enter(x call) (waited bool, err error) {
 	if cs.places == nil {
-		return x.ctx.Err()
+		return false, x.ctx.Err()
 	}
 	select {
 	case cs.places <- struct{}{}:
-		return nil
+		return false, nil
 	default:
 	}
 	ctx := x.ctx
@@ -107,9 +112,9 @@ func (cs *connections) enter(x call) error {
 	}
 	select {
 	case cs.places <- struct{}{}:
-		return nil
+		return true, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return true, ctx.Err()
 	}
 }
 
@@ -176,5 +181,5 @@ func (cs *connections) open(x call) (*conn, error) {
 		}
 		return nil, err
 	}
-	return &conn{Conn: nc, answers: newAnswers(nc)}, nil
+	return &conn{Conn: nc, answers: newAnswers(nc), sent: time.Now()}, nil
 }

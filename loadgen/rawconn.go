@@ -22,6 +22,7 @@ type conn struct {
 	written int           // bytes written of the request
 	keep    bool          // the connection can be used again
 	after   time.Duration // Retry-After of the answer
+	sent    time.Time     // when the request was begun on this connection
 	used    time.Time
 	look    look
 

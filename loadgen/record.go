@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,13 +17,31 @@ type record struct {
 	intended, sent, end time.Duration
 	class               uint16
 	outcome             Outcome
+	status              uint16
+	local, there        bool
+	text                string
+	firstByte           time.Duration
+	fresh               *[phaseFirstByte]time.Duration // phases of a new connection; nil: it was kept
+}
+
+// explain adds what the target has told of the request.
+func (x *record) explain(n *noted) {
+	c := n.cause(x.outcome)
+	x.there, x.status, x.text, x.local = true, uint16(c.Status), c.Text, c.Local
+	x.firstByte = n.took[phaseFirstByte]
+	if n.took[phaseDNS] > 0 || n.took[phaseConnect] > 0 || n.took[phaseTLS] > 0 {
+		fresh := [phaseFirstByte]time.Duration(n.took[:phaseFirstByte])
+		x.fresh = &fresh
+	}
 }
 
 // recorder takes the records of one sending goroutine, and adds them to a shard in batches: a
 // thousand clients do not need a thousand sets of histograms. The lock of a recorder is free except
 // while a snapshot is taken.
 type recorder struct {
-	sent atomic.Uint64
+	sent   atomic.Uint64
+	note   note
+	flying context.Context // of requests, with the note
 
 	mu     sync.Mutex
 	done   [outcomes + 1]uint64
@@ -36,6 +55,7 @@ func (r *run) newRecorder() *recorder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rec := &recorder{shard: &r.shards[len(r.recorders)%len(r.shards)], series: r.cfg.Interval}
+	rec.flying = context.WithValue(r.flying, noteKey{}, &rec.note)
 	r.recorders = append(r.recorders, rec)
 	return rec
 }
@@ -68,6 +88,8 @@ type shard struct {
 	lag     histogram.Histogram
 	aborted uint64
 	series  []Point
+	causes  causes
+	phases  [phases]histogram.Histogram
 	recent  *recent  // nil: no Progress is set
 	_       [64]byte // shards do not share a cache line
 }
@@ -99,6 +121,19 @@ func (s *shard) add(x *record, series time.Duration) {
 	} else {
 		s.latency[x.class][x.outcome].Record(latency)
 		s.step(x.end / series).Outcomes[x.outcome]++
+		if x.there {
+			s.causes.add(Cause{x.outcome, int(x.status), x.text, x.local, 1})
+		}
+	}
+	if x.firstByte > 0 {
+		s.phases[phaseFirstByte].Record(int64(x.firstByte))
+	}
+	if x.fresh != nil {
+		for phase, took := range x.fresh {
+			if took > 0 {
+				s.phases[phase].Record(int64(took))
+			}
+		}
 	}
 	if s.recent != nil {
 		s.recent.lag.Record(lag)
@@ -160,8 +195,14 @@ func (r *run) result() *Result {
 	for _, rec := range r.recorders {
 		rec.flush()
 	}
+	var all []Cause
+	var took [phases]histogram.Histogram
 	for i := range r.shards {
 		s := &r.shards[i]
+		all = append(all, s.causes.list()...)
+		for phase := range took {
+			took[phase].Merge(&s.phases[phase])
+		}
 		for class := range s.latency {
 			for o := range s.latency[class] {
 				res.Outcomes[o].Latency.Merge(&s.latency[class][o])
@@ -182,6 +223,12 @@ func (r *run) result() *Result {
 			}
 		}
 	}
+	res.Causes = sumCauses(all)
+	for phase := range took {
+		if took[phase].Count() > 0 {
+			res.Phases = append(res.Phases, Phase{phaseNames[phase], took[phase]})
+		}
+	}
 	res.Offered = res.Aborted
 	for o := range res.Outcomes {
 		res.Outcomes[o].Count = res.Outcomes[o].Latency.Count()
@@ -195,6 +242,8 @@ func (r *run) result() *Result {
 	if r.cfg.Open != nil {
 		res.Waited = r.waited.Load()
 		res.judge()
+	} else {
+		res.judgeVoid()
 	}
 	return res
 }

@@ -23,10 +23,14 @@ type Result struct {
 
 	// GeneratorBound reports that the generator, not the target, shaped the latencies of an open
 	// loop. It is set when a request had to wait because MaxInFlight was reached, or when the p99
-	// of Lag is above a tenth of the p99 of all latencies.
+	// of Lag is above a tenth of the p99 of all latencies. In both loops it is set if the result is
+	// void ([Result.Void]).
 	GeneratorBound bool
 	// Why gives the reason for GeneratorBound, in one sentence.
 	Why string
+
+	Causes []Cause // what the outcomes of an HTTP target came from: at most 54 rows
+	Phases []Phase // of the requests of an HTTP target; without those that no request had
 
 	Classes []ClassResult // for a target with classes, such as Mix
 
@@ -95,6 +99,9 @@ func share(parts *[outcomes]OutcomeResult, o Outcome) float64 {
 
 // judge decides whether the generator was the bottleneck.
 func (r *Result) judge() {
+	if r.judgeVoid() {
+		return
+	}
 	if r.Waited > 0 {
 		r.GeneratorBound = true
 		r.Why = fmt.Sprintf("%d of %d requests were sent late because as many were in flight as MaxInFlight allows: the target saw less load than the schedule asked for.",
@@ -111,6 +118,15 @@ func (r *Result) judge() {
 		r.Why = fmt.Sprintf("Requests were sent late: the p99 of the send lag is %v, more than a tenth of the p99 latency of %v; lower the rate or give the generator more CPU.",
 			round(time.Duration(lag)), round(time.Duration(latency)))
 	}
+}
+
+// judgeVoid decides whether the generator's machine ran out of something.
+func (r *Result) judgeVoid() bool {
+	why := r.Void()
+	if why != "" {
+		r.GeneratorBound, r.Why = true, why
+	}
+	return why != ""
 }
 
 // round rounds d to the three or four digits that a histogram keeps.

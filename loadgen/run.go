@@ -104,7 +104,7 @@ func (r *run) supervise(ctx context.Context, done <-chan struct{}) {
 
 // send sends request n and records its outcome. A negative intended start means now.
 func (r *run) send(rec *recorder, n uint64, intended time.Duration) {
-	ctx, cancel := r.flying, context.CancelFunc(nil)
+	ctx, cancel := rec.flying, context.CancelFunc(nil)
 	rec.sent.Add(1)
 	sent := r.now()
 	if intended < 0 {
@@ -131,5 +131,9 @@ func (r *run) send(rec *recorder, n uint64, intended time.Duration) {
 	if r.classes != nil {
 		class = r.classes.class(n)
 	}
-	rec.record(record{intended, sent, end, class, outcome})
+	x := record{intended: intended, sent: sent, end: end, class: class, outcome: outcome}
+	if noted := rec.note.take(); noted.there && outcome != aborted {
+		x.explain(&noted)
+	}
+	rec.record(x)
 }

@@ -1,7 +1,6 @@
 package loadgen
 
 import (
-	"context"
 	"net"
 	"sync/atomic"
 )
@@ -14,15 +13,7 @@ func (t *traffic) add(sent, received int) {
 	t.received.Add(uint64(received))
 }
 
-// dial opens a connection for net/http.
-func (t *traffic) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := new(net.Dialer).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return &countedConn{Conn: c, traffic: t}, nil
-}
-
+// countedConn is a connection of net/http.
 type countedConn struct {
 	net.Conn
 	traffic *traffic

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
@@ -25,10 +26,25 @@ type wireResult struct {
 	Lag            histogram.Histogram `json:"lag_ns"`
 	GeneratorBound bool                `json:"generator_bound,omitempty"`
 	Why            string              `json:"why,omitempty"`
+	Causes         []wireCause         `json:"causes,omitempty"`
+	Phases         []wirePhase         `json:"phases,omitempty"`
 	Classes        []wireClass         `json:"classes,omitempty"`
 	Interval       time.Duration       `json:"interval_ns,omitempty"` // between the steps of Series
 	Series         [][]uint64          `json:"series,omitempty"`      // for each step: requests sent, and each outcome
 	Partial        bool                `json:"partial,omitempty"`
+}
+
+type wireCause struct {
+	Outcome string `json:"outcome"`
+	Status  int    `json:"status,omitempty"`
+	Text    string `json:"text,omitempty"`
+	Local   bool   `json:"local,omitempty"`
+	Count   uint64 `json:"count"`
+}
+
+type wirePhase struct {
+	Name string              `json:"name"`
+	Took histogram.Histogram `json:"took_ns"`
 }
 
 type wireClass struct {
@@ -69,6 +85,12 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Schema: resultSchema, Aborted: r.Aborted, Waited: r.Waited, Elapsed: r.Elapsed, Latency: latencyOf(&r.Outcomes), Lag: r.Lag,
 		GeneratorBound: r.GeneratorBound, Why: r.Why, Interval: r.interval(), Partial: r.Partial,
 	}
+	for _, c := range r.Causes {
+		w.Causes = append(w.Causes, wireCause{c.Outcome.String(), c.Status, c.Text, c.Local, c.Count})
+	}
+	for _, p := range r.Phases {
+		w.Phases = append(w.Phases, wirePhase(p))
+	}
 	for i := range r.Classes {
 		w.Classes = append(w.Classes, wireClass{r.Classes[i].Name, latencyOf(&r.Classes[i].Outcomes)})
 	}
@@ -100,6 +122,16 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	if read.Offered < answered || w.Waited > read.Offered || w.Lag.Count() != read.Offered || w.Elapsed < 0 {
 		return errNoResult
 	}
+	if err := read.readCauses(w.Causes); err != nil {
+		return err
+	}
+	for _, p := range w.Phases {
+		took := read.phase(p.Name)
+		if !slices.Contains(phaseNames[:], p.Name) || took.Count() > 0 || p.Took.Count() == 0 || p.Took.Count() > read.Offered {
+			return errNoResult
+		}
+		*took = p.Took
+	}
 	if err := read.readClasses(w.Classes, answered); err != nil {
 		return err
 	}
@@ -107,6 +139,25 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*r = read
+	return nil
+}
+
+func (r *Result) readCauses(causes []wireCause) error {
+	if len(causes) > mostCauses+int(outcomes) {
+		return errNoResult
+	}
+	var left [outcomes]uint64
+	for o := range left {
+		left[o] = r.Outcomes[o].Count
+	}
+	for _, c := range causes {
+		o := slices.Index(outcomeNames[:], c.Outcome)
+		if o < 0 || c.Count > left[o] || c.Status < 0 || c.Status > 999 || len(c.Text) > 2*mostText {
+			return errNoResult
+		}
+		left[o] -= c.Count
+		r.Causes = append(r.Causes, Cause{Outcome(o), c.Status, c.Text, c.Local, c.Count})
+	}
 	return nil
 }
 

@@ -24,6 +24,8 @@ func someResult(t testing.TB) *Result {
 		r.Outcomes[OK].Latency = *r.Outcomes[OK].Latency.Clone()
 		r.Outcomes[OK].Latency.Record(5)
 		r.Series = []Point{{Sent: 4}, {At: time.Second, Outcomes: [outcomes]uint64{2, 0, 0, 1}}}
+		r.Causes = []Cause{{Outcome: OK, Status: 200, Count: 2}, {Outcome: Timeout, Text: "none", Local: true, Count: 1}}
+		r.phase("connect").Record(7)
 		parts[i] = r
 	}
 	sum, err := Merge(parts...)
@@ -56,6 +58,10 @@ func TestAResultThatCannotBeIsRefused(t *testing.T) {
 		"no outcome":            {`"timeout":{`, `"lateness":{`},
 		"requests without lags": {`"aborted":2`, `"aborted":3`},
 		"all of them waited":    {`"waited":1`, `"waited":9`},
+		"more by cause":         {`"status":200,"count":4`, `"status":200,"count":5`},
+		"an unknown cause":      {`"outcome":"ok","status"`, `"outcome":"fine","status"`},
+		"an unknown phase":      {`"name":"connect"`, `"name":"tea"`},
+		"more phases":           {`"took_ns":{"count":2,`, `"took_ns":{"count":9,`},
 		"negative time":         {`"elapsed_ns":3`, `"elapsed_ns":-3`},
 		"a class too many":      {`{"name":"a"`, `{"name":"c","latency_ns":{"ok":H,"rejected":N,"error":N,"timeout":N}},{"name":"a"`},
 		"steps without length":  {`"interval_ns":1000000000`, `"interval_ns":0`},
