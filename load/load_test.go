@@ -17,7 +17,7 @@ func whole() Spec {
 	weight := 2.5
 	return Spec{
 		URL: "http://127.0.0.1:1/{{.id}}", Rate: 100, Poisson: true, Duration: 3 * time.Second,
-		Method: "PUT", Header: http.Header{"X-A": {"b", "c"}}, Body: []byte{0, 1, 255}, Insecure: true,
+		Method: "PUT", Header: http.Header{"X-A": {"b", "c"}}, Body: []byte{0, 1, 255}, Connection: Connection{Insecure: true},
 		Data: Rows{"csv", []byte("id\nP1\nP2\n")}, DataRandom: true,
 		Mix:     []Entry{{Class: "x", Weight: &weight, Priority: "low", Path: "/y", Method: "get", Headers: map[string]string{"X-B": "c"}, Body: "{{.id}}"}, {}},
 		Timeout: time.Second, Interval: time.Second, Seed: 7, MaxInFlight: 10,
@@ -26,7 +26,7 @@ func whole() Spec {
 
 // What another process reads is the load that was written.
 func TestASpecSurvivesItsJSON(t *testing.T) {
-	for _, want := range []Spec{whole(), {}, {URL: "u", Trace: []time.Duration{1, 2}, Clients: 3, Requests: 4, HTTP2: true, Profile: "1:1s"}} {
+	for _, want := range []Spec{whole(), {}, {Connection: Connection{true, []byte("a"), []byte("b"), []byte("c"), "d", "e"}}, {URL: "u", Trace: []time.Duration{1, 2}, Clients: 3, Requests: 4, HTTP2: true, Profile: "1:1s"}} {
 		text, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)

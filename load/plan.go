@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
@@ -196,10 +195,10 @@ func (s *Spec) request() (loadgen.HTTPConfig, error) {
 	h := loadgen.HTTPConfig{
 		URL: s.URL, Method: s.Method, Header: s.Header, Body: s.Body, HTTP2: s.HTTP2, Redirects: s.Redirects, Timeout: s.Timeout, Data: &loadgen.Data{},
 	}
-	if s.Insecure {
-		h.TLS = &tls.Config{InsecureSkipVerify: true}
+	err := s.Connection.Apply(&h)
+	if err != nil {
+		return h, err
 	}
-	var err error
 	text := bytes.NewReader(s.Data.Text)
 	switch s.Data.Format {
 	case "":

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// Spec says what to send where, and when. Its JSON form holds secrets if a header does.
+// Spec says what to send where, and when. Its JSON form holds secrets if a header does, and the key of a
+// client certificate.
 type Spec struct {
 	URL     string   `json:"url"`
 	Targets []Target `json:"targets,omitempty"` // in place of URL: requests that are sent in turn
@@ -31,11 +32,11 @@ type Spec struct {
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	Requests uint64        `json:"requests,omitempty"`
 
-	Method   string      `json:"method,omitempty"`
-	Header   http.Header `json:"header,omitempty"`
-	Body     []byte      `json:"body,omitempty"`
-	Insecure bool        `json:"insecure,omitempty"` // any TLS certificate will do
-	HTTP2    bool        `json:"http2,omitempty"`
+	Method string      `json:"method,omitempty"`
+	Header http.Header `json:"header,omitempty"`
+	Body   []byte      `json:"body,omitempty"`
+	HTTP2  bool        `json:"http2,omitempty"`
+	Connection
 
 	Redirects int `json:"redirects,omitempty"` // the most that one request follows
 

@@ -44,14 +44,14 @@ var instead = explained(
 	"no redirect is followed unless --follow says so: leave it out", "disable-redirects",
 	"write -H 'Connection: close' for a connection for each request; otherwise they are kept alive", "keepalive disable-keepalive disableKeepAlives no-connection-reuse no-vu-connection-reuse",
 	"write --insecure to accept any certificate (bombardier); connections are kept alive anyway (ab)", "k",
-	"write --insecure to accept any certificate; those of the system are trusted", "root-certs cacert cert key",
 	"threads are not needed: leave it out", "threads",
 	"latencies are always printed: leave it out", "latency latencies u_latency L l",
 	"latency counts from the intended start of --rate: leave it out", "latency-correction",
 	"no compression is asked for: leave it out", "disable-compression",
-	"no proxy is used: leave it out, and send to the service itself", "x P proxy proxy-header",
+	"write --proxy URL, with USER:PASSWORD@ before its host", "P",
+	"there is nothing like it here, but --proxy URL may have USER:PASSWORD@ before its host", "proxy-header",
 	"not needed: leave it out", "cpus quiet no-print print no-tui no-summary no-usage-report discard-response-bodies fasthttp http1 http-version lazy more name v verbose w fps tag batch summary-trend-stats stats-success-breakdown",
-	"there is nothing like it here: leave it out", "F laddr local-addr unix-socket resolvers connect-to dns-ttl max-body chunked session-tickets prometheus-addr opentelemetry-addr http-debug",
+	"there is nothing like it here: leave it out", "F laddr local-addr resolvers connect-to dns-ttl max-body chunked session-tickets prometheus-addr opentelemetry-addr http-debug",
 )
 
 // decided says the same for flags whose value shows which generator is meant.

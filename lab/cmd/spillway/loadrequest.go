@@ -35,8 +35,11 @@ func (c *loadCmd) spec(stdin io.Reader) (s load.Spec, err error) {
 	}
 	s = load.Spec{
 		URL: c.URL, Rate: float64(c.Rate), Profile: c.Profile, Clients: c.Clients, Poisson: c.Poisson, Duration: c.Duration, Requests: c.Requests,
-		Method: request.Method, Header: request.Header, Body: request.Body, Insecure: c.Insecure, HTTP2: c.HTTP2, Redirects: request.Redirects, DataRandom: c.DataRandom,
+		Method: request.Method, Header: request.Header, Body: request.Body, HTTP2: c.HTTP2, Redirects: request.Redirects, DataRandom: c.DataRandom,
 		Timeout: c.Timeout, Interval: c.Interval, Seed: c.Seed, MaxInFlight: c.MaxInFlight,
+	}
+	if s.Connection, err = c.connection(); err != nil {
+		return s, err
 	}
 	if fromList {
 		s.URL = ""

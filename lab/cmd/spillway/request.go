@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,16 +12,23 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/spillway-go/spillway/load"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
 // requestFlags say what is sent.
 type requestFlags struct {
-	Method   string   `short:"X" aliases:"m" group:"The request" help:"Method; GET, or POST when there is a body."`
-	Header   []string `short:"H" sep:"none" group:"The request" placeholder:"\"NAME: VALUE\"" help:"A header; may be repeated."`
-	Body     string   `short:"d" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file, and @- from standard input."`
-	Follow   bool     `group:"The request" help:"Follow redirects, up to ten for a request. Otherwise a redirect is an error. Latency then covers all of them, and a request costs this command more."`
-	Insecure bool     `aliases:"insecure-skip-tls-verify" group:"The request" help:"Accept any TLS certificate, as for a server of your own."`
+	Method string   `short:"X" aliases:"m" group:"The request" help:"Method; GET, or POST when there is a body."`
+	Header []string `short:"H" sep:"none" group:"The request" placeholder:"\"NAME: VALUE\"" help:"A header; may be repeated."`
+	Body   string   `short:"d" group:"The request" placeholder:"TEXT|@FILE" help:"Body of every request; @FILE reads it from a file, and @- from standard input."`
+	Follow bool     `group:"The request" help:"Follow redirects, up to ten for a request. Otherwise a redirect is an error. Latency then covers all of them, and a request costs this command more."`
+
+	Insecure bool   `aliases:"insecure-skip-tls-verify" group:"The connection" help:"Accept any TLS certificate, as for a server of your own."`
+	CACert   string `name:"cacert" aliases:"root-certs" group:"The connection" placeholder:"FILE" help:"Certificates of those that may sign the server's, in place of the system's (PEM)."`
+	Cert     string `group:"The connection" placeholder:"FILE" help:"A certificate that shows the server who asks (PEM)."`
+	Key      string `group:"The connection" placeholder:"FILE" help:"The key of --cert (PEM); left out, it is in the same file."`
+	Proxy    string `short:"x" group:"The connection" placeholder:"URL" help:"Send through a proxy, such as http://localhost:3128 or socks5://localhost:1080. A password in it is not seen by others in the environment variable. No proxy is used unless this says so. A request costs this command more."`
+	Unix     string `aliases:"unix-socket" group:"The connection" placeholder:"PATH" help:"Connect to a Unix socket, whatever the host of the URL is."`
 }
 
 // AfterApply has the header of the environment sent beside those of the command line. Other
@@ -72,10 +78,29 @@ func (f *requestFlags) config(stdin io.Reader) (loadgen.HTTPConfig, error) {
 	if f.Follow {
 		h.Redirects = mostRedirects
 	}
-	if f.Insecure {
-		h.TLS = &tls.Config{InsecureSkipVerify: true}
+	c, err := f.connection()
+	if err != nil {
+		return h, err
 	}
-	return h, nil
+	return h, c.Apply(&h)
+}
+
+// connection is how the server is reached, with the files that the flags name.
+func (f *requestFlags) connection() (load.Connection, error) {
+	c := load.Connection{Insecure: f.Insecure, Proxy: f.Proxy, Unix: f.Unix}
+	for _, file := range []struct {
+		flag, name string
+		text       *[]byte
+	}{{"--cacert", f.CACert, &c.CA}, {"--cert", f.Cert, &c.Cert}, {"--key", f.Key, &c.Key}} {
+		if file.name == "" {
+			continue
+		}
+		var err error
+		if *file.text, err = os.ReadFile(file.name); err != nil {
+			return c, fmt.Errorf("%s: %w", file.flag, err)
+		}
+	}
+	return c, nil
 }
 
 // withoutPassword is a URL as results show it. It need not be well-formed: placeholders may follow
