@@ -22,7 +22,8 @@ type Result struct {
 	Advice []Advice `json:"advice"`
 
 	Seconds float64 `json:"seconds"`
-	Why     string  `json:"why"` // how it ended, in a sentence
+	Why     string  `json:"why"`            // how it ended, in a sentence
+	Void    string  `json:"void,omitempty"` // what the generator's machine ran out of, in the same sentence; the search ended there
 
 	slo   SLO
 	rungs []*rung
@@ -44,7 +45,7 @@ func (s *Search) Result(traffic float64) *Result {
 	if high != nil {
 		r.Broken = high.rate
 	}
-	r.Why = r.why(s)
+	r.Why, r.Void = r.why(s), s.void
 	r.Doubts = append(r.Doubts, s.doubts(low, high)...)
 	if low != nil {
 		r.Advice = append(r.Advice, advise(s.SLO, low, calm(s.rungs, low), traffic)...)
@@ -55,10 +56,16 @@ func (s *Search) Result(traffic float64) *Result {
 // Interrupt ends the search where it is.
 func (s *Search) Interrupt() { s.ended = Interrupted }
 
+// Exhaust ends the search because the generator's machine ran out of something. The last probe says
+// nothing about the service.
+func (s *Search) Exhaust(why string) { s.ended, s.void = Generator, why }
+
 func perSecond(rate float64) string { return numbers.Format(rate) + "/s" }
 
 func (r *Result) why(s *Search) string {
 	switch {
+	case s.void != "":
+		return fmt.Sprintf("The search ended at %s: %s", perSecond(s.last.Rate), s.void)
 	case !r.Found() && s.ceiling != "":
 		return "The SLO was not kept at any rate, and the generator itself was late: " + s.ceiling
 	case s.ended == NeverKept || !r.Found() && len(r.Points) > 0:

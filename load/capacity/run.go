@@ -76,6 +76,10 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 			search.Interrupt()
 			break
 		}
+		if void := r.Void(); void != "" {
+			search.Exhaust(void)
+			break
+		}
 		p := c.point(probe, r)
 		search.Add(p, time.Since(began))
 		if c.Done != nil && probe.Purpose != Settle {

@@ -25,6 +25,7 @@ type Search struct {
 	guess   float64 // the first rate inside of the bracket, by what the service could do
 	slow    float64 // a rate after which latency did not come back
 	ceiling string  // why the generator is the bound, if it is
+	void    string  // why the last probe said nothing about the service, if it did not
 	ended   Ending
 }
 
@@ -43,7 +44,7 @@ const (
 	Narrowed    Ending = "narrowed"    // the interval is as narrow as it should be
 	NoTime      Ending = "time"        // the time was over before that
 	MaxRate     Ending = "max-rate"    // the SLO was kept up to Setup.Max
-	Generator   Ending = "generator"   // the generator could not send more
+	Generator   Ending = "generator"   // the generator could not send more, or its machine ran out of something
 	NeverKept   Ending = "never kept"  // the SLO was broken at every rate
 	Interrupted Ending = "interrupted" // by the user
 )

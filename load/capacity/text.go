@@ -21,6 +21,8 @@ func (r *Result) Text(w io.Writer) {
 		fmt.Fprintf(w, "\nThe knee is %s: between %s (kept) and %s (broken), %.1f %% apart.\n", perSecond(r.Knee), perSecond(r.Knee), perSecond(r.Broken), 100*(r.Broken/r.Knee-1))
 	case r.Found():
 		fmt.Fprintf(w, "\nThe knee is at least %s.\n", perSecond(r.Knee))
+	case r.Void != "":
+		fmt.Fprintln(w, "\nThe knee was not found.")
 	default:
 		fmt.Fprintln(w, "\nThere is no knee.")
 	}

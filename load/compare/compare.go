@@ -10,6 +10,7 @@ package compare
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -82,13 +83,14 @@ type Result struct {
 	Floor   *float64 `json:"floor"` // what A differs from itself: of ratios the distance from 1
 	More    int      `json:"more_rounds"`
 	Partial bool     `json:"partial"`
+	Void    string   `json:"void,omitempty"` // what the generator's machine ran out of: there is no verdict then
 	Rounds  []Round  `json:"rounds"`
 	Remarks []string `json:"remarks,omitempty"`
 }
 
 // Run measures and judges. The first round warms up and does not count. When ctx ends, the
-// rounds that are complete are judged and the result is partial. An error is that of a
-// measurement.
+// rounds that are complete are judged and the result is partial. When the generator's machine
+// runs out of something, the result is undecided. An error is that of a measurement.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	rng := rand.New(rand.NewPCG(c.Seed, 17))
 	var rounds []Round
@@ -107,6 +109,10 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 			if *sides[i].figure, err = sides[i].measure(ctx); ctx.Err() != nil {
 				result := Judge(c.Metric, rounds, c.Seed)
 				result.Partial = true
+				return result, nil
+			} else if void, ok := errors.AsType[voidError](err); ok {
+				result := Judge(c.Metric, rounds, c.Seed)
+				result.Verdict, result.Why, result.More, result.Void = Undecided, string(void), 0, string(void)
 				return result, nil
 			} else if err != nil {
 				return nil, fmt.Errorf("%s: %w", strings.TrimSuffix(sides[i].name, " again"), err)

@@ -45,6 +45,11 @@ func (m Metric) of(r *loadgen.Result) float64 {
 	return good.Mean() / 1e6
 }
 
+// voidError says that the generator's machine ran out of something.
+type voidError string
+
+func (e voidError) Error() string { return string(e) }
+
 // Blocks measures a target in blocks of load. doubt is called when the generator, and not
 // the target, shaped a block.
 func (l Load) Blocks(target loadgen.Target, m Metric, doubt func(why string)) (Measure, error) {
@@ -61,6 +66,9 @@ func (l Load) Blocks(target loadgen.Target, m Metric, doubt func(why string)) (M
 		r, err := loadgen.Run(ctx, cfg)
 		if err != nil {
 			return math.NaN(), err
+		}
+		if void := r.Void(); void != "" {
+			return math.NaN(), voidError(void)
 		}
 		if r.GeneratorBound {
 			doubt(r.Why)

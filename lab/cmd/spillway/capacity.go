@@ -43,7 +43,7 @@ Examples, the first with the service of "spillway serve", which wants a token:
   spillway capacity --slo p50=20ms,p99=150ms,errors=0% --traffic 3000 --html capacity.html http://localhost:8080/
   spillway capacity --max-rate 500 --time 3m --json http://localhost:8080/ > capacity.json
 
-Exit codes: 0 found, or kept up to --max-rate; 1 the SLO was not kept at any load; 2 bad input or no server at the address; 130 Ctrl-C, after the partial curve was printed.`
+Exit codes: 0 found, or kept up to --max-rate; 1 the SLO was not kept at any load, or the machine of this command ran out of files or ports; 2 bad input or no server at the address; 130 Ctrl-C, after the partial curve was printed.`
 }
 
 func (c *capacityCmd) Run(env *environment) error {
@@ -112,6 +112,8 @@ func (c *capacityCmd) Run(env *environment) error {
 	switch {
 	case result.Ending == capacity.Interrupted:
 		return errInterrupted
+	case result.Void != "":
+		return fmt.Errorf("the search is invalid: %s", result.Void)
 	case !result.Found():
 		return fmt.Errorf("no rate kept the SLO %s", result.SLO)
 	}

@@ -43,7 +43,7 @@ Examples:
   spillway compare --metric cpu 'gzip -9 < data' 'zstd -9 < data'
   spillway compare --metric printed --more './bench-old' './bench-new'
 
-Exit codes: 0 B is better; 1 B is worse; 3 undecided; 2 bad input, no server at an address, or a command that failed; 130 Ctrl-C, after the rounds so far were judged.`
+Exit codes: 0 B is better; 1 B is worse; 3 undecided, also when the machine of this command ran out of files or ports; 2 bad input, no server at an address, or a command that failed; 130 Ctrl-C, after the rounds so far were judged.`
 }
 
 func (c *compareCmd) Run(env *environment) error {
@@ -159,7 +159,7 @@ func showComparison(w io.Writer, r *compare.Result) {
 	if r.Verdict == compare.Undecided && r.More > 0 {
 		fmt.Fprintf(w, "%d more rounds should settle it: --rounds %d.\n", r.More, len(r.Rounds)+r.More)
 	}
-	if r.Verdict == compare.Undecided && r.More == 0 && r.Floor != nil && *r.Floor > 0 {
+	if r.Verdict == compare.Undecided && r.More == 0 && r.Void == "" && r.Floor != nil && *r.Floor > 0 {
 		fmt.Fprintln(w, "On a quieter machine A differs less from itself; of URLs, with a longer --block, too.")
 	}
 	for _, remark := range r.Remarks {

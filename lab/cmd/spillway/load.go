@@ -51,6 +51,8 @@ type loadCmd struct {
 func (loadCmd) Help() string {
 	return `Outcomes are never mixed: ok, rejected (429 and 503), error (everything else) and timeout each have their own count and latencies, and goodput counts ok only.
 
+Below them are the latencies of ok as a picture, each status and error with its count (429 and 503 by the header Spillway-Reason, errors without numbers and addresses), and how long looking up the name, connecting, the TLS handshake and the first byte took. With --json, every outcome has its histogram.
+
 Use --rate to learn what users feel: they do not wait for each other, so a server that stalls for a second meets a second's worth of requests. Use --clients for callers that do wait, such as workers of a queue. The send lag is this command's own lateness; when it is too large to trust the latencies the summary says so. It also says what a request cost this command itself, in processor time and memory; spillway lab load compares that with other generators.
 
 The examples ask the service of "spillway serve", which wants a token. In the environment it is not seen by other users of the machine, as -H on a command line is; that header is sent beside those of -H:
@@ -94,7 +96,7 @@ For other tools: the result as JSON, for Prometheus, and a line for each second 
   spillway load --rate 200 --json URL > result.json
   spillway load --rate 200 --format prometheus --csv seconds.csv URL > result.prom
 
-Exit codes: 0 every expectation was kept; 1 one was not, or an agent was lost; 2 bad input or no server at the address; 130 Ctrl-C, after what was measured so far was printed.`
+Exit codes: 0 every expectation was kept; 1 one was not, or the run is invalid: an agent was lost, or the machine of this command ran out of files or ports; 2 bad input or no server at the address; 130 Ctrl-C, after what was measured so far was printed.`
 }
 
 func (c *loadCmd) Run(env *environment) (err error) {

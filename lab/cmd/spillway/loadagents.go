@@ -137,9 +137,6 @@ func (s *loadSummary) printAgents(w io.Writer) {
 	for _, warning := range s.Warnings {
 		fmt.Fprintln(w, "note:", warning)
 	}
-	if s.Invalid != "" {
-		fmt.Fprintf(w, "INVALID: %s\n", s.Invalid)
-	}
 }
 
 func mebibytes(n uint64) string {

@@ -18,8 +18,8 @@ func (s loadSummary) expose(w io.Writer) {
 	gauge("received_bytes", "Bytes of answers.", float64(s.BytesReceived))
 	if len(s.Agents) > 0 {
 		gauge("agents", "Processes that shared the load.", float64(len(s.Agents)))
-		gauge("invalid", "1: an agent was lost, this is not the load that was asked for.", map[bool]float64{true: 1}[s.Invalid != ""])
 	}
+	gauge("invalid", "1: an agent was lost or the generator's machine ran out of something, this is not the load that was asked for.", map[bool]float64{true: 1}[s.Invalid != ""])
 
 	if cost := s.Generator; cost.Micros > 0 {
 		gauge("generator_cpu_seconds_per_request", "Processor time that a request cost the generator.", cost.Micros/1e6)
@@ -75,7 +75,7 @@ func exposeSummary(w io.Writer, name, labels string, l *latencySummary, count ui
 	for _, q := range []struct {
 		quantile string
 		ms       float64
-	}{{"0.5", l.P50}, {"0.95", l.P95}, {"0.99", l.P99}, {"0.999", l.P999}} {
+	}{{"0.5", l.P50}, {"0.9", l.P90}, {"0.95", l.P95}, {"0.99", l.P99}, {"0.999", l.P999}} {
 		fmt.Fprintf(w, "spillway_load_%s{%s%squantile=%q} %.9g\n", name, labels, comma, q.quantile, q.ms/1e3)
 	}
 	fmt.Fprintf(w, "spillway_load_%s_sum%s %.9g\nspillway_load_%s_count%s %d\n", name, braced, l.Mean/1e3*float64(count), name, braced, count)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,8 @@ type loadSummary struct {
 	Elapsed        float64           `json:"elapsed_seconds"`
 	Goodput        float64           `json:"goodput"` // ok a second
 	Outcomes       []loadOutcome     `json:"outcomes"`
+	Causes         []loadCause       `json:"causes,omitempty"`
+	Phases         []loadPhase       `json:"phases,omitempty"`
 	Classes        []loadClass       `json:"classes,omitempty"`
 	Lag            *latencySummary   `json:"send_lag_ms,omitempty"`
 	Generator      generatorCost     `json:"generator,omitzero"`
@@ -33,7 +36,9 @@ type loadSummary struct {
 	Partial        bool              `json:"partial"`
 	Expectations   []loadExpectation `json:"expectations,omitempty"`
 
-	missed int // expectations
+	missed  int  // expectations
+	stopped bool // because an agent was lost
+	picture []latencyBucket
 }
 
 type loadClass struct {
@@ -47,6 +52,7 @@ type loadOutcome struct {
 	Count   uint64          `json:"count"`
 	Rate    float64         `json:"per_second"`
 	Latency *latencySummary `json:"latency_ms,omitempty"` // nil: there was none
+	Buckets []latencyBucket `json:"histogram,omitempty"`
 }
 
 // latencySummary is in milliseconds.
@@ -54,6 +60,7 @@ type latencySummary struct {
 	Min  float64 `json:"min"`
 	Mean float64 `json:"mean"`
 	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
 	P95  float64 `json:"p95"`
 	P99  float64 `json:"p99"`
 	P999 float64 `json:"p99.9"`
@@ -64,6 +71,7 @@ type loadExpectation struct {
 	Expect   string `json:"expect"`
 	Measured string `json:"measured"`
 	Kept     bool   `json:"kept"`
+	Void     bool   `json:"void,omitempty"` // the run is invalid and says nothing about it
 }
 
 // milliseconds is nil without a value.
@@ -73,7 +81,7 @@ func milliseconds(h *histogram.Histogram) *latencySummary {
 	}
 	ms := func(ns int64) float64 { return float64(ns) / 1e6 }
 	return &latencySummary{
-		Min: ms(h.Min()), Mean: h.Mean() / 1e6, P50: ms(h.Quantile(0.5)), P95: ms(h.Quantile(0.95)),
+		Min: ms(h.Min()), Mean: h.Mean() / 1e6, P50: ms(h.Quantile(0.5)), P90: ms(h.Quantile(0.9)), P95: ms(h.Quantile(0.95)),
 		P99: ms(h.Quantile(0.99)), P999: ms(h.Quantile(0.999)), Max: ms(h.Max()),
 	}
 }
@@ -90,17 +98,21 @@ func summarize(url string, m measured, expectations []loadgen.Expectation) loadS
 		s.FirstError = m.firstError.Error()
 	}
 	s.Outcomes = summarizeOutcomes(r.Outcomes[:], r.Elapsed)
+	s.Causes, s.Phases, s.picture = summarizeCauses(r.Causes), summarizePhases(r.Phases), coarse(&r.Outcomes[loadgen.OK].Latency)
 	for i := range r.Classes {
 		c := &r.Classes[i]
 		s.Classes = append(s.Classes, loadClass{c.Name, perSecond(c.Outcomes[loadgen.OK].Count, r.Elapsed), summarizeOutcomes(c.Outcomes[:], r.Elapsed)})
 	}
 	s.summarizeAgents(m.report)
+	s.stopped = s.Invalid != ""
+	s.Invalid = cmp.Or(s.Invalid, r.Void())
 	for _, e := range expectations {
 		kept, measured := e.Check(r)
 		if !kept {
 			s.missed++
 		}
-		s.Expectations = append(s.Expectations, loadExpectation{e.String(), measured, kept})
+		void := s.Invalid != ""
+		s.Expectations = append(s.Expectations, loadExpectation{e.String(), measured, kept && !void, void})
 	}
 	return s
 }
@@ -108,7 +120,7 @@ func summarize(url string, m measured, expectations []loadgen.Expectation) loadS
 func summarizeOutcomes(parts []loadgen.OutcomeResult, elapsed time.Duration) (outcomes []loadOutcome) {
 	for o := range parts {
 		n := parts[o].Count
-		outcomes = append(outcomes, loadOutcome{loadgen.Outcome(o).String(), n, perSecond(n, elapsed), milliseconds(&parts[o].Latency)})
+		outcomes = append(outcomes, loadOutcome{loadgen.Outcome(o).String(), n, perSecond(n, elapsed), milliseconds(&parts[o].Latency), buckets(&parts[o].Latency, fineSteps)})
 	}
 	return outcomes
 }
@@ -134,7 +146,7 @@ func (s loadSummary) write(w io.Writer, format string) error {
 
 func (s loadSummary) print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n%d requests in %.1f s, goodput %.1f/s\n\n", s.Target, s.Offered, s.Elapsed, s.Goodput)
-	fmt.Fprintf(w, "%-9s %9s %10s  %9s %9s %9s %9s %9s %9s  (ms)\n", "", "count", "per second", "min", "mean", "p50", "p95", "p99", "max")
+	fmt.Fprintf(w, "%-9s %9s %10s  %8s %8s %8s %8s %8s %8s %8s %8s  (ms)\n", "", "count", "per second", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 	for _, o := range s.Outcomes {
 		o.print(w)
 	}
@@ -146,6 +158,12 @@ func (s loadSummary) print(w io.Writer) {
 			}
 		}
 	}
+	if len(s.picture) > 0 {
+		fmt.Fprintln(w, "\nlatencies of ok (ms):")
+		picture(w, s.picture)
+	}
+	s.printCauses(w)
+	s.printPhases(w)
 	fmt.Fprintln(w)
 	if s.Lag != nil {
 		fmt.Fprintf(w, "send lag: p50 %.2f ms, p99 %.2f ms, max %.2f ms\n", s.Lag.P50, s.Lag.P99, s.Lag.Max)
@@ -157,7 +175,10 @@ func (s loadSummary) print(w io.Writer) {
 		fmt.Fprintf(w, "bytes: %s sent, %s received\n", mebibytes(s.BytesSent), mebibytes(s.BytesReceived))
 	}
 	s.printAgents(w)
-	if s.GeneratorBound {
+	if s.Invalid != "" {
+		fmt.Fprintf(w, "INVALID: %s\n", s.Invalid)
+	}
+	if s.GeneratorBound && s.Why != s.Invalid {
 		fmt.Fprintf(w, "do not trust the latencies: %s\n", s.Why)
 	}
 	if s.FirstError != "" {
@@ -165,13 +186,16 @@ func (s loadSummary) print(w io.Writer) {
 	}
 	if s.Partial {
 		why := "interrupted"
-		if s.Invalid != "" {
+		if s.stopped {
 			why = "stopped, because the run is invalid"
 		}
 		fmt.Fprintf(w, "partial: %s; %d requests were cut off and are in no outcome\n", why, s.Aborted)
 	}
 	for _, e := range s.Expectations {
 		verdict := map[bool]string{true: "kept", false: "NOT kept"}[e.Kept]
+		if e.Void {
+			verdict = "void: the run is invalid"
+		}
 		fmt.Fprintf(w, "expected %s: measured %s, %s\n", e.Expect, e.Measured, verdict)
 	}
 }
@@ -182,7 +206,7 @@ func (o loadOutcome) print(w io.Writer) {
 		fmt.Fprintf(w, "%-9s %9d\n", o.Kind, o.Count)
 		return
 	}
-	fmt.Fprintf(w, "%-9s %9d %10.1f  %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f\n", o.Kind, o.Count, o.Rate, l.Min, l.Mean, l.P50, l.P95, l.P99, l.Max)
+	fmt.Fprintf(w, "%-9s %9d %10.1f  %8.2f %8.2f %8.2f %8.2f %8.2f %8.2f %8.2f %8.2f\n", o.Kind, o.Count, o.Rate, l.Min, l.Mean, l.P50, l.P90, l.P95, l.P99, l.P999, l.Max)
 }
 
 func writeJSON(w io.Writer, v any) error {
