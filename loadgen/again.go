@@ -83,7 +83,7 @@ func (t *taken) take(info httptrace.GotConnInfo) {
 		return
 	}
 	t.written = t.conn.written.Load()
-	if !t.conn.look.alive(t.conn.Conn) {
+	if !t.conn.peeker.alive(t.conn.Conn) {
 		_ = t.conn.Close()
 	}
 }

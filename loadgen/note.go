@@ -35,11 +35,11 @@ type note struct {
 }
 
 type noted struct {
-	there  bool // the target has told something
-	status int
-	err    error
-	reason string
-	took   [phases]time.Duration // 0: the request had no such phase
+	there     bool // the target has told something
+	status    int
+	err       error
+	reason    string
+	durations [phases]time.Duration // 0: the request had no such phase
 }
 
 type noteKey struct{}
@@ -59,7 +59,7 @@ func (n *note) answered(got *answer, err error) {
 	defer n.mu.Unlock()
 	n.there, n.status, n.reason, n.err = true, got.status, got.reason, err
 	if got.firstByte > 0 {
-		n.took[phaseFirstByte] = got.firstByte
+		n.durations[phaseFirstByte] = got.firstByte
 	}
 }
 
@@ -70,7 +70,7 @@ func (n *note) phase(phase int, since time.Time) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.there, n.took[phase] = true, max(time.Since(since), 1)
+	n.there, n.durations[phase] = true, max(time.Since(since), 1)
 }
 
 // take returns what was noted, and empties the note.

@@ -24,7 +24,7 @@ type conn struct {
 	after   time.Duration // Retry-After of the answer
 	sent    time.Time     // when the request was begun on this connection
 	used    time.Time
-	look    look
+	peeker  peeker
 
 	mu      sync.Mutex // orders the end of a context and the next request
 	busy    bool
@@ -121,7 +121,7 @@ func (c *conn) forget() {
 }
 
 // quiet reports whether an idle connection is still open and silent.
-func (c *conn) quiet() bool { return c.look.alive(c.Conn) }
+func (c *conn) quiet() bool { return c.peeker.alive(c.Conn) }
 
 func (c *conn) close() {
 	c.mu.Lock()

@@ -28,9 +28,9 @@ type record struct {
 func (x *record) explain(n *noted) {
 	c := n.cause(x.outcome)
 	x.there, x.status, x.text, x.local = true, uint16(c.Status), c.Text, c.Local
-	x.firstByte = n.took[phaseFirstByte]
-	if n.took[phaseDNS] > 0 || n.took[phaseConnect] > 0 || n.took[phaseTLS] > 0 {
-		fresh := [phaseFirstByte]time.Duration(n.took[:phaseFirstByte])
+	x.firstByte = n.durations[phaseFirstByte]
+	if n.durations[phaseDNS] > 0 || n.durations[phaseConnect] > 0 || n.durations[phaseTLS] > 0 {
+		fresh := [phaseFirstByte]time.Duration(n.durations[:phaseFirstByte])
 		x.fresh = &fresh
 	}
 }
@@ -129,9 +129,9 @@ func (s *shard) add(x *record, series time.Duration) {
 		s.phases[phaseFirstByte].Record(int64(x.firstByte))
 	}
 	if x.fresh != nil {
-		for phase, took := range x.fresh {
-			if took > 0 {
-				s.phases[phase].Record(int64(took))
+		for phase, durations := range x.fresh {
+			if durations > 0 {
+				s.phases[phase].Record(int64(durations))
 			}
 		}
 	}
@@ -196,12 +196,12 @@ func (r *run) result() *Result {
 		rec.flush()
 	}
 	var all []Cause
-	var took [phases]histogram.Histogram
+	var durations [phases]histogram.Histogram
 	for i := range r.shards {
 		s := &r.shards[i]
 		all = append(all, s.causes.list()...)
-		for phase := range took {
-			took[phase].Merge(&s.phases[phase])
+		for phase := range durations {
+			durations[phase].Merge(&s.phases[phase])
 		}
 		for class := range s.latency {
 			for o := range s.latency[class] {
@@ -224,9 +224,9 @@ func (r *run) result() *Result {
 		}
 	}
 	res.Causes = sumCauses(all)
-	for phase := range took {
-		if took[phase].Count() > 0 {
-			res.Phases = append(res.Phases, Phase{phaseNames[phase], took[phase]})
+	for phase := range durations {
+		if durations[phase].Count() > 0 {
+			res.Phases = append(res.Phases, Phase{phaseNames[phase], durations[phase]})
 		}
 	}
 	res.Offered = res.Aborted

@@ -18,7 +18,7 @@ type countedConn struct {
 	net.Conn
 	traffic *traffic
 	written atomic.Uint64 // bytes
-	look    look          // of the goroutine whose request has the connection
+	peeker  peeker        // of the goroutine whose request has the connection
 }
 
 func (c *countedConn) Read(b []byte) (int, error) {

@@ -126,11 +126,11 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	for _, p := range w.Phases {
-		took := read.phase(p.Name)
-		if !slices.Contains(phaseNames[:], p.Name) || took.Count() > 0 || p.Took.Count() == 0 || p.Took.Count() > read.Offered {
+		phase := read.phase(p.Name)
+		if !slices.Contains(phaseNames[:], p.Name) || phase.Count() > 0 || p.Took.Count() == 0 || p.Took.Count() > read.Offered {
 			return errNoResult
 		}
-		*took = p.Took
+		*phase = p.Took
 	}
 	if err := read.readClasses(w.Classes, answered); err != nil {
 		return err

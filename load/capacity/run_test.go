@@ -3,7 +3,13 @@ package capacity
 import (
 	"context"
 	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,6 +134,39 @@ func TestBadSettingsSendNothing(t *testing.T) {
 	} {
 		if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// A generator without free files once made the SLO look broken, and a knee of the machine was
+// printed as that of the service.
+func TestASearchEndsWhenTheGeneratorsMachineRunsOutOfSomething(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Connection", "close") }))
+	defer server.Close()
+	slo, err := ParseSLO("p99=30s,errors=50%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []int64{12, 0} { // files
+		var dialled atomic.Int64
+		target, err := loadgen.NewHTTP(loadgen.HTTPConfig{URL: server.URL, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if dialled.Add(1) > left {
+				return nil, os.NewSyscallError("socket", syscall.EMFILE)
+			}
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer target.Close()
+		r, err := Run(t.Context(), Config{Target: target, SLO: slo, MaxRate: 1000, Time: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		r.Text(&text)
+		if r.Ending != Generator || !strings.Contains(r.Void, "open files") || !strings.Contains(text.String(), "ulimit -n") || r.Found() != (left > 0) || len(r.Points) > 2 {
+			t.Errorf("with %d files: %+v\n%s", left, r, text.String())
 		}
 	}
 }

@@ -4,8 +4,8 @@ package loadgen
 
 import "net"
 
-// look looks at idle connections.
-type look struct{}
+// peeker looks at idle connections.
+type peeker struct{}
 
 // alive reports every idle connection as open: this platform has no check.
-func (*look) alive(net.Conn) bool { return true }
+func (*peeker) alive(net.Conn) bool { return true }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// look looks at idle connections, one at a time. Its buffers are reused: the first look allocates.
-type look struct {
+// peeker looks at idle connections, one at a time. Its buffers are reused: the first look allocates.
+type peeker struct {
 	raw    syscall.RawConn
 	peek   func(fd uintptr)
 	silent bool
@@ -16,7 +16,7 @@ type look struct {
 
 // alive reports whether c, always the same connection, is still open and silent. It takes no byte
 // from the connection and never waits, also while another goroutine reads.
-func (l *look) alive(c net.Conn) bool {
+func (l *peeker) alive(c net.Conn) bool {
 	if l.raw == nil {
 		s, ok := c.(syscall.Conn)
 		if !ok {
