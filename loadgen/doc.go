@@ -24,6 +24,13 @@
 // [HTTP] is a target for URLs, with [Data] for placeholders in its requests. [Mix] sends several
 // kinds of requests by weight, and results report each class apart.
 //
+// # What outcomes came from
+//
+// [Result.Causes] counts the statuses and errors behind the outcomes of an HTTP target, and
+// [Result.Phases] says how long connecting, the TLS handshake and the first byte took.
+// [Result.Void] says that the generator's own machine ran out of files or ports. Such a result says
+// nothing about the target.
+//
 // # Cost
 //
 // A request in a closed loop costs two clock readings and no allocation beyond those of the target;

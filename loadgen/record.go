@@ -129,9 +129,9 @@ func (s *shard) add(x *record, series time.Duration) {
 		s.phases[phaseFirstByte].Record(int64(x.firstByte))
 	}
 	if x.fresh != nil {
-		for phase, durations := range x.fresh {
-			if durations > 0 {
-				s.phases[phase].Record(int64(durations))
+		for phase, spent := range x.fresh {
+			if spent > 0 {
+				s.phases[phase].Record(int64(spent))
 			}
 		}
 	}
@@ -196,12 +196,12 @@ func (r *run) result() *Result {
 		rec.flush()
 	}
 	var all []Cause
-	var durations [phases]histogram.Histogram
+	var times [phases]histogram.Histogram
 	for i := range r.shards {
 		s := &r.shards[i]
 		all = append(all, s.causes.list()...)
-		for phase := range durations {
-			durations[phase].Merge(&s.phases[phase])
+		for phase := range times {
+			times[phase].Merge(&s.phases[phase])
 		}
 		for class := range s.latency {
 			for o := range s.latency[class] {
@@ -224,9 +224,9 @@ func (r *run) result() *Result {
 		}
 	}
 	res.Causes = sumCauses(all)
-	for phase := range durations {
-		if durations[phase].Count() > 0 {
-			res.Phases = append(res.Phases, Phase{phaseNames[phase], durations[phase]})
+	for phase := range times {
+		if times[phase].Count() > 0 {
+			res.Phases = append(res.Phases, Phase{phaseNames[phase], times[phase]})
 		}
 	}
 	res.Offered = res.Aborted

@@ -70,6 +70,11 @@ Lines of hey, wrk, vegeta and k6, and how they are written here:
   k6 run --vus 50 --duration 30s script.js                 spillway load --vus 50 --duration 30s URL
 Here -q is the rate of all requests together, and hey's is that of each of its workers. -d is the body, and a redirect is followed only with --follow. Another flag of theirs is an error that says what to write; docs/lab/load.md has more such lines.
 
+A certificate of the client, a private authority, a proxy, a Unix socket:
+  spillway load -c 10 --cacert ca.pem --cert client.pem --key client.key https://localhost:8443/
+  spillway load -c 10 --proxy http://localhost:3128 http://service.internal/
+  spillway load -c 10 --unix /run/service.sock http://localhost/
+
 Many targets, in turn: lines such as those of vegeta on standard input, and no URL. Headers of a target follow its line, then @ and a file with the body. Placeholders are not filled in.
   printf 'GET http://localhost:8080/a\nAccept: text/html\n\nPOST http://localhost:8080/b\n@body.json\n' | spillway load --rate 20/s
 

@@ -9,14 +9,13 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/load"
 	"github.com/spillway-go/spillway/load/agents"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
 // agentProgram is what knows NATS.
-const agentProgram = "agents"
+const agentProgram = "github.com/spillway-go/spillway/lab/contestants/agents"
 
 // distributed reports whether agents send the load.
 func (c *loadCmd) distributed() bool { return c.Agents != 0 || c.Server.URL != "" }
@@ -41,7 +40,7 @@ func (c *loadCmd) sendFromAgents(env *environment, spec load.Spec, progress func
 	if err != nil {
 		return m, err
 	}
-	path, err := contestant.Build(env.ctx, contestant.Spec{Program: agentProgram}, env.stderr)
+	path, err := programPath(env, agentProgram)
 	if err != nil {
 		return m, fmt.Errorf("no agent was started: %w", err)
 	}

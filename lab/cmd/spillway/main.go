@@ -136,7 +136,7 @@ func runWith(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 			code = int(exit)
 		}
 	}()
-	words := withAll(args)
+	words := withAll(spelledOut(args))
 	cli := commandLine{Lab: newLabCmd(words)}
 	parser := kong.Must(&cli, kong.Name("spillway"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Exit(func(c int) { panic(exitCode(c)) }), kong.Resolvers(experiment.Sizes()),

@@ -3,8 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -26,16 +30,40 @@ type elsewhere struct {
 	Args []string `arg:"" optional:"" help:"Arguments of that command; see its --help."`
 }
 
-// Run becomes the command of the same name.
+// Run becomes the command of the same name, or prints the help of the command, which is at hand.
 func (c *elsewhere) Run(env *environment, chosen *kong.Context) error {
 	name := chosen.Selected().Name
+	if text, asked := helpOf(name, c.Args); asked {
+		_, err := io.WriteString(env.stdout, text)
+		return err
+	}
 	return become(env, programs[name], name, c.Args)
 }
 
-// become builds a program, once, and becomes a command of it, which then has the
-// streams, the signals and the exit code of this process.
+// programPath returns the path of a program: beside this one, or built, once.
+func programPath(env *environment, program string) (string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		own = os.Args[0]
+	}
+	beside := filepath.Join(filepath.Dir(own), "spillway-"+path.Base(program))
+	if runtime.GOOS == "windows" {
+		beside += ".exe"
+	}
+	if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
+		return beside, nil
+	}
+	built, err := contestant.Build(env.ctx, contestant.Spec{Program: program}, env.stderr)
+	if err != nil && env.ctx.Err() == nil {
+		err = fmt.Errorf("%w; or put it beside this program, in a clone by: go build -o %s %s", err, beside, program)
+	}
+	return built, err
+}
+
+// become finds a program and becomes a command of it, which then has the streams, the signals and
+// the exit code of this process.
 func become(env *environment, program, command string, args []string) error {
-	path, err := contestant.Build(env.ctx, contestant.Spec{Program: program}, env.stderr)
+	path, err := programPath(env, program)
 	if err != nil {
 		return fmt.Errorf("spillway %s was not started: %w", command, err)
 	}

@@ -89,12 +89,91 @@ func TestQueueBecomesItsProgram(t *testing.T) {
 		args string
 		code int
 		says string
-	}{{"--help", 0, "spillway queue retry --all"}, {"inspect", 2, "--url or --dir"}} {
+	}{{"inspect", 2, "--url or --dir"}} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"queue"}, strings.Fields(c.args)...)...)
 		cmd.Env = append(os.Environ(), asCommand+"=1")
 		out, _ := cmd.CombinedOutput()
 		if cmd.ProcessState.ExitCode() != c.code || !strings.Contains(string(out), c.says) {
 			t.Errorf("queue %s: exit code %d, want %d and %q in\n%s", c.args, cmd.ProcessState.ExitCode(), c.code, c.says, out)
 		}
+	}
+}
+
+// The help of other programs once waited for their builds, up to a minute.
+func TestTheHelpOfOtherProgramsIsWhatTheyPrint(t *testing.T) {
+	t.Parallel()
+	for words, program := range map[string]string{
+		"serve": service, "token": service, "audit": service, "audit verify": service, "agent": agentProgram,
+		"queue": queue, "queue inspect": queue, "queue dead": queue, "queue retry": queue, "queue purge": queue,
+	} {
+		built, err := contestant.Build(t.Context(), contestant.Spec{Program: program}, t.Output())
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := append(strings.Fields(words), "--help")
+		want, err := exec.CommandContext(t.Context(), built, command...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join("help", strings.ReplaceAll(words, " ", "-")+".txt")
+		if *update {
+			if err := os.WriteFile(name, want, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		// A folder without sources, and a PATH without go: nothing can be built.
+		cmd := exec.CommandContext(t.Context(), os.Args[0], command...)
+		cmd.Dir, cmd.Env = t.TempDir(), []string{asCommand + "=1", "PATH=", "HOME=" + t.TempDir()}
+		if got, err := cmd.CombinedOutput(); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s --help: %v, and it prints\n%s\nrenew the text: go test ./lab/cmd/spillway -run OtherPrograms -args -update", words, err, got)
+		}
+	}
+}
+
+func TestACopyOfTheCommandSaysHowToGetAnotherProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	own, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(dir, "spillway")
+	if err := os.WriteFile(copied, own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (int, string) {
+		cmd := exec.CommandContext(t.Context(), copied, args...)
+		cmd.Dir, cmd.Env = dir, []string{asCommand + "=1", "PATH=", "HOME=" + dir}
+		out, _ := cmd.CombinedOutput()
+		return cmd.ProcessState.ExitCode(), string(out)
+	}
+	for args, program := range map[string]string{"serve": "patientapi", "queue dead": "queue"} {
+		code, out := run(strings.Fields(args)...)
+		if code != 1 || strings.Count(out, "\n") != 1 || !strings.Contains(out, "go build -o "+filepath.Join(dir, "spillway-"+program)+" github.com/") {
+			t.Errorf("%s: exit code %d\n%s", args, code, out)
+		}
+	}
+	script := "#!/bin/sh\necho asked for \"$@\"\nexit 7\n"
+	if err := os.WriteFile(filepath.Join(dir, "spillway-queue"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := run("queue", "dead"); code != 7 || out != "asked for queue dead\n" {
+		t.Errorf("with the program beside: exit code %d\n%s", code, out)
+	}
+}
+
+func TestHelpAndVersionNeedNoCommand(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"help", "Start here:"}, {"help load", "--rate"}, {"help serve", "--pattern="}, {"help queue dead", "--payload"},
+		{"--version", "spillway "}, {"version", "spillway "}, {"--help", "Start here:"},
+	} {
+		code, stdout, stderr := command(t, strings.Fields(c.args)...)
+		if code != 0 || !strings.Contains(stdout, c.says) || stderr != "" {
+			t.Errorf("%s: exit code %d, no %q in %s%s", c.args, code, c.says, stdout, stderr)
+		}
+	}
+	if code, _, stderr := command(t, "help", "tea"); code != 2 || !strings.Contains(stderr, "tea") {
+		t.Errorf("help tea: exit code %d, %s", code, stderr)
 	}
 }
