@@ -28,7 +28,7 @@ func (s *sendAgain) RoundTrip(request *http.Request) (*http.Response, error) {
 		sent := request.WithContext(ctx)
 		sent.Body = body
 		answer, err := s.transport.RoundTrip(sent)
-		if err == nil || !t.unused() || ctx.Err() != nil {
+		if err == nil || !t.unused() || ctx.Err() != nil || body != nil && request.GetBody == nil {
 			return answer, err
 		}
 		if body != nil {

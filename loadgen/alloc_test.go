@@ -40,6 +40,7 @@ func TestAnHTTPRequestAllocatesNothing(t *testing.T) {
 		"filled":   {URL: url + "/{{.id}}?n={{n}}", Header: http.Header{"X-Id": {"{{.id}}"}}, Data: data},
 		"at a URL": {URLFor: func(uint64) string { return other }},
 		"bounded":  {URL: url, MaxConns: 4},
+		"posted":   {URL: url, Method: "POST"}, // looks at its connection
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := newHTTP(t, cfg)

@@ -134,16 +134,17 @@ func TestErrorsThatDifferInNumbersAreOneCauseAndRowsAreBounded(t *testing.T) {
 
 func TestPhasesAreThoseThatThereWere(t *testing.T) {
 	for name, c := range map[string]struct {
-		withTLS bool
-		big     int
-		want    string
+		withTLS, http2 bool
+		big            int
+		want           string
 	}{
-		"raw":      {false, 0, "connect first byte"},
-		"net/http": {false, maxRawBody, "connect first byte"},
-		"TLS":      {true, 0, "connect tls first byte"},
+		"raw":      {false, false, 0, "connect first byte"},
+		"net/http": {false, false, maxRawBody, "connect first byte"},
+		"TLS":      {true, false, 0, "connect tls first byte"},
+		"HTTP/2":   {true, true, 0, "connect tls first byte"},
 	} {
 		s, connections := newServer(t, c.withTLS, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-		cfg := HTTPConfig{URL: s.URL, Body: []byte("x" + strings.Repeat("x", c.big))}
+		cfg := HTTPConfig{URL: s.URL, HTTP2: c.http2, Body: []byte("x" + strings.Repeat("x", c.big))}
 		if c.withTLS {
 			cfg.TLS = s.Client().Transport.(*http.Transport).TLSClientConfig
 		}

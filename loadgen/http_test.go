@@ -23,6 +23,7 @@ func newServer(t *testing.T, withTLS bool, h http.HandlerFunc) (*httptest.Server
 	t.Helper()
 	var connections atomic.Int64
 	s := httptest.NewUnstartedServer(h)
+	s.EnableHTTP2 = true // for clients over TLS that ask for it
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			connections.Add(1)
