@@ -129,9 +129,9 @@ func (s *shard) add(x *record, series time.Duration) {
 		s.phases[phaseFirstByte].Record(int64(x.firstByte))
 	}
 	if x.fresh != nil {
-		for phase, spent := range x.fresh {
-			if spent > 0 {
-				s.phases[phase].Record(int64(spent))
+		for phase, length := range x.fresh {
+			if length > 0 {
+				s.phases[phase].Record(int64(length))
 			}
 		}
 	}
