@@ -108,7 +108,7 @@ func TestAPOSTIsNotWrittenToAConnectionThatTheServerClosed(t *testing.T) {
 			h := newHTTP(t, cfg)
 			for n := range uint64(12) {
 				if o := h.Do(t.Context(), n); o != OK {
-					t.Errorf("request %d: %v, %v", n, o, h.FirstError())
+					t.Fatalf("request %d: %v, %v", n, o, h.FirstError())
 				}
 				await.Receive(t, "the close of the connection", closed)
 			}

@@ -215,6 +215,37 @@ func TestRequestsGoThroughAProxyOrAUnixSocket(t *testing.T) {
 		t.Errorf("%v, %v: %q", o, h.FirstError(), proxied)
 	}
 
+	secure, _ := newServer(t, true, func(http.ResponseWriter, *http.Request) {})
+	tunnels, connections := newServer(t, false, func(w http.ResponseWriter, r *http.Request) {
+		up, err := net.Dial("tcp", r.Host)
+		if err != nil || r.Method != http.MethodConnect {
+			t.Errorf("%s %s: %v", r.Method, r.Host, err)
+			return
+		}
+		defer up.Close()
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { _, _ = io.Copy(up, c) }()
+		_, _ = io.Copy(c, up)
+	})
+	for _, http2 := range []bool{false, true} {
+		h = newHTTP(t, HTTPConfig{URL: secure.URL, Proxy: tunnels.URL, HTTP2: http2, TLS: secure.Client().Transport.(*http.Transport).TLSClientConfig})
+		for range 3 {
+			if o := h.Do(t.Context(), 0); o != OK {
+				t.Errorf("HTTPS by the proxy: %v, %v", o, h.FirstError())
+			}
+		}
+		h.Close()
+	}
+	if connections.Load() != 2 {
+		t.Errorf("%d connections to the proxy, want 2", connections.Load())
+	}
+
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
 	if err != nil {
