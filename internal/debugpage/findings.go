@@ -38,7 +38,7 @@ func (v *view) findings() (all []finding) {
 		return []finding{{mood: "off", word: "intake closed"}}
 	}
 	for _, of := range []func() finding{
-		v.leaking, v.stalls, v.loses, v.fails, v.collects, v.lacksProcessors, v.hogged, v.refuses, v.failsSome, v.dry, v.pressed, v.slowClients, v.parks, v.waits,
+		v.leaking, v.stalls, v.loses, v.fails, v.collects, v.lacksProcessors, v.hogged, v.refuses, v.failsSome, v.dry, v.pressed, v.slows, v.slowClients, v.parks, v.waits,
 	} {
 		if f := of(); f.word != "" {
 			all = append(all, f)
@@ -87,7 +87,7 @@ func (v *view) loses() finding {
 	}
 	of := v.most(": %s", func(k *kindView) float64 { return float64(k.lost) })
 	switch {
-	case v.Lost > 0 && v.Mode == limiter.DryRun:
+	case v.Mode == limiter.DryRun && (v.Lost > 0 || v.Demand > 1):
 		f.todo = "Far more runs at once than is done in time, and nothing is refused. Switch the mode to enforce, on one replica first: " +
 			"the limit comes down within seconds. If little ends in time with that either, look at what is behind the service."
 	case below >= max(late, left):
@@ -148,6 +148,22 @@ func (v *view) hogged() finding {
 	}
 	return finding{"bad", fmt.Sprintf("most slots are held by %.60s", name), "Requests of this kind take far longer than the others, which wait or are refused for it. " +
 		"Make it faster, give it a lower priority, or a limiter of its own. If it is long by nature, declare it in Config.Long.", "other-signs"}
+}
+
+// slows tells of one kind of work that takes much longer than it did, and most of the time of all work.
+func (v *view) slows() finding {
+	all := 0.0
+	for i := range v.kinds {
+		all += v.kinds[i].service.Sum()
+	}
+	for i := range v.kinds {
+		k := &v.kinds[i]
+		if k.slower() && len(v.kinds) > 1 && 2*k.service.Sum() > all {
+			return finding{"busy", fmt.Sprintf("%.60s became slow", k.title()), "Work of this kind takes most of the time of all work, and at least three times as long as before. " +
+				"Look at what it waits for. A deadline of its own, or a limiter of its own, keeps it from the slots of the others.", "other-signs"}
+		}
+	}
+	return finding{}
 }
 
 func (v *view) refuses() finding {
@@ -250,20 +266,24 @@ func (v *view) share(o limit.Outcome) float64 {
 	return float64(v.ended[o]) / float64(all)
 }
 
-// most names the kind that has most of something, if there are others and it has more than half.
+// most names the kind that has more than half of something, if the odds are at least twice those of all its
+// work: where all work is in trouble, the most frequent kind is not to blame.
 func (v *view) most(format string, of func(*kindView) float64) string {
-	all, best := 0.0, 0
+	all, work, best := 0.0, 0.0, 0
 	for i := range v.kinds {
-		all += of(&v.kinds[i])
+		all, work = all+of(&v.kinds[i]), work+v.kinds[i].work()
 		if of(&v.kinds[i]) > of(&v.kinds[best]) {
 			best = i
 		}
 	}
-	if all == 0 || len(v.kinds) < 2 || 2*of(&v.kinds[best]) <= all {
+	if all == 0 || len(v.kinds) < 2 {
 		return ""
 	}
-	name := v.kinds[best].title()
-	return fmt.Sprintf(format, fmt.Sprintf("%.60s (%s)", name, about(of(&v.kinds[best])/all)))
+	k := &v.kinds[best]
+	if part := of(k); 2*part <= all || part*(work-k.work()) < 2*(all-part)*k.work() {
+		return ""
+	}
+	return fmt.Sprintf(format, fmt.Sprintf("%.60s (%s)", k.title(), about(of(k)/all)))
 }
 
 // hog returns the kind that holds more than half of the slots, while work of the other kinds takes a fifth of

@@ -43,6 +43,15 @@ func TestEachTroubleHasItsWordsAndNamesTheWork(t *testing.T) {
 		{"all answers are 500", func(v *view) {
 			v.ended, v.kinds[1].failed = map[limit.Outcome]uint64{limit.Failed: 500}, 500
 		}, "work fails, 100 %", "GET /quick (100 %). That is no overload"},
+		{"all answers of all kinds are 500", func(v *view) {
+			v.ended, v.kinds[0].failed, v.kinds[1].failed = map[limit.Outcome]uint64{limit.Failed: 500}, 100, 900
+		}, "work fails, 100 %", "ends in errors or panics. That is no overload"},
+		{"one kind became slow", func(v *view) {
+			before := new(histogram.Histogram)
+			before.RecordN(int64(20*time.Millisecond), 100)
+			before.RecordN(int64(time.Second), 200)
+			v.kinds[0].before, v.kinds[1].before = before, v.kinds[1].service
+		}, "GET /slow became slow", "takes most of the time"},
 		{"one answer in twenty is 500, and slots are short", func(v *view) {
 			v.ended[limit.Failed], v.rejectedBy = 50, map[spillway.Reason]float64{spillway.QueueFull: 5}
 		}, "refusing: queue_full; work fails, 5 %", "what is admitted is served in time"},

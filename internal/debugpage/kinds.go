@@ -37,6 +37,16 @@ type kindView struct {
 	inFlight, parked             int
 	ended, failed, lost, refused uint64
 	service                      *histogram.Histogram
+	before                       *histogram.Histogram // times until two minutes ago; nil: none
+}
+
+// work is how many pieces of work of the kind ended or run.
+func (k *kindView) work() float64 { return float64(k.ended + uint64(k.inFlight+k.parked)) }
+
+// slower reports whether half of the work takes three times as long as a quarter of it did before. A
+// trouble of some minutes is already among the times before.
+func (k *kindView) slower() bool {
+	return k.before != nil && k.before.Count() >= manyEnds && k.service.Count() >= manyEnds && k.service.Quantile(.5) > 3*k.before.Quantile(.25)
 }
 
 // title is the name of the kind in the page.
@@ -49,7 +59,7 @@ func (w *watch) kinds() (all []kindView) {
 	}
 	for name, k := range w.now.ByKind {
 		before := w.byKind[0].by[name]
-		v := kindView{name: name, inFlight: k.InFlight, parked: k.Parked, refused: minus(k.Rejected, before.Rejected), service: since(before.Service, k.Service)}
+		v := kindView{name: name, inFlight: k.InFlight, parked: k.Parked, refused: minus(k.Rejected, before.Rejected), service: since(before.Service, k.Service), before: before.Service}
 		for o, n := range k.Ended {
 			n = minus(n, before.Ended[o])
 			v.ended += n
