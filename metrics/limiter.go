@@ -84,6 +84,24 @@ func allKinds(s limiter.Stats) map[string]limiter.KindStats {
 	return map[string]limiter.KindStats{"": {InFlight: s.InFlight, Rejected: s.Rejected, Ended: s.Ended, Service: s.Service}}
 }
 
+// byLabel adds up kinds whose labels are equal: a series that is there twice fails a scrape.
+func byLabel(kinds map[string]limiter.KindStats) map[string]limiter.KindStats {
+	by := make(map[string]limiter.KindStats, len(kinds))
+	for name, k := range kinds {
+		label := Clean(name)
+		if other, ok := by[label]; ok {
+			k.InFlight, k.Rejected, k.Ended = k.InFlight+other.InFlight, k.Rejected+other.Rejected, maps.Clone(k.Ended)
+			for o, n := range other.Ended {
+				k.Ended[o] += n
+			}
+			k.Service = k.Service.Clone()
+			k.Service.Merge(other.Service)
+		}
+		by[label] = k
+	}
+	return by
+}
+
 // limiterSamples returns the values of Stats, and of its kinds. Only the demand cannot be summed over
 // limiters.
 func limiterSamples(key string, s limiter.Stats, kinds map[string]limiter.KindStats) samples {
@@ -99,8 +117,9 @@ func limiterSamples(key string, s limiter.Stats, kinds map[string]limiter.KindSt
 	all.put(slots, float64(s.Limit), key)
 	all.put(demand, s.Demand, key)
 	all.times(inQueue, s.QueueWait, key)
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		k, label := kinds[kind], Clean(kind)
+	kinds = byLabel(kinds)
+	for _, label := range slices.Sorted(maps.Keys(kinds)) {
+		k := kinds[label]
 		all.times(duration, k.Service, key, label)
 		for o, word := range outcomes {
 			all.put(byKind, float64(k.Ended[limit.Outcome(o)]), key, label, word)

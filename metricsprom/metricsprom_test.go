@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/metrics"
@@ -214,6 +215,30 @@ func TestBucketsCoverWhatCallersWait(t *testing.T) {
 	for i := 1; i < len(bounds); i++ {
 		if bounds[i] <= bounds[i-1] {
 			t.Errorf("bound %d does not rise", i)
+		}
+	}
+}
+
+// Two kinds whose names differ after the 128th byte, or in bytes that are no UTF-8, made one series twice, which
+// fails a scrape.
+func TestKindsWithEqualLabelsAreOneSeries(t *testing.T) {
+	lim, err := limiter.New(limiter.Config{Name: "db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 200)
+	for _, kind := range []string{long + "a", long + "b", "\xff", "\xfe", "GET /"} {
+		p, err := lim.Acquire(spillway.WithKind(t.Context(), kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Done(nil)
+	}
+	s := gather(t, NewLimiter(lim))
+	for label, want := range map[string]float64{long[:125] + "…": 2, "\ufffd": 2, "GET /": 1} {
+		name := "spillway_kind_requests_total{kind=" + label + ",limiter=db,outcome=ok}"
+		if got, ok := s[name]; !ok || got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
 }
