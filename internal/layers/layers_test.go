@@ -44,7 +44,7 @@ var layers = [][]string{
 	{"examples/patientapi/export"},
 	{"lab/postgres", "examples/patientapi/checks/conformance/client", "examples/patientapi/fhir", "examples/patientapi/httpapi", "lab/service"},
 	{"examples/patientapi/app", "lab/*"},
-	{"examples/patientapi/cmd/patientapi", "examples/patientapi/checks/conformance", "examples/patientapi/checks/conformance/r4", "examples/patientapi/checks/deploy", "lab/admission", "lab/overload/demo", "lab/contestants/agents", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/peers", "lab/contestants/pools", "lab/contestants/record", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes", "lab/contestants/durable", "lab/contestants/budget"},
+	{"examples/patientapi/cmd/patientapi", "examples/patientapi/checks/conformance", "examples/patientapi/checks/conformance/r4", "examples/patientapi/checks/deploy", "lab/admission", "lab/overload/demo", "lab/contestants/agents", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/peers", "lab/contestants/pools", "lab/contestants/record", "lab/contestants/troubles", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes", "lab/contestants/durable", "lab/contestants/budget"},
 	{"lab/cmd/spillway", "lab/contestants/audited", "lab/contestants/patient"},
 }
 

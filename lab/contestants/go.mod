@@ -21,6 +21,8 @@ require (
 	github.com/nats-io/nats.go v1.55.0
 	github.com/panjf2000/ants/v2 v2.11.3
 	github.com/platinummonkey/go-concurrency-limits v0.8.0
+	github.com/prometheus/client_golang v1.25.0
+	github.com/prometheus/common v0.72.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/sourcegraph/conc v0.3.0
 	github.com/spillway-go/spillway v0.0.0
@@ -29,6 +31,7 @@ require (
 	github.com/spillway-go/spillway/jobqueue v0.0.0
 	github.com/spillway-go/spillway/lab v0.0.0
 	github.com/spillway-go/spillway/load v0.0.0
+	github.com/spillway-go/spillway/metricsprom v0.0.0
 	github.com/spillway-go/spillway/routegin v0.0.0
 	github.com/valyala/fasthttp v1.73.0
 	golang.org/x/sync v0.24.0
@@ -96,15 +99,12 @@ require (
 	github.com/perimeterx/marshmallow v1.1.5 // indirect
 	github.com/philhofer/fwd v1.2.0 // indirect
 	github.com/pressly/goose/v3 v3.29.0 // indirect
-	github.com/prometheus/client_golang v1.25.0 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
-	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/quic-go/qpack v0.6.0 // indirect
 	github.com/quic-go/quic-go v0.59.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
-	github.com/spillway-go/spillway/metricsprom v0.0.0 // indirect
 	github.com/tinylib/msgp v1.6.3 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/ugorji/go/codec v1.3.1 // indirect
