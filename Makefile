@@ -1,6 +1,6 @@
 # make is the quick loop, make ci exactly what CI does.
 .DEFAULT_GOAL := quick
-.PHONY: quick ci soak ablation fmt vet layers api test race lint fuzz bench tidy help
+.PHONY: quick ci soak troubles ablation fmt vet layers api test race lint fuzz bench tidy help
 
 FUZZTIME ?= 30s
 BENCH    ?= .
@@ -12,6 +12,11 @@ ci: ## exactly what CI does
 
 soak: ## what is about real time, on a quiet machine; NAMES="a b" for some of it, NAMES=-list for the names
 	$(if $(filter -list,$(NAMES)),,bash scripts/with-programs.sh )go run ./internal/soak/run $(if $(NAMES),$(NAMES),-write)
+
+troubles: ## what goes wrong with a service, recorded anew on a quiet machine, with the golden files that depend on it
+	go run ./lab/contestants/troubles -write
+	go test ./deploy/prometheus/checks -args -update
+	go test ./internal/debugpage -run Recorded -args -update
 
 ablation: ## what each rule of the law, the gate and the processors is for: the simulator and the tests without it; RULES=text for some
 	go run ./internal/ablation -rules='$(RULES)'
