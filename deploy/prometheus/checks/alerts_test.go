@@ -149,6 +149,11 @@ func TestEachTroubleIsNamedWithinTwoMinutes(t *testing.T) {
 		for i := range all {
 			for _, f := range evaluate(t, e, db, &all[i], r.end) {
 				after, name := f.from-r.trouble, f.String()
+				for _, text := range f.annotated(t) {
+					if strings.Contains(text, "<no value>") || strings.Contains(text, "NaN") {
+						t.Errorf("%s: %s says %q", r.name, name, text)
+					}
+				}
 				if after >= 0 && after <= soon {
 					within[name] = true
 				}
@@ -185,6 +190,25 @@ func TestCalmAndADryRunWakeNobody(t *testing.T) {
 					t.Errorf("%s: %v fires after %v", r.name, f, f.from-r.trouble)
 				}
 			}
+		}
+	}
+}
+
+func TestWhatLastsHasFurtherAlerts(t *testing.T) {
+	further := map[string]string{"overload": "SpillwayDemand{}", "dryrun": "SpillwayEstimateUnsafe{}"}
+	e, all := engine(t), rules(t)
+	for _, r := range recorded(t) {
+		if further[r.name] == "" {
+			continue
+		}
+		found := false
+		for i := range all {
+			for _, f := range evaluate(t, e, r.database(), &all[i], r.end+later) {
+				found = found || f.String() == further[r.name] && f.open
+			}
+		}
+		if !found {
+			t.Errorf("%s: %s does not fire within %v", r.name, further[r.name], later)
 		}
 	}
 }

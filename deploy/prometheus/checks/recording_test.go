@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/prometheus/prometheus/storage"
@@ -156,7 +157,7 @@ var target = map[string]string{"job": "patientapi", "instance": "10.0.0.1:9090",
 
 // counts reports whether the values of the series only grow.
 func (s *series) counts() bool {
-	name := s.labels.Get(labels.MetricName)
+	name := s.labels.Get(model.MetricNameLabel)
 	return slices.ContainsFunc([]string{"_total", "_sum", "_count"}, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
