@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -104,6 +105,7 @@ func (r *recording) replay() []told {
 
 // What the page tells of real troubles, near their ends, is in a golden file to be read as a whole.
 func TestWhatThePageTellsOfRecordedTroubles(t *testing.T) {
+	soak.WithoutRace(t) // it makes the page two thousand times
 	files, err := filepath.Glob("testdata/troubles/*.jsonl.gz")
 	if err != nil || len(files) < 12 {
 		t.Fatalf("%d recordings, %v", len(files), err)

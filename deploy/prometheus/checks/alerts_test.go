@@ -201,9 +201,9 @@ func TestWhatLastsHasFurtherAlerts(t *testing.T) {
 		if further[r.name] == "" {
 			continue
 		}
-		found := false
+		db, found := r.database(), false
 		for i := range all {
-			for _, f := range evaluate(t, e, r.database(), &all[i], r.end+later) {
+			for _, f := range evaluate(t, e, db, &all[i], r.end+later) {
 				found = found || f.String() == further[r.name] && f.open
 			}
 		}
