@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -71,10 +72,16 @@ func scalers(t *testing.T) []scaler {
 	}
 	// What prometheus-adapter fills in for hpa.yaml.
 	filled := strings.NewReplacer("<<.GroupBy>>", "pod", "<<.LabelMatchers>>", `limiter="http",namespace="default",pod=~"patientapi-1"`)
-	return []scaler{
+	all := []scaler{
 		{"keda", trigger.Query, threshold},
 		{"hpa", filled.Replace(adapter.Rules.Custom[0].MetricsQuery), average / 1000},
 	}
+	for _, s := range all { // what is full at most is full by the same measure
+		if full := fmt.Sprintf(", %v)", s.target); !strings.Contains(s.query, full) {
+			t.Errorf("%s: the query has no %q: %s", s.name, full, s.query)
+		}
+	}
+	return all
 }
 
 // scales says whether an autoscaler asks for more replicas in a scene: within two minutes, or never. In
