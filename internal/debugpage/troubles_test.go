@@ -83,7 +83,7 @@ var (
 // replay shows a page all that was recorded, at the recorded times, and returns what the page tells at each.
 func (r *recording) replay() []told {
 	i := 0
-	page := newPage(1, func() []picture { return []picture{{r.stats[i], true}} })
+	page := newPage(1, func() []picture { return []picture{{Stats: r.stats[i], open: true}} })
 	page.watches[0].created = r.began
 	all := make([]told, len(r.stats))
 	for i = range r.stats {

@@ -116,10 +116,11 @@ type service struct {
 	levels   [levels + 1]occupancy
 	high     average
 	kinds    kinds
-	lost     average // share of the ends that were lost: see Gate.Lost
-	below    average // share of the lost work that was refused further down
-	noSample int     // consecutive ends that told of no sample
-	failed   int     // failures among the ends in noSample
+	lost     average       // share of the ends that were lost: see Gate.Lost
+	lossAt   time.Duration // when an end last counted for lost
+	below    average       // share of the lost work that was refused further down
+	noSample int           // consecutive ends that told of no sample
+	failed   int           // failures among the ends in noSample
 }
 
 // occupancy is what work takes of the slots: how long work holds a slot, and its part of the
@@ -175,17 +176,7 @@ func (s *service) end(now time.Duration, k *kind, elapsed, part float64, within 
 	weight := weightOf(now - s.last)
 	s.last = now
 	s.enter(elapsed, part, weight, within)
-	switch {
-	case o == limit.Success, o == limit.Failed:
-		s.lost.add(0, weight)
-	case lost(o):
-		s.lost.add(1, weight)
-		below := 0.0
-		if o == limit.Overload {
-			below = 1
-		}
-		s.below.add(below, weight)
-	}
+	s.loss(now, o, weight)
 	if now-k.last >= evidenceLasts && !k.recent(now) { // outdated evidence is dropped
 		*k = kind{level: k.level, named: k.named, name: k.name, tally: k.tally, present: k.present, has: k.has, times: k.times, usual: k.usual, parked: k.parked, fresh: k.fresh, arrivalShare: k.arrivalShare, stay: k.stay, doubted: k.doubted, probed: k.probed}
 	}
@@ -212,6 +203,22 @@ func (s *service) outcome(o limit.Outcome) {
 		s.noSample, s.failed = s.noSample+1, s.failed+1
 	case limit.Unknown:
 		s.noSample++
+	}
+}
+
+// loss counts an end for the share of lost work.
+func (s *service) loss(now time.Duration, o limit.Outcome, weight float64) {
+	s.lossAt = now
+	switch {
+	case o == limit.Success, o == limit.Failed:
+		s.lost.add(0, weight)
+	case lost(o):
+		s.lost.add(1, weight)
+		below := 0.0
+		if o == limit.Overload {
+			below = 1
+		}
+		s.below.add(below, weight)
 	}
 }
 

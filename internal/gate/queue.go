@@ -143,7 +143,7 @@ func (g *Gate) StalledFor(now, oldest time.Duration) time.Duration {
 func (g *Gate) Lost(now time.Duration) float64 {
 	s := &g.service
 	lasts := max(evidenceLasts, time.Duration(lostMeans*s.mean))
-	if s.lost.n < lostKnown || s.lost.mean < mostInVain || now-s.last > lasts {
+	if s.lost.n < lostKnown || s.lost.mean < mostInVain || now-s.lossAt > lasts {
 		return 0
 	}
 	return s.lost.mean

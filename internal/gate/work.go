@@ -113,8 +113,11 @@ func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
 		return
 	}
 	k := &g.service.kinds.list[w.Kind]
-	if w.where == isParked && o == limit.Success {
-		k.usual.finished(float64(now-w.Start-w.Away), float64(now-k.last))
+	if w.where == isParked {
+		g.service.loss(now, o, weightOf(now-g.service.lossAt))
+		if o == limit.Success {
+			k.usual.finished(float64(now-w.Start-w.Away), float64(now-k.last))
+		}
 	}
 	g.service.outcome(o)
 	g.tallies.at(w.tally).count(o)
