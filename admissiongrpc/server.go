@@ -31,7 +31,7 @@ func (i *Interceptor) UnaryServerInterceptor(ctx context.Context, req any, info 
 	inside := c.scope()
 	defer func() {
 		inside.ended.Store(true)
-		permit.Done(errFailed) // if the handler panics
+		permit.Done(outcome(c.handler, errFailed)) // if the handler panics
 	}()
 	resp, err := handler(inside, req)
 	permit.Done(outcome(c.handler, err))
@@ -54,7 +54,7 @@ func (i *Interceptor) StreamServerInterceptor(srv any, ss grpc.ServerStream, inf
 	defer func() {
 		inside.ended.Store(true)
 		permit, _ := s.leave()
-		permit.Done(errFailed) // if the handler panics
+		permit.Done(outcome(c.handler, errFailed)) // if the handler panics
 	}()
 	err := handler(srv, s)
 	permit, answer := s.leave()

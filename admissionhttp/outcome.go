@@ -14,7 +14,9 @@ import (
 func (w *work) run(next http.Handler, r *http.Request) {
 	returned := false
 	defer func() {
-		w.broken = !returned
+		if w.broken = !returned; w.broken && r.Context().Err() != nil { // as a reverse proxy ends an answer that nobody reads
+			w.broken, w.outcome = false, w.result(r)
+		}
 		if w.held.Add(-1) == 0 {
 			w.settle()
 		}

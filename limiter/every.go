@@ -22,6 +22,7 @@ type follower struct {
 func (l *Limiter) Every(d time.Duration, f func()) (stop func()) {
 	l.polling.Lock()
 	defer l.polling.Unlock()
+	d = min(d, forever/2)
 	one := &follower{every: d, next: l.now() + d, f: f}
 	l.follow = append(l.follow, one)
 	l.followed.Store(true)

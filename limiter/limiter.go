@@ -289,11 +289,13 @@ func (l *Limiter) do(ctx context.Context, r Request, fn func(context.Context) er
 		return err
 	}
 	outcome := limit.Failed // if fn does not return
-	defer func() { permit.end(outcome) }()
+	defer func() {
+		if ended := ctx.Err(); ended != nil && (outcome == limit.Success || outcome == limit.Failed) {
+			outcome = limit.OutcomeOf(ended) // nobody waits for the answer any more
+		}
+		permit.end(outcome)
+	}()
 	err = fn(ctx)
 	outcome = limit.OutcomeOf(err)
-	if ended := ctx.Err(); ended != nil && (outcome == limit.Success || outcome == limit.Failed) {
-		outcome = limit.OutcomeOf(ended) // nobody waits for the answer any more
-	}
 	return err
 }

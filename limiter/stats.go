@@ -67,7 +67,8 @@ type Stats struct {
 	// more work it receives, became slower, or was only seen overloaded.
 	EstimateUnsafe bool
 
-	// Ended has the ends of admitted work by outcome. Their sum is Completed.
+	// Ended has the ends of admitted work by outcome. Their sum is Completed. Long work whose
+	// caller leaves has succeeded: streams end so.
 	Ended map[limit.Outcome]uint64
 	// ByKind has the counts of each Request.Kind. Work without a kind, or whose kind is not
 	// told apart, is in ByKind[""]. ByKind knows the first 32 kinds that were frequent enough to

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -370,4 +373,50 @@ func seriesOf(t *testing.T, kind string) map[string]int {
 		}
 	}
 	return series
+}
+
+// A limiter stayed in memory for ever if its provider was shut down without Unregister.
+func TestWhatAMeterHasEndsWithTheMeter(t *testing.T) {
+	gone := func() weak.Pointer[limiter.Limiter] {
+		lim, err := limiter.New(limiter.Config{Name: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		provider := sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader()))
+		if _, err := Register(provider.Meter("m"), metrics.Limiter(lim)); err != nil {
+			t.Fatal(err)
+		}
+		if err := provider.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(lim)
+	}()
+	for i := 0; gone.Value() != nil; i++ {
+		if i == 1000 {
+			t.Fatal("the limiter is kept")
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+}
+
+// An observer of a family is told of the kinds of many limiters, which made more series than the SDK keeps.
+func TestAnObserverBoundsItsKinds(t *testing.T) {
+	reader := sdk.NewManualReader()
+	observer, err := Observer(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("m"), "tenants")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 500 {
+		observer.Ended(limiter.End{Kind: strconv.Itoa(i), Took: 1000})
+	}
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if h, ok := m.Data.(metricdata.Histogram[float64]); ok && len(h.DataPoints) != mostKinds+1 {
+			t.Errorf("%d series of %s", len(h.DataPoints), m.Name)
+		}
+	}
 }

@@ -3,8 +3,10 @@ package metricsotel
 import (
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
+	"weak"
 
 	"go.opentelemetry.io/otel/metric"
 
@@ -12,16 +14,19 @@ import (
 )
 
 // names are the sources that each meter has. A meter does not tell what is registered with it, and
-// adds up what two sources of one name observe.
+// adds up what two sources of one name observe. The list of a meter ends with the meter.
 var names = struct {
 	sync.Mutex
-	of map[metric.Meter][]*metrics.Source
-}{of: map[metric.Meter][]*metrics.Source{}}
+	of map[identity][]*metrics.Source
+}{of: map[identity][]*metrics.Source{}}
+
+// identity tells meters apart, and keeps none alive.
+type identity = weak.Pointer[byte]
 
 // taken is a registration that has its sources in names.
 type taken struct {
 	metric.Registration
-	meter   metric.Meter // nil: in no list
+	meter   identity // zero: in no list
 	sources []*metrics.Source
 }
 
@@ -33,14 +38,26 @@ func take(meter metric.Meter, sources []*metrics.Source) (*taken, error) {
 	if reflect.ValueOf(meter).Kind() != reflect.Pointer { // such as noop.Meter{}, which all have in common
 		return &taken{}, nil
 	}
+	at := (*byte)(reflect.ValueOf(meter).UnsafePointer())
+	id := weak.Make(at)
 	names.Lock()
 	defer names.Unlock()
-	all := slices.Concat(names.of[meter], sources)
+	before, known := names.of[id]
+	all := slices.Concat(before, sources)
 	if err := metrics.Distinct(all...); err != nil {
 		return nil, fmt.Errorf("%w, or unregister the first", err)
 	}
-	names.of[meter] = all
-	return &taken{meter: meter, sources: sources}, nil
+	if names.of[id] = all; !known {
+		runtime.AddCleanup(at, forget, id)
+	}
+	return &taken{meter: id, sources: sources}, nil
+}
+
+// forget drops the list of a meter that is gone.
+func forget(id identity) {
+	names.Lock()
+	defer names.Unlock()
+	delete(names.of, id)
 }
 
 // Unregister ends the registration. Its names are free again.
@@ -53,13 +70,9 @@ func (t *taken) Unregister() error {
 }
 
 func (t *taken) free() {
-	if t.meter == nil {
-		return
-	}
 	names.Lock()
 	defer names.Unlock()
-	left := slices.DeleteFunc(names.of[t.meter], func(s *metrics.Source) bool { return slices.Contains(t.sources, s) })
-	if names.of[t.meter] = left; len(left) == 0 {
-		delete(names.of, t.meter)
+	if of, known := names.of[t.meter]; known {
+		names.of[t.meter] = slices.DeleteFunc(of, func(s *metrics.Source) bool { return slices.Contains(t.sources, s) })
 	}
 }

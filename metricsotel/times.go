@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -69,8 +70,13 @@ type times struct {
 	histogram metric.Float64Histogram
 	own       attribute.KeyValue
 	label     []metric.RecordOption
-	kinds     sync.Map // []metric.RecordOption by kind; a limiter bounds its kinds
+	kinds     sync.Map // []metric.RecordOption by kind
+	known     atomic.Int64
 }
+
+// mostKinds is how many kinds have a series of their own, as those of one limiter. The limiters of a family
+// may have others each.
+const mostKinds = 32
 
 func newTimes(meter metric.Meter, all []metrics.Metric, name, label, value string) (*times, error) {
 	m := all[slices.IndexFunc(all, func(m metrics.Metric) bool { return m.Name == name })]
@@ -95,6 +101,11 @@ func (t *times) recordOf(kind string, d time.Duration) {
 	}
 	known, ok := t.kinds.Load(kind)
 	if !ok {
+		if t.known.Add(1) > mostKinds {
+			t.known.Add(-1)
+			t.record(d)
+			return
+		}
 		known, _ = t.kinds.LoadOrStore(kind, options(t.own, attribute.String("kind", metrics.Clean(kind))))
 	}
 	t.histogram.Record(context.Background(), d.Seconds(), known.([]metric.RecordOption)...)

@@ -95,7 +95,8 @@ func none() counts {
 // combine it with other observers.
 func (l *Log) Observer() *limiter.Observer { return &limiter.Observer{Rejected: l.Rejected} }
 
-// Watch adds the name, the limit, the state and the refused kinds of lim to all later lines.
+// Watch adds the name, the limit, the state and the refused kinds of lim to all later lines. What a dry run
+// would have refused has no kinds.
 func (l *Log) Watch(lim *limiter.Limiter) {
 	l.watched.Store(lim)
 	l.refused(lim.Stats())
@@ -194,7 +195,7 @@ func (l *Log) write(level slog.Level, message string, c counts, more []slog.Attr
 	attrs = append(attrs, more...)
 	if lim := l.watched.Load(); lim != nil {
 		s := lim.Stats()
-		if kinds := most(l.refused(s)); len(kinds) > 0 && c.n > 0 {
+		if kinds := most(l.refused(s)); len(kinds) > 0 && c.n > 0 && lim.Open() { // once it is closed, other refusals are among them
 			attrs = append(attrs, slog.Attr{Key: "kinds", Value: slog.GroupValue(kinds...)})
 		}
 		attrs = append(attrs, slog.String("limiter", s.Name), slog.Int("limit", s.Limit), slog.String("state", s.State))

@@ -17,9 +17,9 @@ type collector struct {
 const oldShare = 20 * time.Second
 
 func (c *collector) share(at time.Time) float64 {
-	now := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"}}
+	now := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}}
 	metrics.Read(now)
-	gc, all := now[0].Value.Float64(), now[1].Value.Float64()
+	gc, all := now[0].Value.Float64()-now[2].Value.Float64(), now[1].Value.Float64() // nobody misses an idle processor
 	if all-c.all > 0.5 {
 		c.last = (gc - c.gc) / (all - c.all)
 		c.gc, c.all, c.at = gc, all, at

@@ -25,6 +25,8 @@ const (
 	manyEnds  = 20   // ends from which a share of them is shown
 	muchFails = 0.1  // share from which failures come before a shortage, which may only follow from them
 	someFails = 0.02 // share from which failures are told
+	manyLeave = 0.5  // share of callers that leave from which they are told
+	fewEnds   = 5    // ends from which more than half of them are shown
 	hardGC    = 0.25 // share of the processors from which the collector is told
 )
 
@@ -77,6 +79,9 @@ func (v *view) stalls() finding {
 // loses tells of work that was late, was given up or was refused further down.
 func (v *view) loses() finding {
 	late, left, below := v.share(limit.Deadline), v.share(limit.Canceled), v.share(limit.Overload)
+	if v.Lost == 0 && left < manyLeave {
+		left = 0 // some clients always leave
+	}
 	share := late + left + below
 	if v.Lost == 0 && share < muchFails {
 		return finding{}
@@ -143,7 +148,7 @@ func (v *view) lacksProcessors() finding {
 // short.
 func (v *view) hogged() finding {
 	name, ok := v.hog()
-	if !ok || v.Queued == 0 && v.InFlight < v.Limit && v.rejected == 0 {
+	if !ok || v.Queued == 0 && v.InFlight < v.Limit && !(v.rejected > 0) { // unknown is NaN
 		return finding{}
 	}
 	return finding{"bad", fmt.Sprintf("most slots are held by %.60s", name), "Requests of this kind take far longer than the others, which wait or are refused for it. " +
@@ -171,7 +176,11 @@ func (v *view) refuses() finding {
 	if !any {
 		return finding{}
 	}
-	return finding{"bad", "refusing: " + reason.String(), toDo(reason), "by-reason"}
+	todo := toDo(reason)
+	if v.Stalled || v.loses().word != "" || v.fails().word != "" {
+		todo = "That follows from what is said above."
+	}
+	return finding{"bad", "refusing: " + reason.String(), todo, "by-reason"}
 }
 
 // toDo is the advice for a reason.
@@ -260,10 +269,11 @@ func (v *view) share(o limit.Outcome) float64 {
 	for _, n := range v.ended {
 		all += n
 	}
-	if all < manyEnds {
+	n := v.ended[o]
+	if all < fewEnds || all < manyEnds && 2*n <= all {
 		return 0
 	}
-	return float64(v.ended[o]) / float64(all)
+	return float64(n) / float64(all)
 }
 
 // most names the kind that has more than half of something, if the odds are at least twice those of all its
@@ -300,7 +310,7 @@ func (v *view) hog() (name string, ok bool) {
 				n, sum = n+float64(v.kinds[j].service.Count()), sum+v.kinds[j].service.Sum()
 			}
 		}
-		return k.name, n > 0 && k.service.Count() > 0 && k.service.Mean() > 5*sum/n
+		return k.title(), n > 0 && k.service.Count() > 0 && k.service.Mean() > 5*sum/n
 	}
 	return "", false
 }
@@ -309,6 +319,9 @@ func (v *view) hog() (name string, ok bool) {
 func about(share float64) string {
 	if share < muchFails {
 		return fmt.Sprintf("%.0f"+nbsp+"%%", max(100*share, 1))
+	}
+	if share > 0.975 && share < 0.999 {
+		return "nearly all"
 	}
 	return fmt.Sprintf("%.0f"+nbsp+"%%", 5*math.Round(20*share))
 }

@@ -106,7 +106,10 @@ type (
 
 func (p *Page) serveJSON(w http.ResponseWriter) {
 	page := jsonPage{Time: time.Now().UTC(), Limiters: []jsonLimiter{}}
-	for _, c := range p.read() {
+	p.mu.Lock()
+	pictures := p.read()
+	p.mu.Unlock()
+	for _, c := range pictures {
 		page.Limiters = append(page.Limiters, jsonOf(&c))
 	}
 	data, err := json.MarshalIndent(page, "", "  ")

@@ -3,7 +3,9 @@ package debugpage
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/limit"
@@ -50,7 +52,17 @@ func (k *kindView) slower() bool {
 }
 
 // title is the name of the kind in the page.
-func (k *kindView) title() string { return cmp.Or(k.name, "other work") }
+func (k *kindView) title() string { return cmp.Or(withoutDirections(k.name), "other work") }
+
+// withoutDirections removes the characters that turn the direction of the text around them, which is ours.
+func withoutDirections(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, s)
+}
 
 // kinds lists the kinds that hold slots or were active in the last two minutes, those with most slots first.
 func (w *watch) kinds() (all []kindView) {

@@ -73,7 +73,7 @@
       if (!source) return;
       if (source.readyState !== EventSource.CLOSED) return lose("no connection");
       source = null;
-      fetch(location.href, {method: "HEAD"}).then(() => say("too many readers: not live, as of", "off"), () => lose("no connection"));
+      fetch(location.href, {method: "HEAD"}).then((r) => r.ok ? say("too many readers: not live, as of", "off") : lose(`status ${r.status}`), () => lose("no connection"));
       setTimeout(open, 10000);
     };
   };

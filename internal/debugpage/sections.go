@@ -124,13 +124,14 @@ func (m *markup) limiter(v *view) {
 func (m *markup) advice(v *view) {
 	const mostFindings = 3
 	for i, f := range v.found[:min(len(v.found), mostFindings)] {
-		title := ""
+		if f.todo == "" {
+			continue
+		}
+		m.put(`<p class="todo">`)
 		if i > 0 { // the headline has said the first
-			title = sentence(f.word) + " "
+			m.put(`<b>%v</b> `, sentence(f.word))
 		}
-		if f.todo != "" {
-			m.put(`<p class="todo"><b>%v</b>What to do: %v <a href="%v">The runbook</a></p>`, title, f.todo, runbook+"#"+f.see)
-		}
+		m.put(`What to do: %v <a href="%v">The runbook</a></p>`, f.todo, runbook+"#"+f.see)
 	}
 }
 

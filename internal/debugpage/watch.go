@@ -1,6 +1,7 @@
 package debugpage
 
 import (
+	"iter"
 	"math"
 	"time"
 
@@ -39,7 +40,7 @@ type sample struct {
 // add records a look. Looks of the stream and of single requests count alike.
 func (w *watch) add(now time.Time, p picture) {
 	s := sample{picture: p, at: now}
-	if len(w.samples) > 0 {
+	if n := len(w.samples); n > 0 && now.Sub(w.samples[n-1].at) < kept*interval { // else nobody knows when within that time
 		s.wait, s.service = since(w.now.QueueWait, p.QueueWait), since(w.now.Service, p.Service)
 	}
 	w.now = p
@@ -67,7 +68,7 @@ func (w *watch) endedLately() map[limit.Outcome]uint64 {
 	for _, d := range []time.Duration{recent, 3 * recent, kept * interval} {
 		before, _ := w.from(d)
 		if before == nil {
-			break
+			continue
 		}
 		all := uint64(0)
 		for o, n := range w.now.Ended {
@@ -107,16 +108,26 @@ func (w *watch) times() (wait, service *histogram.Histogram) {
 
 // since returns the values that later counts and earlier does not, each value within its bucket.
 func since(earlier, later *histogram.Histogram) *histogram.Histogram {
-	had := map[int64]uint64{}
-	if earlier != nil {
-		for b := range earlier.Buckets() {
-			had[b.Low] = b.Count
-		}
-	}
 	d := new(histogram.Histogram)
-	if later != nil {
-		for b := range later.Buckets() {
-			d.RecordN(b.Low+(b.High-b.Low)/2, minus(b.Count, had[b.Low]))
+	switch {
+	case later == nil || earlier != nil && earlier.Count() == later.Count():
+		return d
+	case earlier == nil:
+		earlier = d
+	}
+	next, stop := iter.Pull(earlier.Buckets())
+	defer stop()
+	had, more := next()
+	for b := range later.Buckets() { // both are in order, and what is in the earlier one is in the later one
+		before := uint64(0)
+		for more && had.Low <= b.Low {
+			if had.Low == b.Low {
+				before = had.Count
+			}
+			had, more = next()
+		}
+		if n := minus(b.Count, before); n > 0 {
+			d.RecordN(b.Low+(b.High-b.Low)/2, n)
 		}
 	}
 	return d

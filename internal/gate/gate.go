@@ -478,6 +478,9 @@ func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	tally := g.tallies.at(w.tally)
 	if w.Long { // long work is no evidence about other work
 		g.long--
+		if o == limit.Canceled {
+			o = limit.Success // clients end streams by leaving
+		}
 		tally.count(o)
 		return
 	}
