@@ -118,8 +118,8 @@ func CostFrom(ctx context.Context) int {
 // WithKind returns a context that carries the kind of the work, such as a route or the name
 // of a query, to every limiter and pool that the work passes through. Work is compared with
 // work of the same kind, which should take about as long. The number of names is not bounded.
-// A limiter distinguishes the most frequent names, about twenty, and shows them where work does not end:
-// in its state, its leaks and the error of a drain. An empty name means no kind. WithKind allocates.
+// A limiter distinguishes the most frequent names, about twenty, and shows them: in its Stats and metrics, its
+// state, its leaks and the error of a drain. An empty name means no kind. WithKind allocates.
 func WithKind(ctx context.Context, name string) context.Context {
 	w := carry.In(ctx)
 	w.Kind = name

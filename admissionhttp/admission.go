@@ -96,6 +96,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		g.shed = shedlog.New(shedlog.Config{Logger: cfg.Logger})
 		if g.lim != nil {
 			g.shed.Watch(g.lim)
+			logTroubles(cfg.Logger, g.lim)
 		}
 	}
 	return func(next http.Handler) http.Handler {

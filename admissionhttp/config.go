@@ -133,7 +133,9 @@ type Config struct {
 	// Logger receives refusals from package shedlog, in at most one line per ten seconds, with counts
 	// and no data of a request. Nil means none. What a dry run would have refused is logged
 	// only if Limiter and Keyed are nil. For another limiter, make its observer log a dry run: see
-	// shedlog.Log.Rejected.
+	// shedlog.Log.Rejected. If Keyed is nil, the Logger also receives what the page of DebugHandler
+	// would say first when work fails, is lost or does not end, with what to do: at the onset, once a
+	// minute, and when the trouble is over.
 	Logger *slog.Logger
 	// Recording writes a flight recording at the onset of shedding. Nil means none.
 	Recording *Recording

@@ -107,7 +107,7 @@ func TestOneLineAPeriodAndNothingOfARequest(t *testing.T) {
 		})(ok)
 		lines := func() int {
 			synctest.Wait()
-			return strings.Count(out.String(), "\n")
+			return strings.Count(out.String(), "shedding")
 		}
 		get(h, "/?ssn=secret")
 		if n := lines(); n != 1 || !strings.Contains(out.String(), "reasons.queue_full=1 priorities.normal=1") {

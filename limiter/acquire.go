@@ -42,7 +42,7 @@ func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
 	mode = l.Mode() // SetMode may have come before the lock
 	if ctxErr != nil && (enforces(mode, &a) || !l.answersLate(ctxErr)) {
 		l.gate.Abandoned(a.Priority)
-		return Permit{}, l.left(ctxErr, a.Priority, 0)
+		return Permit{}, l.left(ctxErr, a.Priority, nil, 0)
 	}
 	if !enforces(mode, &a) {
 		return l.dryRun(now, &a, mode, !r.NoWait, would)

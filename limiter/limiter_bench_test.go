@@ -36,6 +36,25 @@ func (m *mutexCounter) release() {
 	m.mu.Unlock()
 }
 
+// What a scrape costs, by the number of kinds.
+func BenchmarkStats(b *testing.B) {
+	for _, kinds := range []int{1, 20} {
+		b.Run(strconv.Itoa(kinds), func(b *testing.B) {
+			l := configured(b, Config{})
+			for i := range 10_000 {
+				p, err := l.AcquireWith(b.Context(), Request{Kind: strconv.Itoa(i % kinds)})
+				if err != nil {
+					b.Fatal(err)
+				}
+				p.Done(nil)
+			}
+			for b.Loop() {
+				_ = l.Stats()
+			}
+		})
+	}
+}
+
 func BenchmarkClock(b *testing.B) {
 	b.Run("now", func(b *testing.B) {
 		for b.Loop() {

@@ -136,7 +136,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 	}
 	switch {
 	case left:
-		return Permit{}, l.left(ctxErr, priority, waited)
+		return Permit{}, l.left(ctxErr, priority, &w.Waiter, waited)
 	case s == nil:
 		advice := time.Duration(0)
 		if reason == spillway.Preempted || reason == spillway.WaitTooLong {
@@ -197,12 +197,12 @@ func (l *Limiter) answersLate(ctxErr error) bool {
 
 // left returns the error for work that the gate has counted as cancelled, because its context ended
 // with ctxErr. It unlocks.
-func (l *Limiter) left(ctxErr error, p spillway.Priority, waited time.Duration) error {
+func (l *Limiter) left(ctxErr error, p spillway.Priority, w *gate.Waiter, waited time.Duration) error {
 	if !l.answersLate(ctxErr) {
 		l.unlock()
 		return ctxErr
 	}
-	l.gate.Late(p)
+	l.gate.Late(p, w)
 	return late{l.refuse(p, refusal.Of(spillway.DeadlineTooClose), 0, waited)}
 }
 

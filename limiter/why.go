@@ -35,6 +35,15 @@ func (l *Limiter) relimit(n int) {
 func describeParked(by map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], cmp.Compare(a, b)) })
 	var text []string
+	if len(names) > mostNamed { // it is no kind in particular
+		all := 0
+		for _, n := range by {
+			all += n
+		}
+		if 2*by[names[0]] <= all {
+			return fmt.Sprintf("%d pieces of work of %d kinds are parked", all, len(names))
+		}
+	}
 	for i, name := range names {
 		switch {
 		case i == mostNamed:
@@ -60,8 +69,8 @@ const nested = "work may wait here for itself, by Do inside Do or by services th
 // what the law does. What matters most comes first. The caller holds the lock.
 func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
 	lost, stalled := l.gate.Lost(now), time.Duration(0)
-	if oldest := l.gate.Oldest(); oldest != nil {
-		stalled = l.gate.StalledFor(now, oldest.Taken())
+	if oldest := l.gate.Slowest(); oldest != nil {
+		stalled = l.gate.StalledFor(now, oldest.Since())
 	}
 	parked := l.stateOfParked(lost == 0 && stalled == 0)
 	said := []string{"", "", parked, stateOfProcessors(p), l.stateOfSlots(), l.stateOfSamples(), l.stateOfLaw()}

@@ -7,8 +7,8 @@
 //		m := source.Metrics()[s.Metric] // m.Name, m.Kind, m.Labels
 //	}
 //
-// Labels are bounded: the configured name, words of a fixed list, and the number of keys of a
-// family that KeyedConfig permits. Invalid UTF-8 is replaced and long text is cut, so that no name
+// Labels are bounded: the configured name, words of a fixed list, the kinds that a limiter tells apart,
+// and the number of keys of a family that KeyedConfig permits. Invalid UTF-8 is replaced and long text is cut, so that no name
 // and no key can fail a scrape. docs/operate/metrics.md lists all metrics.
 //
 // # Pitfalls

@@ -58,7 +58,7 @@ func (v *view) leaking() finding {
 		return finding{}
 	}
 	return finding{"bad", "permits do not end", "Permits are older than LeakAfter. The table of permits below names the lines that acquired them: look there for a path " +
-		"without Done or Release.", "other-signs"}
+		"without Done or Release. If the line is that of a middleware, handlers have not returned, and a goroutine profile shows where they hang.", "other-signs"}
 }
 
 func (v *view) stalls() finding {
@@ -164,8 +164,8 @@ func (v *view) slows() finding {
 	for i := range v.kinds {
 		k := &v.kinds[i]
 		if k.slower() && len(v.kinds) > 1 && 2*k.service.Sum() > all {
-			return finding{"busy", fmt.Sprintf("%.60s became slow", k.title()), "Work of this kind takes most of the time of all work, and at least three times as long as before. " +
-				"Look at what it waits for. A deadline of its own, or a limiter of its own, keeps it from the slots of the others.", "other-signs"}
+			return finding{"busy", fmt.Sprintf("%.60s became slow", k.title()), "Half of the work of this kind takes " + quantile(k.service, .5) + " and more, where a quarter of it took " +
+				quantile(k.before, .25) + " at most, and most of the time of all work is its. Look at what it waits for. A deadline of its own, or a limiter of its own, keeps it from the slots of the others.", "other-signs"}
 		}
 	}
 	return finding{}
@@ -241,7 +241,7 @@ func (v *view) slowClients() finding {
 }
 
 func (v *view) parks() finding {
-	if v.Parked == 0 {
+	if v.Parked == 0 || v.Stalled || v.Lost > 0 { // then others are not served beside it
 		return finding{}
 	}
 	todo := "Some work takes far longer than usual" + v.most(": %s", func(k *kindView) float64 { return float64(k.parked) }) +

@@ -1,6 +1,7 @@
 package debugpage
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -85,8 +86,8 @@ func hidden(yes bool) string {
 func (m *markup) limiter(v *view) {
 	m.put(`<section id="%v" class="card" aria-labelledby="%v-name">`, v.id, v.id)
 	m.put(`<h2 id="%v-name"><bdi>%v</bdi> <span class="badge %v">%v</span></h2>`, v.id, v.title, v.found[0].mood, v.found[0].word)
-	m.put(`<p class="state">%v</p>`, sentence(v.State))
 	m.advice(v)
+	m.put(`<p class="state note">%v</p>`, sentence(v.State))
 	m.put(`<p class="note">Law: %v. Mode: %v.`, v.Law, v.Mode)
 	if !v.open {
 		m.put(` The intake is closed.`)
@@ -135,6 +136,12 @@ func (m *markup) advice(v *view) {
 	}
 }
 
+// noEnd is the highest demand, from which nothing is done.
+const noEnd = 100
+
+// times formats a multiple.
+func times(f float64) string { return fmt.Sprintf("%.2g×", f) }
+
 // figures are the main figures.
 func (m *markup) figures(v *view) {
 	put := func(name, value, note string) {
@@ -169,11 +176,14 @@ func (m *markup) figures(v *view) {
 	put("Wait, p99", quantile(wait, .99), note)
 	put("Work, p99", quantile(service, .99), note)
 	put("Oldest in flight", span(v.OldestInFlight), v.OldestKind)
-	demand := "more comes than can be served"
-	if !(v.Demand > 1) {
-		demand = "of what can be served"
+	switch {
+	case v.Demand >= noEnd:
+		put("Demand", "no end", "work comes and none is done")
+	case v.Demand > 1:
+		put("Demand", times(v.Demand), "of what can be served: more comes")
+	default:
+		put("Demand", times(v.Demand), "of what can be served")
 	}
-	put("Demand", percent(v.Demand, 1), demand)
 	m.put(`</dl>`)
 }
 

@@ -36,7 +36,7 @@ func (m *markup) priorityTable(v *view) {
 	for _, p := range all {
 		columns = append(columns, p.String())
 	}
-	m.table(v.id+"-priorities", "By priority", columns...)
+	m.table(v.id+"-priorities", "By priority, since the limiter was made", columns...)
 	row := func(name string, of func(spillway.Priority) string) {
 		m.put(`<tr><th scope="row">%v</th>`, name)
 		for _, p := range all {

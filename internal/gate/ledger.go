@@ -83,8 +83,12 @@ func (g *Gate) answered(lv int) {
 func (g *Gate) Abandoned(p spillway.Priority) { g.ledger[priority.Level(p)].cancelled++ }
 
 // Late turns the latest cancellation of priority p, by Leave, Revoke or Abandoned, into a refusal:
-// the caller is still there for an answer, but its deadline has passed. Call Late under the same lock.
-func (g *Gate) Late(p spillway.Priority) {
+// the caller is still there for an answer, but its deadline has passed. w is its place in the queue, or nil. Call
+// Late under the same lock.
+func (g *Gate) Late(p spillway.Priority, w *Waiter) {
+	if w != nil {
+		g.rejectedOf(w.kind, 1)
+	}
 	a := &g.ledger[priority.Level(p)]
 	a.cancelled--
 	a.rejected[spillway.DeadlineTooClose]++

@@ -20,6 +20,7 @@ type Work struct {
 	where          whereabouts
 	trial          int32         // number of the trial that parked the work
 	taken          time.Duration // when the work last took its slots
+	since          time.Duration // start of the work, or the end of its last pause
 	previous, next *Work
 }
 
@@ -39,8 +40,8 @@ func (w *Work) Paused() bool { return w.where == isPaused }
 // Aside reports whether the work runs without its slots.
 func (w *Work) Aside() bool { return w.where == isPaused || w.where == isParked }
 
-// Taken is when the work last took its slots.
-func (w *Work) Taken() time.Duration { return w.taken }
+// Since is when the work started, or when its last pause ended.
+func (w *Work) Since() time.Duration { return w.since }
 
 // line is a list of work.
 type line struct {
@@ -94,7 +95,7 @@ func (g *Gate) Track(w *Work) {
 }
 
 func (g *Gate) track(w *Work) {
-	w.taken = w.Start
+	w.taken, w.since = w.Start, w.Start
 	if !w.Long {
 		w.where = isHolding
 		g.lines[isHolding].push(w)
@@ -178,6 +179,9 @@ func (g *Gate) Back(now time.Duration, w *Work) {
 	if !w.Aside() {
 		return
 	}
+	if w.where == isPaused {
+		w.since = now
+	}
 	g.move(w, isHolding)
 	w.taken = now
 	g.start(now, priority.Level(w.Priority), &w.Grant, false)
@@ -186,6 +190,18 @@ func (g *Gate) Back(now time.Duration, w *Work) {
 // Oldest returns the work that has held its slots for the longest time, or nil. Next goes on from
 // there.
 func (g *Gate) Oldest() *Work { return g.lines[isHolding].first }
+
+// Slowest returns the work that has run for the longest time without a pause, also if it is parked, or nil.
+func (g *Gate) Slowest() (slowest *Work) {
+	for _, in := range [...]whereabouts{isHolding, isParked} {
+		for w := g.lines[in].first; w != nil; w = w.next {
+			if slowest == nil || w.since < slowest.since {
+				slowest = w
+			}
+		}
+	}
+	return slowest
+}
 
 // Next returns the work that took its slots after w, or nil.
 func (w *Work) Next() *Work { return w.next }

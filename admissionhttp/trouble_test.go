@@ -1,0 +1,85 @@
+package admissionhttp_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/limit"
+	"github.com/spillway-go/spillway/limiter"
+)
+
+// journal is a log that several goroutines write.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) lines() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Split(strings.TrimSpace(j.text.String()), "\n")
+}
+
+// The log knew only of refusals: the last word beside a service that answered nothing but 500 was that shedding is
+// over.
+func TestTheLogNamesATroubleAndWhatToDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := limiter.New(limiter.Config{Name: "http", Law: limit.NewFixed(8)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log journal
+		fails := false
+		mux := http.NewServeMux()
+		for _, route := range []string{"GET /a", "GET /b"} {
+			mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
+				if fails && r.URL.Path == "/b" {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+			})
+		}
+		h := middleware(t, admissionhttp.Config{Limiter: lim, Logger: slog.New(slog.NewTextHandler(&log, nil))})(mux)
+		serve := func(d time.Duration) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+				for _, path := range []string{"/a", "/b"} {
+					h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
+				}
+			}
+			synctest.Wait()
+		}
+		serve(time.Minute)
+		fails = true
+		serve(95 * time.Second)
+		fails = false
+		serve(time.Minute)
+		got := log.lines()
+		if len(got) != 3 {
+			t.Fatalf("%d lines:\n%s", len(got), strings.Join(got, "\n"))
+		}
+		for i, wants := range [][]string{
+			{"level=WARN", "trouble: work fails, 50", "limiter=http", "GET /b (100"},
+			{"level=WARN", "trouble: work fails, 50", "at what was deployed last"},
+			{"level=INFO", "trouble is over", "after=1m"},
+		} {
+			for _, want := range wants {
+				if !strings.Contains(got[i], want) {
+					t.Errorf("no %q in: %s", want, got[i])
+				}
+			}
+		}
+	})
+}
