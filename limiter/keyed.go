@@ -205,6 +205,7 @@ func (k *Keyed) build(key string, set *settings) (*Limiter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("limiter of key %q: %w", key, err)
 	}
+	lim.gate.TallyAlone()
 	if set.front {
 		lim.Front()
 	}

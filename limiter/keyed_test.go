@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -261,4 +262,29 @@ func TestAPermitOfAKeyKeepsItsLimiter(t *testing.T) {
 	if _, ok := k.of["a"]; ok {
 		t.Error("idle, and still in the way")
 	}
+}
+
+// A kind takes kilobytes, and a family has many keys. What does not end still has its kind.
+func TestTheLimitersOfAFamilyCountAllKindsTogether(t *testing.T) {
+	k, err := NewKeyed(KeyedConfig{New: func(string) Config { return Config{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		p, err := k.Acquire(spillway.WithKind(t.Context(), strconv.Itoa(i%5)), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Done(nil)
+	}
+	held, err := k.Acquire(spillway.WithKind(t.Context(), "GET /"), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range k.All() {
+		if len(s.ByKind) != 1 || s.ByKind[""].Ended[limit.Success] != 50 || s.OldestKind != "GET /" {
+			t.Errorf("%+v, the oldest is of kind %q", s.ByKind, s.OldestKind)
+		}
+	}
+	held.Done(nil)
 }

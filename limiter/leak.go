@@ -65,7 +65,7 @@ func (l *Limiter) leaks(now time.Duration) (all []Leak) {
 				continue
 			}
 			s := w.Owner.(*slot)
-			all = append(all, Leak{s.site.String(), now - w.Start, w.Priority, l.gate.NameOf(&w.Grant)})
+			all = append(all, Leak{s.site.String(), now - w.Start, w.Priority, l.gate.NameOf(w)})
 			if !s.reported {
 				s.reported = true
 				l.leaked++

@@ -87,7 +87,7 @@ func (l *Limiter) Drain(ctx context.Context) error {
 	}
 	left := &spillway.DrainError{Dropped: dropped, Running: running, Cause: cause}
 	if w := l.gate.Eldest(); w != nil {
-		left.Oldest, left.Kind = now-w.Start, l.gate.NameOf(&w.Grant)
+		left.Oldest, left.Kind = now-w.Start, l.gate.NameOf(w)
 	}
 	return left
 }

@@ -92,7 +92,7 @@ func (p Permit) end(o limit.Outcome) {
 	}
 	var e End
 	if l.observer.Ended != nil {
-		e = End{s.work.Priority, l.gate.NameOf(&s.work.Grant), s.work.Long, o, max(now-s.work.Start, 0)}
+		e = End{s.work.Priority, l.gate.TallyOf(&s.work.Grant), s.work.Long, o, max(now-s.work.Start, 0)}
 	}
 	s.mu.Unlock()
 	var changes []limit.Decision

@@ -35,7 +35,7 @@ type Stats struct {
 	// such work in their usual time: see Calls that only wait in the package documentation.
 	Parked         int
 	OldestInFlight time.Duration // for how long work has run without a pause, at most; long work does not count
-	OldestKind     string        // Request.Kind of that work, as in ByKind
+	OldestKind     string        // Request.Kind of that work
 	Stalled        bool          // work runs but none has ended for long: the backend may hang
 	Queued         int           // callers waiting
 
@@ -72,7 +72,8 @@ type Stats struct {
 	Ended map[limit.Outcome]uint64
 	// ByKind has the counts of each Request.Kind. Work without a kind, or whose kind is not
 	// told apart, is in ByKind[""]. ByKind knows the first 32 kinds that were frequent enough to
-	// be told apart, so that it can label metrics.
+	// be told apart, so that it can label metrics. The limiters of a Keyed count all work in
+	// ByKind[""]: a kind takes some kilobytes, and there may be many keys.
 	ByKind map[string]KindStats
 	// ByPriority has the counts of each priority that was used.
 	ByPriority map[spillway.Priority]PriorityStats
@@ -129,7 +130,7 @@ func (l *Limiter) Stats() Stats {
 		s.Demand = max(s.Demand, 1/processors.Admitted)
 	}
 	if oldest := l.gate.Slowest(); oldest != nil {
-		s.OldestInFlight, s.OldestKind = now-oldest.Since(), l.gate.NameOf(&oldest.Grant)
+		s.OldestInFlight, s.OldestKind = now-oldest.Since(), l.gate.NameOf(oldest)
 		s.Stalled = l.gate.StalledFor(now, oldest.Since()) > 0
 	}
 	for p := spillway.Low; p <= spillway.Critical; p++ {

@@ -29,8 +29,9 @@ const (
 
 // causes counts, for one result or a share of it.
 type causes struct {
-	rows map[causeKey]*Cause
-	last *Cause // the row that the last request was added to
+	rows  map[causeKey]*Cause
+	final bool   // for a result: no more than mostCauses rows. A share also has a row for each status, however many
+	last  *Cause // the row that the last request was added to
 }
 
 // causeKey is what the requests of a row have in common.
@@ -49,7 +50,7 @@ func (c *causes) add(x Cause) {
 	}
 	key := causeKey{x.Outcome, x.Status, withoutNumbers(x.Text), x.Local}
 	row := c.rows[key]
-	if row == nil && len(c.rows) >= mostCauses {
+	if row == nil && len(c.rows) >= mostCauses && (c.final || x.Text != "") {
 		x.Status, x.Text = 0, otherCauses
 		key.status, key.kind = 0, otherCauses
 		row = c.rows[key]
@@ -70,7 +71,7 @@ func sumCauses(all []Cause) []Cause {
 	byCount := func(a, b Cause) int {
 		return cmp.Or(isOther(a)-isOther(b), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Text, b.Text))
 	}
-	var first, sum causes
+	first, sum := causes{}, causes{final: true}
 	first.unbounded(all)
 	rows := first.list()
 	slices.SortFunc(rows, byCount)

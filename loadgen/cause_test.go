@@ -278,3 +278,17 @@ func TestRequestsGoThroughAProxyOrAUnixSocket(t *testing.T) {
 		}
 	}
 }
+
+// The most frequent answer came after so many others that it had no row.
+func TestTheMostFrequentStatusHasARow(t *testing.T) {
+	n := 0 // one client
+	s, _ := newServer(t, false, func(w http.ResponseWriter, _ *http.Request) {
+		n++
+		w.WriteHeader(max(200, 600-2*n))
+	})
+	r := mustRun(t, t.Context(), Config{Target: newHTTP(t, HTTPConfig{URL: s.URL}), Closed: &Closed{Clients: 1, Requests: 800}})
+	sums(t, r)
+	if i := slices.IndexFunc(r.Causes, func(c Cause) bool { return c.Status == 200 }); i < 0 || r.Causes[i].Count < 600 {
+		t.Errorf("%+v", r.Causes)
+	}
+}

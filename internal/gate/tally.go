@@ -27,6 +27,9 @@ const mostTallies = 33 // below len(tallies.of)
 type tallies struct {
 	of [64]*Tally // a power of two spares the check of bounds
 	n  int
+	// alone keeps all work in the first tally. A tally takes some kilobytes, which a family of
+	// limiters with many kinds each has no room for.
+	alone bool
 }
 
 func (t *tallies) at(index uint8) *Tally { return t.of[index%64] }
@@ -38,7 +41,7 @@ func (t *tallies) find(name string) uint8 {
 			return uint8(i)
 		}
 	}
-	if t.n == mostTallies {
+	if t.n == mostTallies || t.alone && t.n > 0 {
 		return 0
 	}
 	t.of[t.n] = &Tally{Name: name}
@@ -64,8 +67,14 @@ func (g *Gate) Holder() (name string, slots int) {
 	return name, slots
 }
 
-// NameOf returns the name of the tally of running work. It needs no lock.
-func (g *Gate) NameOf(w *Grant) string { return g.tallies.at(w.tally).Name }
+// TallyAlone counts the work of all kinds together from now on. Call TallyAlone before the first arrival.
+func (g *Gate) TallyAlone() { g.tallies.alone = true }
+
+// TallyOf returns the name of the tally of running work. It needs no lock.
+func (g *Gate) TallyOf(w *Grant) string { return g.tallies.at(w.tally).Name }
+
+// NameOf returns the name of the kind of running work, also if its tally has none.
+func (g *Gate) NameOf(w *Work) string { return g.service.kinds.list[w.Kind].name }
 
 // Tallies returns copies of all tallies, the one without a name first. Refusals whose kind is not known
 // are in the first one. Its Rejected may run ahead of Counts by the refusals that are being repeated.

@@ -19,6 +19,10 @@ func TestBadInputOfCapacityAndCompare(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	absent := filepath.Join(t.TempDir(), "absent", "page.html")
+	empty := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for want, args := range map[string][]string{
 		"want p50, p90":             {"capacity", "--slo", "p98=1s", server.URL},
 		"the largest rate":          {"capacity", "--max-rate", "0", server.URL},
@@ -30,6 +34,8 @@ func TestBadInputOfCapacityAndCompare(t *testing.T) {
 		"no server answers":         {"capacity", "http://127.0.0.1:1"},
 		"rounds is 4":               {"compare", "--rounds", "4", "true", "true"},
 		"one of the two is a URL":   {"compare", server.URL, "true"},
+		"give one host":             {"compare", "--unix", "/tmp/s", "--rate", "1", "http://a/", "http://b/"},
+		"is empty: want a PEM file": {"load", "--cacert", empty, "-n", "1", server.URL},
 		"either --rate N":           {"compare", server.URL, server.URL},
 		"want errors, goodput":      {"compare", "--metric", "cpu", "--rate", "1", server.URL, server.URL},
 		"want cpu, printed, wall":   {"compare", "--metric", "p99", "true", "true"},

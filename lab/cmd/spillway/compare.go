@@ -47,6 +47,9 @@ Exit codes: 0 B is better; 1 B is worse; 3 undecided, also when the machine of t
 }
 
 func (c *compareCmd) Run(env *environment) error {
+	if a, b := hostOf(c.A), hostOf(c.B); c.Unix != "" && a != b {
+		return badInput(fmt.Errorf("--unix sends the requests for %s and %s to one socket: give one host and two paths, or leave --unix out", a, b))
+	}
 	result, err := c.measure(env)
 	if err != nil {
 		return badInput(err)
@@ -69,6 +72,13 @@ func (c *compareCmd) Run(env *environment) error {
 		return exitCode(3)
 	}
 	return nil
+}
+
+// hostOf is the host of a URL.
+func hostOf(s string) string {
+	_, rest, _ := strings.Cut(s, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
 }
 
 func isURL(s string) bool {

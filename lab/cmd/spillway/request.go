@@ -99,6 +99,9 @@ func (f *requestFlags) connection() (load.Connection, error) {
 		if *file.text, err = os.ReadFile(file.name); err != nil {
 			return c, fmt.Errorf("%s: %w", file.flag, err)
 		}
+		if len(*file.text) == 0 {
+			return c, fmt.Errorf("%s: %s is empty: want a PEM file", file.flag, file.name)
+		}
 	}
 	return c, nil
 }
