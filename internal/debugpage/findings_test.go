@@ -143,69 +143,67 @@ func TestAPageThatIsGoneIsNotSampled(t *testing.T) {
 
 // Findings of a hostile reader.
 func TestThePageDoesNotCryWolfNorSleep(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		work func(*limiter.Limiter)
-		want string
-	}{
-		{"clients leave streams, as they do", func(lim *limiter.Limiter) {
-			for range 60 {
-				p, _ := lim.AcquireWith(t.Context(), limiter.Request{Kind: "GET /events", Long: true})
-				time.Sleep(500 * time.Millisecond)
+	headlineAfter(t, "clients leave streams, as they do", "calm", func(lim *limiter.Limiter) {
+		for range 60 {
+			p, _ := lim.AcquireWith(t.Context(), limiter.Request{Kind: "GET /events", Long: true})
+			time.Sleep(500 * time.Millisecond)
+			p.Done(context.Canceled)
+		}
+	})
+	headlineAfter(t, "one caller in eight leaves early", "calm", func(lim *limiter.Limiter) {
+		for i := range 100 {
+			p, _ := lim.Acquire(t.Context())
+			time.Sleep(20 * time.Millisecond)
+			if i%8 == 0 {
 				p.Done(context.Canceled)
 			}
-		}, "calm"},
-		{"one caller in eight leaves early", func(lim *limiter.Limiter) {
-			for i := range 100 {
-				p, _ := lim.Acquire(t.Context())
-				time.Sleep(20 * time.Millisecond)
-				if i%8 == 0 {
-					p.Done(context.Canceled)
-				}
-				p.Done(nil)
-			}
-		}, "calm"},
-		{"a burst of failures twenty seconds ago", func(lim *limiter.Limiter) {
-			for range 100 {
-				p, _ := lim.Acquire(t.Context())
-				time.Sleep(5 * time.Millisecond)
-				p.Done(errors.New("failed"))
-			}
-			time.Sleep(20 * time.Second)
-		}, "work fails, 100 %"},
-		{"a failure each seven seconds", func(lim *limiter.Limiter) {
-			for range 20 {
-				p, _ := lim.Acquire(t.Context())
-				time.Sleep(7 * time.Second)
-				p.Done(errors.New("failed"))
-			}
-		}, "work fails, 100 %"},
-		{"a report holds one of 32 slots, and nothing else comes", func(lim *limiter.Limiter) {
-			for range 8 {
-				p, _ := lim.Acquire(spillway.WithKind(t.Context(), "GET /"))
-				p.Done(nil)
-				q, _ := lim.Acquire(spillway.WithKind(t.Context(), "GET /report"))
-				time.Sleep(8 * time.Second)
-				q.Done(nil)
-			}
-			_, _ = lim.Acquire(spillway.WithKind(t.Context(), "GET /report"))
-			time.Sleep(15 * time.Second)
-		}, "calm"},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			lim, err := limiter.New(limiter.Config{Name: "orders", Law: limit.NewFixed(32)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			page := New(lim)
-			c.work(lim)
-			page.refresh(time.Now(), 0)
-			v := viewOf(0, &page.watches[0], time.Now())
-			if got := strings.ReplaceAll(v.found[0].word, nbsp, " "); got != c.want {
-				t.Errorf("%s: %s, want %s", c.name, got, c.want)
-			}
-		})
-	}
+			p.Done(nil)
+		}
+	})
+	headlineAfter(t, "a burst of failures twenty seconds ago", "work fails, 100 %", func(lim *limiter.Limiter) {
+		for range 100 {
+			p, _ := lim.Acquire(t.Context())
+			time.Sleep(5 * time.Millisecond)
+			p.Done(errors.New("failed"))
+		}
+		time.Sleep(20 * time.Second)
+	})
+	headlineAfter(t, "a failure each seven seconds", "work fails, 100 %", func(lim *limiter.Limiter) {
+		for range 20 {
+			p, _ := lim.Acquire(t.Context())
+			time.Sleep(7 * time.Second)
+			p.Done(errors.New("failed"))
+		}
+	})
+	headlineAfter(t, "a report holds one of 32 slots, and nothing else comes", "calm", func(lim *limiter.Limiter) {
+		for range 8 {
+			p, _ := lim.Acquire(spillway.WithKind(t.Context(), "GET /"))
+			p.Done(nil)
+			q, _ := lim.Acquire(spillway.WithKind(t.Context(), "GET /report"))
+			time.Sleep(8 * time.Second)
+			q.Done(nil)
+		}
+		_, _ = lim.Acquire(spillway.WithKind(t.Context(), "GET /report"))
+		time.Sleep(15 * time.Second)
+	})
+}
+
+// headlineAfter checks the headline of a fixed limiter of 32 slots after work in virtual time.
+func headlineAfter(t *testing.T, name, want string, work func(*limiter.Limiter)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		lim, err := limiter.New(limiter.Config{Name: "orders", Law: limit.NewFixed(32)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := New(lim)
+		work(lim)
+		page.refresh(time.Now(), 0)
+		v := viewOf(0, &page.watches[0], time.Now())
+		if got := strings.ReplaceAll(v.found[0].word, nbsp, " "); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	})
 }
 
 func TestJSONAndTheStreamMayBeReadAtOnce(t *testing.T) {
