@@ -37,7 +37,8 @@ type Config struct {
 	// commas. Empty means nats://127.0.0.1:4222.
 	URL string
 	// Conn is a connection to use instead of URL. It stays open after Close. Open it with
-	// nats.ReconnectBufSize(-1) and a PingInterval of about the lease, so that failures show.
+	// nats.ReconnectBufSize(-1) and a PingInterval of about the lease, so that failures show, and
+	// with nats.MaxReconnects(-1) and nats.IgnoreAuthErrorAbort(): the member cannot open it again.
 	Conn *nats.Conn
 	// Bucket is the key/value bucket; empty means "spillway". A missing bucket is created with file
 	// storage and one copy. For several copies create the bucket before joining.

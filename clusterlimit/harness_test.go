@@ -19,7 +19,12 @@ import (
 // engine starts a server in this process and returns its URL.
 func engine(t testing.TB) string {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	return start(t, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true}).ClientURL()
+}
+
+func start(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +36,7 @@ func engine(t testing.TB) string {
 	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("the server does not start")
 	}
-	return s.ClientURL()
+	return s
 }
 
 // join is Join with a short lease, closed at the end of the test.

@@ -121,7 +121,7 @@ func (m *Member) renew(ctx context.Context) error {
 		m.act(func() {
 			m.holder.Fail()
 			m.counts.failures++
-			m.counts.err = inWords(err)
+			m.counts.err = inWords(err, m.conn.LastError())
 		})
 	}
 	return err

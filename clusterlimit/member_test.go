@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/spillway-go/spillway"
@@ -219,13 +220,46 @@ func (l *lines) with(part string) string {
 }
 
 func TestAnEngineThatIsAwayIsNamed(t *testing.T) {
-	err := inWords(nats.ErrReconnectBufExceeded)
-	if !errors.Is(err, nats.ErrReconnectBufExceeded) || !strings.Contains(err.Error(), "cannot be reached") {
-		t.Error(err)
+	for _, c := range []struct {
+		err, last error
+		says      string
+	}{
+		{nats.ErrReconnectBufExceeded, nil, "cannot be reached"},
+		{nats.ErrReconnectBufExceeded, nats.ErrAuthorization, "refuses the login"},
+		{nats.ErrConnectionClosed, nil, "Config.Conn is closed"},
+	} {
+		if err := inWords(c.err, c.last); !errors.Is(err, c.err) && !errors.Is(err, c.last) || !strings.Contains(err.Error(), c.says) {
+			t.Error(err)
+		}
 	}
-	if other := errors.New("another"); inWords(other) != other {
-		t.Error(inWords(other))
+	if other := errors.New("another"); inWords(other, nil) != other {
+		t.Error(inWords(other, nil))
 	}
+}
+
+// The client library closed a connection for good when the server had refused two logins: a member
+// with FailClosed then refused everything for ever.
+func TestAMemberIsBackAfterRefusedLogins(t *testing.T) {
+	t.Parallel()
+	known := &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		Users: []*server.User{{Username: "me", Password: "right"}},
+	}
+	s := start(t, known)
+	changed := known.Clone()
+	changed.Users = []*server.User{{Username: "me", Password: "other"}}
+	m := join(t, Config{URL: strings.Replace(s.ClientURL(), "//", "//me:right@", 1), Rate: 10, Away: FailClosed})
+	if err := s.ReloadOptions(changed); err != nil {
+		t.Fatal(err)
+	}
+	await.True(t, "the login is refused", func() bool {
+		s := m.Stats()
+		return s.Standing == "over" && s.Err != nil && strings.Contains(s.Err.Error(), "refuses the login")
+	})
+	if err := s.ReloadOptions(known); err != nil {
+		t.Fatal(err)
+	}
+	await.True(t, "it is back", func() bool { s := m.Stats(); return s.Standing == "held" && s.Err == nil })
 }
 
 func TestAMemberThatIsCutOff(t *testing.T) {

@@ -20,7 +20,7 @@ func connect(ctx context.Context, cfg Config) (*nats.Conn, error) {
 	}
 	conn, err := nats.Connect(cfg.URL, nats.Name("spillway budget "+cfg.Name), nats.Timeout(timeout), nats.MaxReconnects(-1),
 		nats.ReconnectWait(cfg.Lease/renewals), nats.ReconnectJitter(cfg.Lease/renewals, cfg.Lease/renewals),
-		nats.ReconnectBufSize(-1), nats.PingInterval(cfg.Lease), nats.MaxPingsOutstanding(2))
+		nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1), nats.PingInterval(cfg.Lease), nats.MaxPingsOutstanding(2))
 	if err != nil {
 		return nil, fmt.Errorf("clusterlimit: no engine at the URL (%w): start one with nats-server -js, or correct Config.URL", err)
 	}
@@ -79,10 +79,15 @@ func (m *Member) write(ctx context.Context, next budget.State, revision uint64) 
 }
 
 // inWords explains an error of the client library: the library mentions a buffer when the
-// connection is lost.
-func inWords(err error) error {
-	if errors.Is(err, nats.ErrReconnectBufExceeded) {
+// connection is lost. last is the connection's latest error.
+func inWords(err, last error) error {
+	switch {
+	case errors.Is(err, nats.ErrReconnectBufExceeded) && errors.Is(last, nats.ErrAuthorization):
+		return fmt.Errorf("the engine refuses the login, and is tried again: see whether the credentials are right (%w)", last)
+	case errors.Is(err, nats.ErrReconnectBufExceeded):
 		return fmt.Errorf("the engine cannot be reached, and is tried again: see whether the NATS server runs (%w)", err)
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return fmt.Errorf("Config.Conn is closed, and the lease is never renewed: open another with nats.MaxReconnects(-1) and nats.IgnoreAuthErrorAbort, and join again (%w)", err)
 	}
 	return err
 }

@@ -377,17 +377,9 @@ func cluster(t *testing.T, size int) (urls []string) {
 			NoSigs: true, NoLog: true, SyncAlways: true, Routes: server.RoutesFromStr(seed),
 		}
 		o.Cluster.Name, o.Cluster.Host, o.Cluster.Port = "test", "127.0.0.1", server.RANDOM_PORT
-		node, err := server.NewServer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		node.Start()
-		t.Cleanup(func() { node.Shutdown(); node.WaitForShutdown() })
-		if !node.ReadyForConnections(await.Limit) {
-			t.Fatal("a node does not start")
-		}
-		seed = "nats://" + node.ClusterAddr().String()
-		nodes, urls = append(nodes, node), append(urls, node.ClientURL())
+		one := node(t, o)
+		seed = "nats://" + one.ClusterAddr().String()
+		nodes, urls = append(nodes, one), append(urls, one.ClientURL())
 	}
 	await.True(t, "the nodes are a cluster", func() bool {
 		for _, n := range nodes {
@@ -398,6 +390,20 @@ func cluster(t *testing.T, size int) (urls []string) {
 		return false
 	})
 	return urls
+}
+
+func node(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(await.Limit) {
+		t.Fatal("a server does not start")
+	}
+	return s
 }
 
 func TestServerTimeGoesOnWithoutTheLocalClock(t *testing.T) {

@@ -49,7 +49,7 @@ type Server interface {
 type Config struct {
 	Server  Server        // the engine in this process; excludes URL
 	URL     string        // NATS servers, 2.12.1 or newer, separated by commas; excludes Server; default nats.DefaultURL
-	Options []nats.Option // TLS, credentials and the like, for the connection
+	Options []nats.Option // TLS, credentials and the like, for the connection, which is tried again for ever
 
 	Name      string // the queue's name: letters, digits, - and _; default "jobs"
 	MaxQueued int    // limit of waiting and running jobs; default 1,000,000

@@ -30,6 +30,8 @@
 //     ends, and no attempt is counted. The limiter's metrics count each such try as refused.
 //   - While the engine is away, Enqueue waits for Wait, 5 s. A caller that cannot wait so long
 //     needs a context that ends earlier, or a smaller Wait.
+//   - A login that the server refuses is tried again for ever: the log says so once, the errors of
+//     Enqueue and Stats each time, and spillway.jobqueue.engine_away is 1.
 //   - At most 50,000 jobs of a priority can be delayed or wait for their next attempt. Jobs behind
 //     them wait too, even if they are ready.
 //   - In Stats, a delayed job counts as ready until a worker has received it, and may count as in

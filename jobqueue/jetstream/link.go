@@ -20,6 +20,24 @@ type link struct {
 	mu   sync.Mutex
 	held context.Context
 	lose context.CancelCauseFunc
+	away error // why the server refuses the login; nil: it does not
+}
+
+// login records why the server refuses the login, or nil once it does not. It reports whether a
+// refusal is the first one.
+func (l *link) login(err error) (first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first = l.away == nil
+	l.away = err
+	return first
+}
+
+// refusal returns why the server refuses the login, or nil.
+func (l *link) refusal() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.away
 }
 
 // watch cancels all pending requests whenever the connection is lost: their answers will not come.

@@ -3,9 +3,13 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
@@ -116,5 +120,48 @@ func TestWhatOpenAsksHasNoCommonDeadline(t *testing.T) {
 	<-ctx.Done()
 	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("its caller's deadline has passed, and it ended with %v", err)
+	}
+}
+
+// The client library closes a connection for good when the server has refused two logins: Work then
+// ran no job again, and Enqueue was unavailable for ever.
+func TestRefusedLoginsAreTriedAgain(t *testing.T) {
+	known := &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+		Users: []*server.User{{Username: "me", Password: "right"}},
+	}
+	s := node(t, known)
+	changed := known.Clone()
+	changed.Users = []*server.User{{Username: "me", Password: "other"}}
+	var log said
+	refused := make(chan error, 1000)
+	q := open(t, Config{
+		URL: strings.Replace(s.ClientURL(), "//", "//me:right@", 1), Logger: log.logger(), AckWait: time.Second,
+		Options: []nats.Option{nats.MaxReconnects(1), func(o *nats.Options) error { // a number of tries changes nothing
+			o.CustomReconnectDelayCB = func(int) time.Duration { refused <- nil; return time.Millisecond }
+			return nil
+		}},
+	})
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { return nil })
+	enqueue(t, q, jobqueue.Job{})
+	await.True(t, "a job is done", func() bool { return q.counters.done.Load() == 1 })
+	if err := s.ReloadOptions(changed); err != nil {
+		t.Fatal(err)
+	}
+	await.True(t, "several logins are refused", func() bool { return len(refused) > 4 })
+	await.True(t, "Stats says so", func() bool {
+		_, err := q.Stats(within(t))
+		return errors.Is(err, jobqueue.ErrUnavailable) && errors.Is(err, nats.ErrAuthorization)
+	})
+	if err := s.ReloadOptions(known); err != nil {
+		t.Fatal(err)
+	}
+	await.True(t, "a job is stored again", func() bool {
+		_, err := q.Enqueue(within(t), jobqueue.Job{})
+		return err == nil
+	})
+	await.True(t, "and done", func() bool { return q.counters.done.Load() == 2 })
+	if text := strings.Join(log.lines(), ""); strings.Count(text, "refuses the login") != 1 || !strings.Contains(text, "is back") {
+		t.Errorf("the log says %s", text)
 	}
 }

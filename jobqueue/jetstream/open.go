@@ -130,11 +130,20 @@ func (q *queue) connect(ctx context.Context) error {
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
+			q.link.login(nil)
 			log.Info("connection to the job engine is back")
 			q.mend(q.closing, true) // the engine may have come back without its data
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("job engine", "error", err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			switch {
+			case !refusesLogin(err):
+				log.Warn("job engine", "error", err)
+			case q.link.login(err):
+				log.Error("the job engine refuses the login, and is tried again: see whether the credentials are right", "error", err)
+			}
+		}),
 	}, q.cfg.Options...)
+	options = append(options, forEver)
 	if q.cfg.Server != nil {
 		options = append(options, nats.InProcessServer(q.cfg.Server))
 	}
@@ -151,6 +160,24 @@ func (q *queue) connect(ctx context.Context) error {
 	client, err := js.New(q.nc, js.WithDefaultTimeout(q.cfg.Wait))
 	q.js = client
 	return err
+}
+
+// forEver makes a connection try again until it is closed here. A connection that gives up stays
+// closed: after two refused logins, which is the client library's default, or after a number of
+// tries.
+func forEver(o *nats.Options) error {
+	o.AllowReconnect, o.MaxReconnect, o.IgnoreAuthErrorAbort = true, -1, true
+	return nil
+}
+
+// refusesLogin reports whether a server's error is about the credentials.
+func refusesLogin(err error) bool {
+	for _, sign := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
 }
 
 // answerByAnswer hides the deadline of a context, so that each request to the engine gets the

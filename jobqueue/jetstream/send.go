@@ -181,6 +181,8 @@ func (q *queue) unavailable(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", jobqueue.ErrUnavailable, errLink)
 	case errors.Is(err, context.Canceled):
 		return err
+	case q.link.refusal() != nil:
+		return fmt.Errorf("%w: the server refuses the login, and is tried again: %w", jobqueue.ErrUnavailable, q.link.refusal())
 	case errors.Is(err, context.DeadlineExceeded):
 		// The deadline was the queue's own: the caller's context may have time left. An HTTP
 		// service would otherwise report that the request's deadline has passed.
