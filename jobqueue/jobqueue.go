@@ -38,6 +38,8 @@
 //   - A limiter that all handlers share belongs in the engine's Limiter. If a handler calls the
 //     limiter itself, it should return the rejection: the job then waits as long as the rejection
 //     advises.
+//   - In a rolling update an old process gets jobs that only the new version can do. A plain error
+//     uses up their attempts: return NotHere for a kind of job that the handler does not know.
 //   - A key spares work; it does not make a job run only once. Keys are forgotten after the
 //     engine's deduplication window, by default two minutes. A restarted engine, such as an
 //     embedded one after each deployment, knows only the keys of jobs that have not ended.
@@ -110,7 +112,7 @@ type Receipt struct {
 // Delivery is one run of a job. It must not be used after the handler has returned.
 type Delivery struct {
 	Job                // Delay is zero
-	Attempt  int       // 1 for the first run; crashed runs count, runs ended by ErrRejected or by the end of Work do not
+	Attempt  int       // 1 for the first run; crashed runs count, runs ended by NotYet, NotHere, ErrRejected or the end of Work do not
 	Enqueued time.Time // when Enqueue stored the job, by the engine's clock
 
 	progress func(context.Context) error
@@ -137,15 +139,17 @@ func (d *Delivery) Progress(ctx context.Context) error {
 //
 //	nil                                  done
 //	RetryAfter(wait, err)                again after wait
+//	NotYet(wait, err)                    again after wait; no attempt is counted
+//	NotHere(err)                         again by whichever process asks; no attempt is counted
 //	Dead(reason)                         a dead letter at once
-//	matches spillway.ErrRejected         again after the rejection's advice; no attempt is counted
+//	matches spillway.ErrRejected         as NotYet, after the rejection's advice
 //	any other error, a panic, Goexit     again with back-off
 //
 // A job whose last permitted attempt failed becomes a dead letter, with the last error
 // as its reason.
 //
-// Once the context of Work has ended, by a cancel or by a deadline, only nil, Dead and ErrRejected
-// keep the meaning given above. Any other error, panic or Goexit may result from the end of Work:
+// Once the context of Work has ended, by a cancel or by a deadline, only nil, NotYet, NotHere, Dead
+// and ErrRejected keep the meaning given above. Any other error, panic or Goexit may result from the end of Work:
 // the job runs again, and no attempt is counted.
 type Handler func(ctx context.Context, d *Delivery) error
 
@@ -186,7 +190,7 @@ type Stats struct {
 	Refused    uint64 // Enqueue returned a *spillway.Rejection
 	Done       uint64 // runs that finished their job; two runs of one job count once
 	Retried    uint64 // to run again, with an attempt counted
-	Deferred   uint64 // to run again, rejected by a resource that the job needs
+	Deferred   uint64 // to run again, with no attempt counted: NotYet, NotHere, or rejected by a resource that the job needs
 	Buried     uint64 // became dead letters
 	Lost       uint64 // late runs, even successes; ends that did not reach the engine; deferred jobs that went elsewhere
 	Running    int    // handlers that run in this process

@@ -18,7 +18,7 @@ const (
 var described = []metrics.Metric{
 	ofJobs:     {Name: "spillway.jobqueue.jobs", Kind: metrics.Gauge, Unit: "{job}", Help: "Jobs that the engine holds, by state: ready, delayed, in_flight or dead. Every process that uses the queue shows the same.", Labels: []string{"state"}},
 	ofEnqueued: {Name: "spillway.jobqueue.enqueued", Kind: metrics.Counter, Unit: "{job}", Help: "Jobs of this process, by what became of them: stored, duplicate or refused. A queue that drains refuses, too.", Labels: []string{"result"}},
-	ofRuns:     {Name: "spillway.jobqueue.runs", Kind: metrics.Counter, Unit: "{run}", Help: "Runs in this process, by their end: done, retried, deferred by a limiter, buried as a dead letter, or lost, which is one whose end the engine was not told in time.", Labels: []string{"result"}},
+	ofRuns:     {Name: "spillway.jobqueue.runs", Kind: metrics.Counter, Unit: "{run}", Help: "Runs in this process, by their end: done, retried, deferred with no attempt counted, buried as a dead letter, or lost, which is one whose end the engine was not told in time.", Labels: []string{"result"}},
 	ofRunning:  {Name: "spillway.jobqueue.running", Kind: metrics.UpDownCounter, Unit: "{job}", Help: "Handlers that run in this process."},
 	ofAway:     {Name: "spillway.jobqueue.engine_away", Kind: metrics.UpDownCounter, Unit: "{queue}", Help: "1: the engine did not answer as it should, or the queue is closed; its jobs are not shown."},
 }

@@ -230,15 +230,17 @@ func TestLimiterOfTheProcessDefersJobs(t *testing.T) {
 }
 
 // A limiter that rejects many requests may advise a retry in a minute. It can have room long before
-// then, if other callers stop. The advice of a handler's backend is not shortened.
+// then, if other callers stop. The advice of a handler's backend is not shortened: the job waits at
+// the engine.
 func TestTheLimiterOfTheProcessIsSoonAskedAgain(t *testing.T) {
 	w := &worker{q: open(t, Config{}), ctx: t.Context()}
+	enqueue(t, w.q, jobqueue.Job{})
 	full := &spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Minute}
-	var own, below task
-	if w.refused(&own, full); own.after != limiterAgain {
+	own, below := &task{}, w.q.receive(taken(t, w.q))
+	if w.refused(own, full); own.after != limiterAgain || own.away {
 		t.Errorf("asked again after %s", own.after)
 	}
-	if w.settle(&below, false, full); below.after != time.Minute {
+	if w.settle(below, false, full); !below.away {
 		t.Errorf("run again after %s", below.after)
 	}
 }
@@ -297,6 +299,31 @@ func refusedAtFirst(t *testing.T, most, jobs uint64, handle func()) (deferred ui
 	lim.SetLease(2, time.Now().Add(time.Hour), "shared")
 	await.True(t, "all are done", func() bool { return q.counters.done.Load() == jobs })
 	return q.counters.deferred.Load() - before, time.Since(began)
+}
+
+// A worker kept the jobs that its limiter refused for as long as it lived, while another one had
+// nothing to do.
+func TestJobsThatTheLimiterRefusesGoToOthers(t *testing.T) {
+	lim, err := limiter.New(limiter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lim.Close() // refuses everything
+	const most = 4
+	server := serve(t, t.TempDir())
+	q, other := open(t, Config{Server: server, Limiter: lim, MaxInFlight: most}), open(t, Config{Server: server})
+	for range 2 * most {
+		enqueue(t, q, jobqueue.Job{})
+	}
+	work(t, q, func(context.Context, *jobqueue.Delivery) error { return nil })
+	await.True(t, "as many are deferred as may run", func() bool { return q.counters.deferred.Load() >= most })
+	work(t, other, func(_ context.Context, d *jobqueue.Delivery) error {
+		if d.Attempt != 1 {
+			t.Errorf("a job that was refused elsewhere is at attempt %d", d.Attempt)
+		}
+		return nil
+	})
+	await.True(t, "the other does all", func() bool { return other.counters.done.Load() == 2*most })
 }
 
 func TestQueueOnThreeNodes(t *testing.T) {

@@ -27,7 +27,8 @@
 //     fits. Set MaxBytes once the server has more.
 //   - Limiter bounds handlers and requests together: give both the same limiter, and the jobs a
 //     lower Priority. A refused job is tried again within a second, or when a job of this process
-//     ends, and no attempt is counted. The limiter's metrics count each such try as refused.
+//     ends, and no attempt is counted. After a second it goes back to whoever asks, as does a job
+//     whose handler rejects it. The limiter's metrics count each such try as refused.
 //   - While the engine is away, Enqueue waits for Wait, 5 s. A caller that cannot wait so long
 //     needs a context that ends earlier, or a smaller Wait.
 //   - A login that the server refuses is tried again for ever: the log says so once, the errors of

@@ -28,6 +28,8 @@ type task struct {
 	enqueued   time.Time
 	after      time.Duration // delay until the next try; set when the task is deferred
 	limited    bool          // deferred by the limiter of this process
+	held       time.Time     // when the task was first deferred
+	away       bool          // deferred, and back at the engine
 	answered   bool          // the end of the previous attempt is known
 	recorded   bool          // the engine has a history of the job
 	unsure     bool          // the job may be a suspect
@@ -137,8 +139,8 @@ func (w *worker) run(t *task) {
 
 // refused settles a task that the limiter of this process refused.
 func (w *worker) refused(t *task, err error) {
+	t.limited = true
 	w.settle(t, false, err)
-	t.after, t.limited = min(t.after, limiterAgain), true
 }
 
 // runLimit is how long a handler may run without progress before its job counts as lost. It is
@@ -212,18 +214,31 @@ func (w *worker) settle(t *task, lost bool, err error) {
 		w.bury(t, settled.Reason)
 	case settled.Fate == engine.Defer:
 		q.counters.deferred.Add(1)
-		if t.suspect {
-			w.putOff(t, settled.After)
-			break
-		}
-		w.kept.add(t.msg)
-		t.after = settled.After
+		w.defers(t, settled)
 	default:
 		q.counters.retried.Add(1)
 		w.kept.drop(t.msg)
 		q.attempted(t)
 		_ = t.msg.NakWithDelay(max(settled.After, time.Millisecond))
 	}
+}
+
+// defers lets a task wait, in this process at first.
+func (w *worker) defers(t *task, settled engine.Settlement) {
+	after := settled.After
+	if t.limited {
+		after = min(after, limiterAgain)
+	}
+	if t.held.IsZero() {
+		t.held = time.Now()
+	}
+	if t.suspect || settled.Away || after > heldFor || time.Since(t.held) >= heldFor {
+		t.away = true
+		w.putOff(t, after)
+		return
+	}
+	w.kept.add(t.msg)
+	t.after = after
 }
 
 // finished ends a task whose handler succeeded. If several runs do one job, only the run whose

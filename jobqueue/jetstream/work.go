@@ -21,6 +21,10 @@ const (
 	// slotsFor is how long a worker keeps slots while there is work. Then other processes get their
 	// turn.
 	slotsFor = time.Second
+	// heldFor is how long a rejected job is tried again in this process. Then the job goes back to
+	// whoever asks: another process may have what the job needs. A shorter wait in this process
+	// spares the engine a record and a delivery.
+	heldFor = time.Second
 	// deferredEach bounds the jobs that wait in this process after a rejection by a resource that
 	// they need, for each job that may run. Taking more such jobs would be useless.
 	deferredEach = 4
@@ -288,7 +292,9 @@ func (w *worker) over(e ending) {
 	w.slots.back(e.slot)
 	t := e.task
 	if t.after == 0 {
-		w.wake()
+		if !t.away { // a job that the limiter refused leaves no room
+			w.wake()
+		}
 		return
 	}
 	w.deferred[t] = time.AfterFunc(t.after, func() { w.due <- t })

@@ -19,6 +19,25 @@ func (e *Retry) Error() string {
 
 func (e *Retry) Unwrap() error { return e.Err }
 
+// Again makes the job run again after Wait, with no attempt counted.
+type Again struct {
+	Wait      time.Duration
+	Elsewhere bool  // this process cannot do the job
+	Err       error // nil: none
+}
+
+func (e *Again) Error() string {
+	switch {
+	case e.Err != nil:
+		return e.Err.Error()
+	case e.Elsewhere:
+		return "jobqueue: not in this process"
+	}
+	return "jobqueue: not yet, again after " + e.Wait.String()
+}
+
+func (e *Again) Unwrap() error { return e.Err }
+
 // Dead makes the job a dead letter.
 type Dead struct{ Reason string }
 

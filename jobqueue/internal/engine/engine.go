@@ -48,6 +48,7 @@ const (
 type Settlement struct {
 	Fate   Fate
 	After  time.Duration // delay until the job is ready again; for Retry and Defer
+	Away   bool          // for Defer: this process cannot do the job
 	Reason string        // for Bury
 }
 
@@ -95,6 +96,9 @@ func Settle(p jobqueue.Policy, err error, attempt int) Settlement {
 	if _, ok := errors.AsType[*ends.Dead](err); ok {
 		return Settlement{Fate: Bury, Reason: clip(reason)}
 	}
+	if a, ok := errors.AsType[*ends.Again](err); ok {
+		return Settlement{Fate: Defer, After: max(deferAtLeast, a.Wait), Away: a.Elsewhere}
+	}
 	if errors.Is(err, spillway.ErrRejected) {
 		after := deferAtLeast
 		if r, ok := errors.AsType[*spillway.Rejection](err); ok {
@@ -113,7 +117,7 @@ func Settle(p jobqueue.Policy, err error, attempt int) Settlement {
 
 // SettleEnded is Settle for a run that ended after its Work had ended, by a cancel or by a deadline.
 // Such a run may have failed because Work ended, whatever its error is: the job runs again at once,
-// and no attempt is counted. A job that is done, Dead or rejected keeps its settlement.
+// and no attempt is counted. A job that is done, Dead, NotYet, NotHere or rejected keeps its settlement.
 func SettleEnded(p jobqueue.Policy, err error) Settlement {
 	v := Settle(p, err, 0)
 	if v.Fate == Retry {

@@ -68,6 +68,9 @@ var checks = []struct {
 	{"TheLastAttemptBuries", quick(3), lastAttempt},
 	{"DeadBuriesAtOnceAndReplayRevives", quick(3), deadAndReplayed},
 	{"ARejectionIsNoAttempt", quick(2), rejected},
+	{"NotYetIsNoAttempt", quick(1), notYet},
+	{"ARejectedJobGoesToWhoeverAsks", elsewhere, rejectedHere},
+	{"AJobThatIsNotForHereGoesToWhoeverAsks", elsewhere, notHere},
 	{"APanicIsAFailedAttempt", quick(2), panics},
 	{"GoexitIsAFailedAttempt", quick(2), exits},
 	{"AnErrorThatPanicsIsAFailedAttempt", Options{}, badErrors},
@@ -110,6 +113,9 @@ var checks = []struct {
 func quick(attempts int) Options {
 	return Options{Policy: jobqueue.Policy{MaxAttempts: attempts, Backoff: 50 * time.Millisecond, MaxBackoff: 100 * time.Millisecond}}
 }
+
+// elsewhere permits one attempt, and few jobs at once.
+var elsewhere = Options{MaxInFlight: 4, Policy: jobqueue.Policy{MaxAttempts: 1}}
 
 // Run runs every check, each with its own engine.
 func Run(t *testing.T, e Engine) {

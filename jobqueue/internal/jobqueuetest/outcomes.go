@@ -188,6 +188,60 @@ func rejected(w *world) {
 	}
 }
 
+func notYet(w *world) {
+	q := w.queue()
+	const after = 300 * time.Millisecond
+	var seen journal
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		seen.add(d)
+		if seen.len() <= 2 {
+			return fmt.Errorf("it is early: %w", jobqueue.NotYet(after, nil))
+		}
+		return nil
+	})
+	w.keys(q, "a")
+	w.until("it is done", func() bool { return w.stats(q).Done == 1 })
+	runs := seen.all()
+	if got := seen.attempts(); !slices.Equal(got, []int{1, 1, 1}) {
+		w.Fatalf("attempts %v", got)
+	}
+	if waited := runs[1].at.Sub(runs[0].at); waited < after {
+		w.Errorf("tried again after %v, it asked for %v", waited, after)
+	}
+	if s := w.stats(q); s.Deferred != 2 || s.Retried != 0 || s.Dead != 0 {
+		w.Errorf("%+v", s)
+	}
+}
+
+func rejectedHere(w *world) {
+	goes(w, &spillway.Rejection{Reason: spillway.Quota, RetryAfter: 50 * time.Millisecond})
+}
+
+func notHere(w *world) { goes(w, jobqueue.NotHere(errFailed)) }
+
+// goes has a worker refuse all jobs with err, for as long as the worker lives. Another worker gets
+// the jobs, including those that the first one had.
+func goes(w *world, err error) {
+	q, other := w.queue(), w.queue()
+	jobs := 5 * w.options.MaxInFlight
+	for i := range jobs {
+		w.keys(q, fmt.Sprint(i))
+	}
+	w.work(q, func(context.Context, *jobqueue.Delivery) error { return err })
+	w.until("all that it takes are refused", func() bool { return w.stats(q).Deferred >= uint64(jobs) })
+	w.work(other, func(_ context.Context, d *jobqueue.Delivery) error {
+		if d.Attempt != 1 {
+			w.Errorf("a job that was refused elsewhere is at attempt %d", d.Attempt)
+		}
+		return nil
+	})
+	w.until("the other does all", func() bool { return w.stats(other).Done == uint64(jobs) })
+	w.empty(q)
+	if s := w.stats(q); s.Done != 0 || s.Dead != 0 || s.Retried != 0 {
+		w.Errorf("%+v", s)
+	}
+}
+
 func panics(w *world) { ends(w, func() { panic("boom") }, "boom") }
 
 func exits(w *world) { ends(w, runtime.Goexit, "Goexit") }
