@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
@@ -38,6 +40,29 @@ func TestFullQueueSaysSo(t *testing.T) {
 		t.Errorf("purged %d, %v", n, err)
 	}
 	enqueue(t, q, jobqueue.Job{})
+}
+
+// A server that takes small batches refused the batch that concurrent calls of Enqueue shared, and
+// each of the jobs in it for good.
+func TestAServersBoundOnBatchesRefusesNoJob(t *testing.T) {
+	s := node(t, &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+		JetStreamLimits: server.JSLimitOpts{MaxBatchSize: fewAlone + 2},
+	})
+	q := open(t, Config{URL: s.ClientURL()})
+	const jobs = 600
+	var all sync.WaitGroup
+	for range jobs {
+		all.Go(func() {
+			if _, err := q.Enqueue(within(t), jobqueue.Job{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if s := stats(t, q); s.Ready != jobs {
+		t.Errorf("%+v", s)
+	}
 }
 
 func TestTooLargeAtOnce(t *testing.T) {

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,9 +49,11 @@ type outcome uint8
 const (
 	stored    outcome = iota
 	repeated          // a message ID in the batch is known
-	full              // no room for the whole batch
+	full              // no room for any entry
+	tight             // no room for the bytes of the batch
 	uncertain         // no answer: stored or not
 	refused           // the engine will never accept the batch
+	tooMany           // the engine accepts no batch of so many entries
 )
 
 // committer gathers entries into batches. It runs one commit at a time. Its goroutine exists only
@@ -61,6 +64,7 @@ type committer struct {
 
 	mu      sync.Mutex
 	waiting []*entry
+	most    int // entries in a batch; zero: mostInBatch
 	busy    bool
 	over    bool
 	ended   sync.WaitGroup
@@ -113,7 +117,7 @@ func (c *committer) next() (batch []*entry) {
 		if !e.left.Load() {
 			bytes += size(e.msg)
 			_, twice := ids[e.id]
-			if len(batch) == mostInBatch || twice || len(batch) > 0 && bytes > bytesInBatch {
+			if len(batch) == orElse(c.most, mostInBatch) || twice || len(batch) > 0 && bytes > bytesInBatch {
 				break
 			}
 			ids[e.id] = struct{}{}
@@ -128,46 +132,72 @@ func (c *committer) next() (batch []*entry) {
 	return batch
 }
 
-// commit decides every entry of the batch, and reports whether the engine was full at the end. The
-// engine reports a known ID or a lack of room only for the whole batch. commit therefore splits the
-// batch in halves until each such entry is alone in its batch.
-func (c *committer) commit(batch []*entry) (wasFull bool) {
+// commit decides every entry of the batch. The engine's answer is about the whole batch, and not all
+// of its entries deserve it. commit therefore splits a batch that was not stored in halves, until
+// each such entry is alone in its batch. It returns the size from which on the engine has no room.
+func (c *committer) commit(batch []*entry) (noRoom int) {
+	noRoom = math.MaxInt
 	if 1 < len(batch) && len(batch) <= fewAlone {
 		for i := range batch {
-			wasFull = c.commit(batch[i : i+1])
+			noRoom = min(noRoom, c.commit(batch[i:i+1]))
 		}
-		return wasFull
+		return noRoom
 	}
 	for len(batch) > 0 {
 		what, err := c.send(batch)
 		switch {
 		case what == stored:
 			decideAll(batch, false, nil)
-			return false
+			return noRoom
 		case what == uncertain:
 			// If the batch was stored, the next try reports it as repeated.
 			if batch = c.overdue(batch, err); len(batch) > 0 && !c.rest() {
 				decideAll(batch, false, err)
-				return false
+				return noRoom
 			}
-		case what == repeated && len(batch) == 1:
-			batch[0].decide(true, nil)
-			return false
+		case len(batch) > 1:
+			half := len(batch) / 2
+			if what == tooMany {
+				c.atMost(half)
+			}
+			noRoom = min(noRoom, c.commit(batch[:half]))
+			if batch = batch[half:]; what == full || what == tight { // no entry is known
+				batch = fitting(batch, noRoom, err)
+			}
 		case what == repeated:
-			c.commit(batch[:len(batch)/2])
-			batch = batch[len(batch)/2:]
-		case what == full && len(batch) > 1:
-			if c.commit(batch[:len(batch)/2]) {
-				decideAll(batch[len(batch)/2:], false, err)
-				return true
-			}
-			batch = batch[len(batch)/2:]
+			batch[0].decide(true, nil)
+			return noRoom
 		default:
-			decideAll(batch, false, err)
-			return what == full
+			batch[0].decide(false, err)
+			switch what {
+			case full:
+				return 0
+			case tight:
+				return size(batch[0].msg)
+			}
+			return noRoom
 		}
 	}
-	return false
+	return noRoom
+}
+
+// atMost bounds the batches to come.
+func (c *committer) atMost(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.most = n
+}
+
+// fitting fails the entries for which the engine has no room, and returns the others.
+func fitting(batch []*entry, noRoom int, err error) (left []*entry) {
+	for _, e := range batch {
+		if size(e.msg) < noRoom {
+			left = append(left, e)
+		} else {
+			e.decide(false, err)
+		}
+	}
+	return left
 }
 
 // overdue fails the entries that are past their deadline and returns the others.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,12 +15,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-var errFull, errAway = errors.New("full"), errors.New("away")
+var errFull, errAway, errBad, errMany = errors.New("full"), errors.New("away"), errors.New("bad"), errors.New("too many")
 
 // store is a slow, simple model of an engine. It stores a whole batch or nothing, and may lose its
 // answer.
 type store struct {
 	room    int
+	bytes   int // room for so many bytes
+	most    int // entries in a batch
 	known   map[string]bool
 	order   []string
 	loses   func() bool // whether to lose the next answer
@@ -27,7 +32,15 @@ type store struct {
 func (s *store) send(batch []*entry) (outcome, error) {
 	time.Sleep(time.Millisecond)
 	s.batches++
+	if len(batch) > s.most {
+		return tooMany, errMany
+	}
+	if slices.ContainsFunc(batch, bad) {
+		return refused, errBad
+	}
+	bytes := 0
 	for _, e := range batch {
+		bytes += size(e.msg)
 		if s.known[e.id] {
 			return repeated, nil
 		}
@@ -35,6 +48,10 @@ func (s *store) send(batch []*entry) (outcome, error) {
 	if len(s.order)+len(batch) > s.room {
 		return full, errFull
 	}
+	if bytes > s.bytes {
+		return tight, errFull
+	}
+	s.bytes -= bytes
 	for _, e := range batch {
 		s.known[e.id] = true
 		s.order = append(s.order, e.id)
@@ -45,6 +62,9 @@ func (s *store) send(batch []*entry) (outcome, error) {
 	return stored, nil
 }
 
+// bad reports whether the engine refuses an entry by itself.
+func bad(e *entry) bool { return strings.HasSuffix(e.id, "7") }
+
 func message(id string) *nats.Msg { return &nats.Msg{Header: nats.Header{headerMsgID: {id}}} }
 
 // TestCommitsDecideLikeOneByOne compares group commit with an engine that gets one entry after the
@@ -54,26 +74,37 @@ func TestCommitsDecideLikeOneByOne(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			lossy, losses := seed%3 == 0, rand.New(rand.NewPCG(seed, 8)) // used by the committer's goroutine
-			s := &store{room: random.IntN(60), known: map[string]bool{}, loses: func() bool { return lossy && losses.IntN(4) == 0 }}
+			s := &store{room: random.IntN(60), bytes: math.MaxInt, most: mostInBatch, known: map[string]bool{}, loses: func() bool { return lossy && losses.IntN(4) == 0 }}
+			if seed%2 == 0 {
+				s.most = 1 + random.IntN(20)
+			}
+			if seed%5 == 0 {
+				s.room, s.bytes = mostInBatch, random.IntN(10_000)
+			}
 			c := &committer{send: s.send, rest: func() bool { time.Sleep(time.Millisecond); return true }}
+			room, bytes := s.room, s.bytes
 			var entries []*entry
 			for range random.IntN(80) {
-				e := newEntry(message(fmt.Sprint(random.IntN(60))), time.Now().Add(time.Hour))
+				msg := message(fmt.Sprint(random.IntN(60)))
+				msg.Data = make([]byte, random.IntN(500))
+				e := newEntry(msg, time.Now().Add(time.Hour))
 				entries = append(entries, e)
 				c.put(e)
 				time.Sleep(time.Duration(random.IntN(3)) * 300 * time.Microsecond)
 			}
-			known, room := map[string]bool{}, s.room
+			known := map[string]bool{}
 			var order []string
 			for i, e := range entries {
 				err := c.wait(t.Context(), e)
 				var want error
 				switch {
+				case bad(e):
+					want = errBad
 				case known[e.id]:
-				case room == 0:
+				case room == 0 || size(e.msg) > bytes:
 					want = errFull
 				default:
-					known[e.id], room = true, room-1
+					known[e.id], room, bytes = true, room-1, bytes-size(e.msg)
 					order = append(order, e.id)
 				}
 				// A lost answer makes a new entry look like a duplicate.
@@ -94,10 +125,10 @@ func TestCommitsDecideLikeOneByOne(t *testing.T) {
 
 func TestWhoComesDuringACommitIsInTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{room: 1000, known: map[string]bool{}, loses: func() bool { return false }}
+		s := &store{room: 1000, bytes: math.MaxInt, most: mostInBatch, known: map[string]bool{}, loses: func() bool { return false }}
 		c := &committer{send: s.send}
 		for i := range 100 {
-			c.put(newEntry(message(fmt.Sprint(i)), time.Now().Add(time.Hour)))
+			c.put(newEntry(message(fmt.Sprint("job ", i, "-")), time.Now().Add(time.Hour)))
 			if i == 0 {
 				synctest.Wait() // the first commit is under way
 			}

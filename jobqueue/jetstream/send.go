@@ -20,7 +20,8 @@ import (
 
 // Error codes of the server.
 const (
-	codeStoreFailed    = 10077 // also: message or byte limit exceeded
+	codeStoreFailed    = 10077 // also: message or byte limit exceeded; the description tells
+	codeBatchTooMany   = 10199
 	codeBatchDuplicate = 10201
 	codeNoStorage      = 10047 // request exceeds the room of the server or the account
 	codeStorageFull    = 10023 // the server has used its whole limit
@@ -86,7 +87,8 @@ func (q *queue) publish(ctx context.Context, batch []*entry) (what outcome, ack 
 		if i < len(batch)-1 {
 			e.msg.Header.Del(headerBatchCommit)
 			if err := q.nc.PublishMsg(e.msg); err != nil {
-				return uncertain, ack, q.unavailable(ctx, err)
+				what, err := q.unsent(ctx, err)
+				return what, ack, err
 			}
 		}
 	}
@@ -96,19 +98,25 @@ func (q *queue) publish(ctx context.Context, batch []*entry) (what outcome, ack 
 	}
 	reply, err := q.nc.RequestMsgWithContext(ctx, last)
 	if err != nil {
-		if errors.Is(err, nats.ErrMaxPayload) {
-			return refused, ack, fmt.Errorf("%w: %w", jobqueue.ErrTooLarge, err)
-		}
 		if missing(err) {
 			q.mendSoon()
 		}
-		return uncertain, ack, q.unavailable(ctx, err)
+		what, err := q.unsent(ctx, err)
+		return what, ack, err
 	}
 	if err := json.Unmarshal(reply.Data, &ack); err != nil {
 		return uncertain, ack, q.unavailable(ctx, fmt.Errorf("unexpected answer %.80q", reply.Data))
 	}
 	what, err = q.judge(ctx, ack, batch)
 	return what, ack, err
+}
+
+// unsent returns what becomes of a batch with a message that was not sent or not answered.
+func (q *queue) unsent(ctx context.Context, err error) (outcome, error) {
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return refused, fmt.Errorf("%w: %w", jobqueue.ErrTooLarge, err)
+	}
+	return uncertain, q.unavailable(ctx, err)
 }
 
 func (q *queue) judge(ctx context.Context, ack pubAck, batch []*entry) (outcome, error) {
@@ -122,21 +130,18 @@ func (q *queue) judge(ctx context.Context, ack pubAck, batch []*entry) (outcome,
 		return uncertain, q.unavailable(ctx, errors.New("the answer does not fit the batch"))
 	case ack.Error.ErrCode == codeBatchDuplicate:
 		return repeated, nil
-	case ack.Error.ErrCode == codeStoreFailed && isFull(ack.Error.Description):
+	case ack.Error.ErrCode == codeBatchTooMany:
+		return tooMany, q.unavailable(ctx, errors.New(ack.Error.Description))
+	case ack.Error.ErrCode == codeStoreFailed && ack.Error.Description == "maximum messages exceeded":
 		return full, q.advice.rejection(q.removed)
+	case ack.Error.ErrCode == codeStoreFailed && ack.Error.Description == "maximum bytes exceeded":
+		return tight, q.advice.rejection(q.removed)
 	case ack.Error.ErrCode == codeStorageFull || ack.Error.ErrCode == codeNoStorage || ack.Error.ErrCode == codeAccountFull:
-		return full, q.diskFull(batch, errors.New("the server has stored as much as it may: make room, or raise its limit (embedded.Config.MaxBytes, jetstream.max_file_store)"))
-	case ack.Error.Code == 400 && ack.Error.ErrCode != codeBatchIncomplete:
+		return tight, q.diskFull(batch, errors.New("the server has stored as much as it may: make room, or raise its limit (embedded.Config.MaxBytes, jetstream.max_file_store)"))
+	case ack.Error.Code == 400:
 		return refused, fmt.Errorf("jetstream: the engine refuses the job: %s", ack.Error.Description)
 	}
 	return uncertain, q.unavailable(ctx, errors.New(ack.Error.Description))
-}
-
-const codeBatchIncomplete = 10176
-
-// isFull distinguishes a full queue from a failed store: both have the same code.
-func isFull(description string) bool {
-	return description == "maximum messages exceeded" || description == "maximum bytes exceeded"
 }
 
 // store asks a server in this process whether it can store jobs at all. A server whose disk failed
