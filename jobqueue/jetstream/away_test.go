@@ -166,10 +166,10 @@ func TestBuriedTwiceIsOneDeadLetter(t *testing.T) {
 	enqueue(t, q, jobqueue.Job{Key: "k"})
 	msg := taken(t, q)
 	// The first worker dies between the dead letter and the removal of the job.
-	if err := q.inter(within(t), q.receive(msg), "first"); err != nil {
+	if err := q.inter(within(t), q.receive(msg, time.Now()), "first"); err != nil {
 		t.Fatal(err)
 	}
-	if err := q.inter(within(t), q.receive(msg), "second"); err != nil {
+	if err := q.inter(within(t), q.receive(msg, time.Now()), "second"); err != nil {
 		t.Fatal(err)
 	}
 	_ = msg.Nak()
@@ -236,7 +236,7 @@ func TestTheLimiterOfTheProcessIsSoonAskedAgain(t *testing.T) {
 	w := &worker{q: open(t, Config{}), ctx: t.Context()}
 	enqueue(t, w.q, jobqueue.Job{})
 	full := &spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Minute}
-	own, below := &task{}, w.q.receive(taken(t, w.q))
+	own, below := &task{}, w.q.receive(taken(t, w.q), time.Now())
 	if w.refused(own, full); own.after != limiterAgain || own.away {
 		t.Errorf("asked again after %s", own.after)
 	}

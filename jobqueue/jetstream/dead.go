@@ -178,7 +178,8 @@ func (q *queue) young(subjects ...string) (jobs []span) {
 }
 
 // Purge is described at jobqueue.Queue. Purge forgets the keys first: a crash in between leaves
-// jobs that may be enqueued again, rather than keys of removed jobs.
+// jobs that may be enqueued again, rather than keys of removed jobs. The number includes running
+// jobs, which end and are not retried.
 func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error) {
 	stream, ok := map[jobqueue.Part]js.Stream{jobqueue.Waiting: q.jobs, jobqueue.DeadLetters: q.dead}[part]
 	if !ok {

@@ -26,6 +26,7 @@ type task struct {
 	attempt    int
 	counted    bool // attempt has been corrected
 	enqueued   time.Time
+	taken      time.Time     // when the message came to this process
 	after      time.Duration // delay until the next try; set when the task is deferred
 	limited    bool          // deferred by the limiter of this process
 	held       time.Time     // when the task was first deferred
@@ -45,13 +46,13 @@ func idOf(meta *nats.MsgMetadata) string {
 
 // receive returns the task in msg, or nil if the job is not due yet. The engine delivers the
 // message again later.
-func (q *queue) receive(msg *nats.Msg) *task {
+func (q *queue) receive(msg *nats.Msg, taken time.Time) *task {
 	meta, err := msg.Metadata()
 	if err != nil {
 		q.cfg.Logger.Error("a message without metadata is left to the engine", "error", err)
 		return nil
 	}
-	t := &task{msg: msg, id: idOf(meta), deliveries: int(meta.NumDelivered), enqueued: meta.Timestamp}
+	t := &task{msg: msg, id: idOf(meta), deliveries: int(meta.NumDelivered), enqueued: meta.Timestamp, taken: taken}
 	t.attempt = t.deliveries
 	if t.job, t.invalid = decode(msg.Header, msg.Data); t.invalid != nil || t.job.Delay == 0 {
 		return t
@@ -117,6 +118,10 @@ func (w *worker) run(t *task) {
 			return
 		}
 		defer permit.Release()
+	}
+	if time.Since(t.taken) > sureFor && q.hasEnded(t) {
+		w.kept.drop(t.msg)
+		return
 	}
 	// From here on only the handler's reports of progress keep the job.
 	w.kept.drop(t.msg)
@@ -257,8 +262,12 @@ func (w *worker) finished(t *task) {
 	}
 }
 
-// hasEnded reports whether another run has ended the job. It is false if the engine does not
-// answer.
+// sureFor is how long a job that waits in this process counts as being in the queue. Later the
+// engine is asked whether somebody has purged the job meanwhile.
+const sureFor = 100 * time.Millisecond
+
+// hasEnded reports whether another run has ended the job, or Purge has removed it. It is false if
+// the engine does not answer.
 func (q *queue) hasEnded(t *task) bool {
 	meta, err := t.msg.Metadata()
 	if err != nil {

@@ -69,6 +69,7 @@ type sentry struct {
 	answer chan *nats.Msg // nil message: no job came in time
 	out    bool           // the request is at the engine
 	held   *nats.Msg      // the sentry's job, not started yet
+	since  time.Time      // when held came
 }
 
 // Work is described at jobqueue.Queue.
@@ -197,13 +198,13 @@ func (w *worker) take(stop context.Context, priority, most int) int {
 	s := &w.sentries[priority]
 	n := 0
 	if s.held != nil {
-		n += w.begin(s.held)
+		n += w.begin(s.held, s.since)
 		w.seen(s)
 	}
 	if s.out || n >= most {
 		return n
 	}
-	_ = s.pull.now(most-n, func(msg *nats.Msg) { n += w.begin(msg) }) // on error no job is ready
+	_ = s.pull.now(most-n, func(msg *nats.Msg) { n += w.begin(msg, time.Now()) }) // on error no job is ready
 	return n
 }
 
@@ -253,7 +254,7 @@ func (w *worker) await(stop context.Context, busy <-chan struct{}) {
 
 func (w *worker) answered(priority int, msg *nats.Msg) {
 	s := &w.sentries[priority]
-	s.out, s.held = false, msg
+	s.out, s.held, s.since = false, msg, time.Now()
 	if msg != nil {
 		w.kept.add(msg)
 	}
@@ -322,8 +323,8 @@ func (w *worker) askAgain(t *task) {
 }
 
 // begin starts the job in msg, unless the job has to wait. It returns the number started, 1 or 0.
-func (w *worker) begin(msg *nats.Msg) int {
-	t := w.q.receive(msg)
+func (w *worker) begin(msg *nats.Msg, taken time.Time) int {
+	t := w.q.receive(msg, taken)
 	if t == nil {
 		w.kept.drop(msg)
 		return 0

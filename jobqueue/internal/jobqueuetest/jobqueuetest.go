@@ -107,6 +107,7 @@ var checks = []struct {
 	{"NothingAcknowledgedIsLostToADrain", Options{}, drainRace},
 	{"CloseGivesJobsToOthers", Options{AckWait: time.Hour, Policy: jobqueue.Policy{MaxAttempts: 1}}, closing},
 	{"PurgeForgets", quick(1), purge},
+	{"WhatWasPurgedDoesNotRun", elsewhere, purgedHeld},
 }
 
 // quick permits the given number of attempts, with short pauses between them.

@@ -283,3 +283,36 @@ func purge(w *world) {
 		w.Errorf("%+v", s)
 	}
 }
+
+// purgedHeld purges jobs that a worker has rejected and will try again. Only jobs that the worker
+// was about to run at that moment may still run.
+func purgedHeld(w *world) {
+	q := w.queue()
+	const after = 200 * time.Millisecond
+	jobs := 5 * w.options.MaxInFlight
+	for i := range jobs {
+		w.keys(q, fmt.Sprint(i))
+	}
+	var purged atomic.Bool
+	var late atomic.Int32
+	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		switch {
+		case d.Key == "later":
+			return nil
+		case purged.Load():
+			late.Add(1)
+		}
+		return &spillway.Rejection{Reason: spillway.Quota, RetryAfter: after}
+	})
+	w.until("all are rejected", func() bool { return w.stats(q).Deferred >= uint64(jobs) })
+	if _, err := w.queue().Purge(w.Context(), jobqueue.Waiting); err != nil {
+		w.Fatal(err)
+	}
+	purged.Store(true)
+	w.put(q, jobqueue.Job{Key: "later", Delay: 3 * after})
+	w.until("a later job is done", func() bool { return w.stats(q).Done == 1 })
+	w.empty(q)
+	if n := late.Load(); int(n) > w.options.MaxInFlight {
+		w.Errorf("%d of %d jobs ran after Purge", n, jobs)
+	}
+}
