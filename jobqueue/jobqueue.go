@@ -85,7 +85,7 @@ type Job struct {
 	// it still holds. Purge forgets the keys of the jobs that it removes.
 	Key string
 	// Priority orders ready jobs: the engine hands them out in strict priority order, except for a
-	// small floor for the lowest priority. Zero, which is spillway.Normal, means the priority of
+	// small floor that the lower priorities have in turn. Zero, which is spillway.Normal, means the priority of
 	// the context.
 	Priority spillway.Priority
 	// Payload belongs to the engine once Enqueue is called. The caller must not change it

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// floorEvery is how many jobs start before the lowest nonempty priority gets one run.
+	// floorEvery is how many jobs start before a lower priority gets one run. The lower priorities
+	// have their turns one after the other.
 	floorEvery = 200
 	// sentryWait is how long a request for the next job of an empty priority stays at the engine.
 	// If the answer comes while all handlers are busy, the job waits for a handler. So sentryWait
@@ -48,7 +49,9 @@ type worker struct {
 	kept    keeper
 
 	sentries [len(priorities)]sentry
-	started  int                   // jobs started since the lowest priority had its turn
+	started  int                   // jobs started since a lower priority had its turn
+	top      int                   // the highest priority that had a job lately
+	turn     int                   // whose turn is next of the priorities below top, from the lowest
 	running  int                   // jobs with a goroutine
 	ended    chan ending           // has room for all running jobs
 	deferred map[*task]*time.Timer // deferred tasks that wait in this process until they are due
@@ -178,19 +181,36 @@ func (w *worker) startSome(stop context.Context) int {
 	}
 	if w.started >= floorEvery && w.slots.free() > 0 {
 		w.started = 0
-		for i := len(w.sentries) - 1; i > 0; i-- {
-			if got := w.take(stop, i, 1); got > 0 {
-				n += got
-				break
+		n += w.takeLower(stop)
+	}
+	top := -1
+	for i := range w.sentries {
+		if free := w.slots.free(); free > 0 {
+			got := w.take(stop, i, free)
+			if n += got; got > 0 && top < 0 {
+				top = i
 			}
 		}
 	}
-	for i := range w.sentries {
-		if free := w.slots.free(); free > 0 {
-			n += w.take(stop, i, free)
-		}
+	if top >= 0 {
+		w.top = top
 	}
 	return n
+}
+
+// takeLower starts a job of the priority below top whose turn it is. A priority without jobs has no
+// turn.
+func (w *worker) takeLower(stop context.Context) int {
+	lowest := len(w.sentries) - 1
+	below := lowest - w.top
+	for i := range below {
+		turn := (w.turn + i) % below
+		if got := w.take(stop, lowest-turn, 1); got > 0 {
+			w.turn = turn + 1
+			return got
+		}
+	}
+	return 0
 }
 
 // take starts at most most jobs of one priority and returns the number started.

@@ -13,7 +13,7 @@ import (
 
 const (
 	levels     = int(spillway.Critical-spillway.Low) + 1
-	floorEvery = 200 // the lowest waiting priority gets one run in floorEvery
+	floorEvery = 200 // the lower waiting priorities get one run in floorEvery, in turn
 )
 
 // item is a job and its history. It is ready, delayed, running or dead.
@@ -54,7 +54,8 @@ type core struct {
 
 	keys      map[string]*known
 	keyOrder  []*known // the oldest first
-	overtaken int      // runs that passed over the lowest waiting priority
+	overtaken int      // runs that passed over a lower waiting priority
+	turn      int      // the lower priority that is the next to get its run
 
 	ended time.Time     // when a job last left the queue
 	pace  time.Duration // moving mean of the time between departures
@@ -142,17 +143,16 @@ func (c *core) next(now time.Time) (l int, ok bool) {
 	if len(c.running) >= c.cfg.MaxInFlight {
 		return 0, false
 	}
-	lowest, highest := -1, -1
-	for l := range c.ready {
-		if len(c.ready[l]) > 0 {
-			highest = l
-			if lowest < 0 {
-				lowest = l
-			}
-		}
+	highest := levels - 1
+	for highest >= 0 && len(c.ready[highest]) == 0 {
+		highest--
 	}
 	if c.overtaken >= floorEvery-1 {
-		return lowest, lowest >= 0
+		for i := range highest {
+			if l := (c.turn + i) % highest; len(c.ready[l]) > 0 {
+				return l, true
+			}
+		}
 	}
 	return highest, highest >= 0
 }
@@ -166,7 +166,9 @@ func (c *core) take(now time.Time) *item {
 	it := c.ready[l][0]
 	c.ready[l][0] = nil
 	c.ready[l] = c.ready[l][1:]
-	c.overtaken++
+	if c.overtaken++; c.overtaken >= floorEvery {
+		c.overtaken, c.turn = 0, l+1
+	}
 	if !slices.ContainsFunc(c.ready[:l], func(q []*item) bool { return len(q) > 0 }) {
 		c.overtaken = 0 // no lower priority waits
 	}

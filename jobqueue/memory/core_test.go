@@ -17,6 +17,7 @@ type twin struct {
 	jobs      []*twinJob
 	seq       int
 	overtaken int
+	turn      int
 }
 
 type twinJob struct {
@@ -70,10 +71,17 @@ func (w *twin) take(inFlight int) *twinJob {
 		return nil
 	}
 	slices.SortFunc(all, func(a, b *twinJob) int { return cmp.Or(cmp.Compare(b.level, a.level), cmp.Compare(a.order, b.order)) })
-	lowest := all[len(all)-1].level
+	highest, lowest := all[0].level, all[len(all)-1].level
 	next := all[0]
-	if w.overtaken++; w.overtaken == floorEvery {
-		next = all[slices.IndexFunc(all, func(j *twinJob) bool { return j.level == lowest })]
+	if w.overtaken++; w.overtaken == floorEvery && highest > lowest {
+		w.turn %= highest
+		for next.level == highest {
+			if i := slices.IndexFunc(all, func(j *twinJob) bool { return j.level == w.turn }); i >= 0 {
+				next = all[i]
+			}
+			w.turn = (w.turn + 1) % highest
+		}
+		w.overtaken = 0
 	}
 	if next.level == lowest {
 		w.overtaken = 0

@@ -84,7 +84,7 @@ var checks = []struct {
 	{"KeysAreMade", Options{}, keysMade},
 
 	{"PrioritiesAreStrict", Options{MaxInFlight: 1}, priorities},
-	{"TheLowestPriorityIsNotStarved", Options{MaxInFlight: 1}, floor},
+	{"NoPriorityIsStarved", Options{MaxInFlight: 1}, floor},
 	{"TheContextsPriorityCounts", Options{}, contextPriority},
 
 	{"AFullQueueRefusesAndTakesAgain", Options{MaxQueued: 5}, full},

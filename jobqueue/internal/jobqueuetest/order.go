@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -198,31 +199,31 @@ func priorities(w *world) {
 	}
 }
 
-// floor counts how many jobs of the lowest priority ran before the last job of the highest.
+// floor counts how many jobs of lower priorities ran before the last job of the highest.
 func floor(w *world) {
-	const high, low = 450, 20
+	const high, low = 850, 10 // of each of two lower priorities
 	q := w.queue()
 	var mu sync.Mutex
-	lows, highs, before := 0, 0, 0
+	lows, highs, before := map[spillway.Priority]int{}, 0, map[spillway.Priority]int{}
 	release := w.held(q, func(_ context.Context, d *jobqueue.Delivery) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if d.Priority == spillway.Low {
-			lows++
+		if d.Priority != spillway.High {
+			lows[d.Priority]++
 			return nil
 		}
 		if highs++; highs == high {
-			before = lows
+			before = maps.Clone(lows)
 		}
 		return nil
 	})
 	var producers sync.WaitGroup
 	for i := range 8 {
 		producers.Go(func() {
-			for n := i; n < high+low; n += 8 {
+			for n := i; n < high+2*low; n += 8 {
 				p := spillway.High
-				if n < low {
-					p = spillway.Low
+				if n < 2*low {
+					p = spillway.Low + spillway.Priority(n%2)
 				}
 				if _, err := q.Enqueue(w.Context(), jobqueue.Job{Priority: p}); err != nil {
 					w.Errorf("Enqueue: %v", err)
@@ -233,11 +234,16 @@ func floor(w *world) {
 	producers.Wait()
 	release()
 	w.empty(q)
-	if most := (high+before)/200 + 1; before < 1 || before > most {
-		w.Errorf("%d jobs of the lowest priority ran before the last of %d others, want 1 to %d", before, high, most)
+	for _, p := range []spillway.Priority{spillway.Low, spillway.Normal} {
+		if most := (high+2*low)/400 + 1; before[p] < 1 || before[p] > most {
+			w.Errorf("%d jobs of priority %v ran before the last of %d others, want 1 to %d", before[p], p, high, most)
+		}
+		if lows[p] != low {
+			w.Errorf("%d jobs of priority %v ran", lows[p], p)
+		}
 	}
-	if lows != low || highs != high {
-		w.Errorf("%d and %d jobs ran", lows, highs)
+	if highs != high {
+		w.Errorf("%d jobs ran", highs)
 	}
 }
 
