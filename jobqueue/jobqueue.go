@@ -192,7 +192,7 @@ type Stats struct {
 	Retried    uint64 // to run again, with an attempt counted
 	Deferred   uint64 // to run again, with no attempt counted: NotYet, NotHere, or rejected by a resource that the job needs
 	Buried     uint64 // became dead letters
-	Lost       uint64 // late runs, even successes; ends that did not reach the engine; deferred jobs that went elsewhere
+	Lost       uint64 // late runs, even successes; ends that the engine did not confirm; deferred jobs that went elsewhere
 	Running    int    // handlers that run in this process
 }
 

@@ -12,6 +12,7 @@ import (
 
 	js "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
@@ -130,6 +131,30 @@ func TestTheHistoryOfAJobEndsWithIt(t *testing.T) {
 	}
 	close(let)
 	await.True(t, "nothing of it is on record", func() bool { return history() == 0 })
+}
+
+// An engine that was killed may have forgotten that it has delivered a job, as an engine whose
+// consumer is deleted: the job's second run looks like the first, and each counted the job.
+func TestAJobIsDoneOnceThoughItsDeliveryIsForgotten(t *testing.T) {
+	q := open(t, Config{MaxInFlight: 2})
+	running, end := make(chan int, 9), make(chan bool)
+	stop := work(t, q, func(_ context.Context, d *jobqueue.Delivery) error {
+		running <- d.Attempt
+		<-end
+		return nil
+	})
+	enqueue(t, q, jobqueue.Job{})
+	await.Receive(t, "it runs", running)
+	lose(t, q, q.names.jobs, spillway.Normal.String())
+	await.True(t, "the consumer is back", func() bool { _, err := q.Stats(within(t)); return err == nil })
+	if attempt := await.Receive(t, "it runs again", running); attempt != 1 {
+		t.Fatalf("attempt %d", attempt)
+	}
+	close(end)
+	_ = stop() // waits for both
+	if s := stats(t, q); s.Done != 1 {
+		t.Errorf("one job is done %d times", s.Done)
+	}
 }
 
 // said is the log of a queue.

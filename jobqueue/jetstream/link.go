@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -20,7 +21,8 @@ type link struct {
 	mu   sync.Mutex
 	held context.Context
 	lose context.CancelCauseFunc
-	away error // why the server refuses the login; nil: it does not
+	lost time.Time // when the connection was lost last
+	away error     // why the server refuses the login; nil: it does not
 }
 
 // login records why the server refuses the login, or nil once it does not. It reports whether a
@@ -54,8 +56,16 @@ func (l *link) renew(cause error) {
 	defer l.mu.Unlock()
 	if l.lose != nil {
 		l.lose(cause)
+		l.lost = time.Now()
 	}
 	l.held, l.lose = context.WithCancelCause(context.Background())
+}
+
+// age returns how long ago pending requests were cancelled, if they ever were.
+func (l *link) age() (past time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Since(l.lost), !l.lost.IsZero()
 }
 
 // during returns a context that ends with parent and with the connection.

@@ -43,6 +43,7 @@ type queue struct {
 	advice   advice
 	counters counters
 	suspects suspects
+	ending   endings
 
 	mu       sync.Mutex
 	workers  map[*worker]struct{}

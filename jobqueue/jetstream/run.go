@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -35,7 +36,9 @@ type task struct {
 	recorded   bool          // the engine has a history of the job
 	unsure     bool          // the job may be a suspect
 	suspect    bool
-	late       bool // the run ended after the engine had given the job to another worker
+	late       bool   // the run ended after the engine had given the job to another worker
+	asked      string // the server that was asked to end the job, and did not answer
+	removed    bool   // this run has ended the job
 }
 
 // idOf is a permanent name of a job's message. The sequence number alone is not unique: a stream
@@ -183,6 +186,9 @@ func (w *worker) settled(t *task) bool {
 	case t.invalid != nil:
 		w.bury(t, t.invalid.Error())
 		return true
+	case q.ending.has(t.id): // done here, and the engine that was told so was killed
+		w.finishTask(t)
+		return true
 	case t.deliveries > 1 && q.isDead(w.ctx, t.id):
 		w.finishTask(t)
 		return true
@@ -256,8 +262,7 @@ func (w *worker) finished(t *task) {
 	} else {
 		w.kept.add(t.msg)
 	}
-	ended := (t.late || t.deliveries > 1) && q.hasEnded(t)
-	if w.finishTask(t) && !ended {
+	if w.finishTask(t) {
 		q.counters.done.Add(1)
 	}
 }
@@ -286,21 +291,25 @@ func (w *worker) giveBack(t *task) {
 	w.q.giveBack(t.msg)
 }
 
-// finishTask removes the task from the queue. While the engine is away, finishTask retries for as
-// long as this process holds the task.
+// finishTask removes the task from the queue, and reports whether this run has ended the job. While
+// the engine is away, finishTask retries for as long as this process holds the task.
 func (w *worker) finishTask(t *task) bool {
 	defer w.kept.drop(t.msg)
+	defer w.q.ending.forget(t)
 	ctx, cancel := context.WithTimeout(w.q.closing, w.q.ackWait)
 	defer cancel()
 	for {
 		try, done := w.q.asking(ctx)
-		_, err := w.q.nc.RequestWithContext(try, t.msg.Reply, []byte("+ACK"))
+		err := w.q.end(try, t)
 		done()
 		if err == nil {
 			if t.recorded {
 				w.q.forgetPast(t.id)
 			}
-			return true
+			if !t.removed && t.asked != "" && !t.late { // late runs are counted already
+				w.q.counters.lost.Add(1)
+			}
+			return t.removed
 		}
 		if !pause(ctx, retryPause) {
 			if !t.late { // late runs are counted already
@@ -308,5 +317,91 @@ func (w *worker) finishTask(t *task) bool {
 			}
 			return false
 		}
+	}
+}
+
+// end tries to end a job. The engine answers every acknowledgement alike. If there may have been
+// another run, the job's message is removed first: the engine tells who has removed it. If the
+// message is gone and a former try was not answered, that try has removed it, unless the server was
+// started anew: then another run may have been faster.
+func (q *queue) end(ctx context.Context, t *task) error {
+	twice := t.late || t.deliveries > 1 || q.renewedSince(t.enqueued)
+	server := q.nc.ConnectedServerId()
+	if twice && !t.removed {
+		was, err := q.remove(ctx, t)
+		if err != nil {
+			q.ending.add(t, server)
+			return err
+		}
+		t.removed = was || t.asked != "" && t.asked == server
+	}
+	if _, err := q.nc.RequestWithContext(ctx, t.msg.Reply, []byte("+ACK")); err != nil {
+		q.ending.add(t, server)
+		return err
+	}
+	t.removed = t.removed || !twice
+	return nil
+}
+
+// renewedSince reports whether the connection was lost, or parts of the queue were, after the
+// engine's time at. A killed engine may have forgotten how often it delivered the jobs of that time.
+func (q *queue) renewedSince(at time.Time) bool {
+	past, ok := q.link.age()
+	return ok && at.Before(q.clock.now().Add(lookEach-past))
+}
+
+// remove deletes a job's message, and reports whether the message was there.
+func (q *queue) remove(ctx context.Context, t *task) (was bool, err error) {
+	meta, err := t.msg.Metadata()
+	if err != nil {
+		return false, err
+	}
+	var answer struct {
+		Success bool         `json:"success"`
+		Error   *js.APIError `json:"error"`
+	}
+	what := map[string]any{"seq": meta.Sequence.Stream, "no_erase": true}
+	if err := q.request(ctx, "$JS.API.STREAM.MSG.DELETE."+q.names.jobs, what, &answer); err != nil || answer.Success {
+		return answer.Success, err
+	}
+	if answer.Error != nil && !q.hasEnded(t) {
+		return false, answer.Error
+	}
+	return false, nil
+}
+
+// endings are the jobs that are done in this process, and whose end the engine has not confirmed.
+type endings struct {
+	mu  sync.Mutex
+	ids map[string]*task
+}
+
+// add records that server, if there is one, was asked to end a job.
+func (e *endings) add(t *task, server string) {
+	if server == "" || t.asked != "" {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t.asked = server
+	if e.ids == nil {
+		e.ids = map[string]*task{}
+	}
+	if e.ids[t.id] == nil {
+		e.ids[t.id] = t
+	}
+}
+
+func (e *endings) has(id string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ids[id] != nil
+}
+
+func (e *endings) forget(t *task) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ids[t.id] == t {
+		delete(e.ids, t.id)
 	}
 }
