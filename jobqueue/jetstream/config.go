@@ -65,7 +65,8 @@ type Config struct {
 	Replicas int           // replicas of the streams, in a cluster; default 1
 	Sync     Sync
 
-	// Dedupe is how long keys are remembered; default 2 min. The server holds the keys of ended
+	// Dedupe is how long keys are remembered; default 2 min, or the server's duplicate_window if that
+	// is shorter. The server holds the keys of ended
 	// jobs in memory only. After a server restart, a job enqueued with such a key is a new job; an
 	// embedded server restarts with each deployment. In a cluster the restart of the stream's
 	// leader has this effect. The keys of jobs that have not ended are stored with the jobs, except

@@ -34,6 +34,7 @@ type queue struct {
 	ready               [len(priorities)]js.Consumer
 	slots               js.Consumer
 	inFlight            int
+	pulls               int // the most that one request may ask for; zero: no bound
 	ackWait             time.Duration
 
 	parts    parts
@@ -187,9 +188,24 @@ type answerByAnswer struct{ context.Context }
 
 func (answerByAnswer) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// prepare creates streams and consumers, or adapts them to the Config. It checks all existing
-// streams before it creates anything, so that a queue that cannot be opened leaves nothing behind.
+// prepare creates streams and consumers, or adapts them to the Config. A queue that cannot be opened
+// leaves nothing behind.
 func (q *queue) prepare(ctx context.Context) error {
+	q.parts.made = nil
+	err := q.arrange(ctx)
+	if !errors.Is(err, errUnfit) {
+		return err
+	}
+	for _, name := range q.parts.made {
+		if gone := q.js.DeleteStream(ctx, name); !errors.Is(gone, js.ErrStreamNotFound) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}
+
+// arrange checks all existing streams before it creates anything.
+func (q *queue) arrange(ctx context.Context) error {
 	jobs, others := q.jobsConfig(), []js.StreamConfig{q.deadConfig(), q.returnsConfig(), q.slotsConfig()}
 	for _, cfg := range append(others, jobs) {
 		stream, err := q.js.Stream(ctx, cfg.Name)
@@ -224,7 +240,7 @@ func (q *queue) jobsConfig() js.StreamConfig {
 	cfg := js.StreamConfig{
 		Name: q.names.jobs, Storage: js.FileStorage, Retention: js.WorkQueuePolicy, Discard: js.DiscardNew,
 		MaxMsgs: orElse(int64(q.cfg.MaxQueued), defaultQueued), MaxBytes: orElse(q.cfg.MaxBytes, defaultBytes),
-		Duplicates: orElse(q.cfg.Dedupe, defaultDedupe), Replicas: max(q.cfg.Replicas, 1), AllowAtomicPublish: true,
+		Duplicates: q.cfg.Dedupe, Replicas: max(q.cfg.Replicas, 1), AllowAtomicPublish: true,
 	}
 	for _, p := range priorities {
 		cfg.Subjects = append(cfg.Subjects, q.names.ready(p))
@@ -235,7 +251,7 @@ func (q *queue) jobsConfig() js.StreamConfig {
 func (q *queue) deadConfig() js.StreamConfig {
 	return js.StreamConfig{
 		Name: q.names.dead, Subjects: []string{q.names.deadOf("*")}, Storage: js.FileStorage, Replicas: max(q.cfg.Replicas, 1),
-		AllowDirect: true, Duplicates: defaultDedupe,
+		AllowDirect: true,
 	}
 }
 
@@ -268,14 +284,13 @@ func (q *queue) prepareJobs(ctx context.Context, cfg js.StreamConfig) (err error
 	case err != nil:
 		return err
 	case !q.jobs.CachedInfo().Config.AllowAtomicPublish: // an older server ignores unknown fields
-		err := fmt.Errorf("%w: the server is NATS %s: 2.12.1 or newer is needed", errUnfit, q.nc.ConnectedServerVersion())
-		if created { // no queue can exist on an old server
-			err = errors.Join(err, q.js.DeleteStream(ctx, cfg.Name))
-		}
-		return err
+		return fmt.Errorf("%w: the server is NATS %s: 2.12.1 or newer is needed", errUnfit, q.nc.ConnectedServerVersion())
 	}
 	if q.cfg.MaxBytes == 0 && cfg.MaxBytes < defaultBytes {
 		q.cfg.Logger.Warn("the server has less room than a queue takes by default: set MaxBytes when it has more", "queue", q.cfg.Name, "bytes", cfg.MaxBytes)
+	}
+	if keys := q.remembered(); created && q.cfg.Dedupe == 0 && keys < defaultDedupe {
+		q.cfg.Logger.Warn("keys are forgotten earlier than by default: set Dedupe, or the server's duplicate_window in jetstream.limits", "queue", q.cfg.Name, "after", keys)
 	}
 	q.clock.set(q.jobs.CachedInfo().TimeStamp)
 	for i, p := range priorities {
@@ -291,7 +306,31 @@ func (q *queue) prepareJobs(ctx context.Context, cfg js.StreamConfig) (err error
 // noRoom reports whether a stream is larger than the server's remaining room.
 func noRoom(err error) bool {
 	api, ok := errors.AsType[*js.APIError](err)
-	return ok && (api.ErrorCode == codeNoStorage || api.ErrorCode == codeStorageFull)
+	return ok && (api.ErrorCode == codeNoStorage || api.ErrorCode == codeStorageFull || api.ErrorCode == codeStreamBytes)
+}
+
+// explained names the limit of the server that an error comes from, and where to set the limit.
+func (q *queue) explained(err error) error {
+	api, ok := errors.AsType[*js.APIError](err)
+	if !ok {
+		return err
+	}
+	limit := func(name, needs string) error {
+		return fmt.Errorf("%w: the server's limit %s: %s (%s)", errUnfit, name, needs, api.Description)
+	}
+	switch {
+	case api.ErrorCode == codeStreamConfig && strings.Contains(api.Description, "duplicates window"):
+		return limit("duplicate_window, in jetstream.limits", fmt.Sprintf("Dedupe is %s; raise the limit, or set less", q.cfg.Dedupe))
+	case api.ErrorCode == codeAckPending:
+		return limit("max_ack_pending, in jetstream.limits or in the account's jetstream", fmt.Sprintf("a queue needs %d; raise it", mostPending))
+	case api.ErrorCode == codeConsumers:
+		return limit("max_consumers, in the account's jetstream", fmt.Sprintf("a queue needs %d in one stream; raise it", len(priorities)))
+	case api.ErrorCode == codeStreams:
+		return limit("max_streams, in the account's jetstream", "a queue needs four; raise it")
+	case api.ErrorCode == codeBytesRequired:
+		return limit("max_bytes_required, in the account's jetstream", "three of a queue's streams have no bound of bytes; set it to false")
+	}
+	return err
 }
 
 // ensure creates a stream, or changes the existing stream. cfg sets the fields that the queue's
@@ -299,8 +338,11 @@ func noRoom(err error) bool {
 func (q *queue) ensure(ctx context.Context, cfg js.StreamConfig, change func(*js.StreamConfig)) (stream js.Stream, created bool, err error) {
 	stream, err = q.js.Stream(ctx, cfg.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
-		stream, created, err = q.create(ctx, cfg)
+		if stream, created, err = q.create(ctx, cfg); created {
+			q.parts.made = append(q.parts.made, cfg.Name)
+		}
 	}
+	err = q.explained(err)
 	if err != nil || created {
 		return stream, created, err
 	}
@@ -314,6 +356,7 @@ func (q *queue) ensure(ctx context.Context, cfg js.StreamConfig, change func(*js
 		return stream, false, nil
 	}
 	changed, err := q.js.UpdateStream(ctx, wanted)
+	err = q.explained(err)
 	if api, ok := errors.AsType[*js.APIError](err); ok && api.Code < 500 && len(changes) > 0 && !noRoom(err) {
 		return nil, false, misfit(cfg.Name, strings.Join(changes, ", ")+": "+api.Description)
 	}
@@ -333,6 +376,7 @@ func (q *queue) consumer(ctx context.Context, stream js.Stream, name, subject st
 	}
 	in := stream.CachedInfo().Config.Name
 	consumer, err := q.makeConsumer(ctx, in, cfg)
+	err = q.explained(err)
 	if api, ok := errors.AsType[*js.APIError](err); ok && (api.Code < 500 || strings.Contains(api.Description, "can not")) { // 500 is also the code for a fixed field
 		return nil, fmt.Errorf("%w: consumer %s of stream %s has another policy, and cannot be changed (%s): delete this consumer, it is made again", errUnfit, name, in, api.Description)
 	}
@@ -340,6 +384,9 @@ func (q *queue) consumer(ctx context.Context, stream js.Stream, name, subject st
 		return nil, err
 	}
 	q.parts.keepConsumer(in, consumer)
+	if most := consumer.CachedInfo().Config.MaxRequestBatch; most > 0 {
+		q.pulls = min(orElse(q.pulls, most), most)
+	}
 	return consumer, nil
 }
 

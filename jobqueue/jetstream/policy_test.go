@@ -3,11 +3,16 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/spillway-go/spillway/internal/await"
@@ -145,6 +150,69 @@ func (o older) CreateStream(ctx context.Context, cfg js.StreamConfig) (js.Stream
 func (o older) UpdateStream(ctx context.Context, cfg js.StreamConfig) (js.Stream, error) {
 	cfg.AllowAtomicPublish = false
 	return o.JetStream.UpdateStream(ctx, cfg)
+}
+
+// Open passed on what the server says, or told people to delete a consumer, and left streams behind.
+func TestALimitOfTheServerIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		limits, account string
+		cfg             Config
+		says            string // empty: the queue opens
+	}{
+		{`duplicate_window: "30s"`, "", Config{Dedupe: time.Minute}, "duplicate_window"},
+		{`duplicate_window: "30s"`, "", Config{Dedupe: 10 * time.Second}, ""},
+		{`duplicate_window: "30s"`, "", Config{}, ""},
+		{"max_ack_pending: 1000", "", Config{}, "max_ack_pending"},
+		{"max_request_batch: 1", "", Config{}, ""},
+		{"", "max_consumers: 3", Config{}, "max_consumers"},
+		{"", "max_streams: 3", Config{}, "max_streams"},
+		{"", "max_bytes_required: true", Config{}, "max_bytes_required"},
+	} {
+		t.Run(c.limits+c.account, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "server.conf")
+			text := fmt.Sprintf(`listen: "127.0.0.1:-1"
+				jetstream { store_dir: %q, limits { %s } }
+				accounts { jobs { users: [{user: u, password: p}], jetstream: { max_store: 2G, %s } } }
+				no_auth_user: u`, t.TempDir(), c.limits, c.account)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			o, err := server.ProcessConfigFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.NoSigs, o.NoLog = true, true
+			c.cfg.URL, c.cfg.Wait, c.cfg.MaxInFlight = node(t, o).ClientURL(), await.Limit, 4
+			q, err := Open(within(t), c.cfg)
+			if c.says == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer q.Close()
+				for range 8 {
+					enqueue(t, q, jobqueue.Job{})
+				}
+				work(t, q, func(context.Context, *jobqueue.Delivery) error { return nil })
+				await.True(t, "all are done", func() bool { return stats(t, q).Done == 8 })
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), "the server's limit "+c.says) || strings.Contains(err.Error(), "delete") {
+				t.Error(err)
+			}
+			nc, err := nats.Connect(c.cfg.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			client, err := js.New(nc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name := range client.StreamNames(within(t)).Name() {
+				t.Errorf("%s is left", name)
+			}
+		})
+	}
 }
 
 // The stream of a refused queue used to keep its reserved room.

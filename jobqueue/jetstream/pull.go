@@ -28,6 +28,7 @@ func (q *queue) pull(stream, consumer string) *pull {
 
 // now takes at most most messages that are ready, and calls take for each.
 func (p *pull) now(most int, take func(*nats.Msg)) error {
+	most = min(most, orElse(p.q.pulls, most))
 	ctx, cancel := p.q.asking(p.q.closing)
 	defer cancel()
 	return p.ask(ctx, fmt.Sprintf(`{"batch":%d,"no_wait":true}`, most), most, 0, take)

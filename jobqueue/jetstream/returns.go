@@ -22,7 +22,7 @@ const returnsFor = 365 * 24 * time.Hour
 func (q *queue) returnsConfig() js.StreamConfig {
 	return js.StreamConfig{
 		Name: q.names.returns, Subjects: []string{q.names.returnsOf("*")}, Storage: js.FileStorage, MaxMsgsPerSubject: 1,
-		MaxAge: returnsFor, AllowDirect: true, Replicas: max(q.cfg.Replicas, 1), Duplicates: defaultDedupe,
+		MaxAge: returnsFor, AllowDirect: true, Replicas: max(q.cfg.Replicas, 1),
 	}
 }
 

@@ -28,6 +28,12 @@ const (
 	codeAccountFull    = 10002 // the account has used its whole limit
 	codeWrongLast      = 10071 // an expected last sequence did not match
 	codeWrongLastConst = 10164
+	codeStreamConfig   = 10052 // also: a window of duplicates above the server's limit
+	codeAckPending     = 10121
+	codeConsumers      = 10026
+	codeStreams        = 10027
+	codeBytesRequired  = 10113
+	codeStreamBytes    = 10122
 	codeConsumerFiles  = 10012 // a consumer cannot be created or changed
 	codeStreamFiles    = 10049 // a stream cannot be created or changed
 )
