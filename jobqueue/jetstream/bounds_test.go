@@ -3,9 +3,12 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -71,6 +74,45 @@ func TestTooLargeAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	enqueue(t, q, jobqueue.Job{Payload: make([]byte, 1<<20-roomForReason-200)})
+}
+
+// A dead letter that was too large for the server was tried for ever: its job ran again and again.
+func TestADeadLetterThatDoesNotFitIsCut(t *testing.T) {
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, MaxPayload: 64 << 10}
+	s := node(t, o)
+	q := open(t, Config{URL: s.ClientURL(), AckWait: time.Second})
+	enqueue(t, q, jobqueue.Job{Key: "large", Payload: make([]byte, 50<<10), Header: map[string]string{"h": "v"}})
+	again := o.Clone()
+	again.Port, again.MaxPayload = s.Addr().(*net.TCPAddr).Port, 4<<10
+	s.Shutdown()
+	s.WaitForShutdown()
+	node(t, again)
+	await.True(t, "the new limit is known", func() bool { return q.nc.IsConnected() && q.nc.MaxPayload() == 4<<10 })
+	if _, err := q.Enqueue(within(t), jobqueue.Job{Payload: make([]byte, 3<<10)}); !errors.Is(err, jobqueue.ErrTooLarge) {
+		t.Errorf("no room for a reason: %v", err)
+	}
+	enqueue(t, q, jobqueue.Job{Key: "small", Payload: make([]byte, 1<<10), Header: map[string]string{"h": "v"}})
+	reason := strings.Repeat("why ", 1000)
+	stop := work(t, q, func(context.Context, *jobqueue.Delivery) error { return jobqueue.Dead(reason) })
+	await.True(t, "both are dead", func() bool { s := stats(t, q); return s.Dead == 2 && s.Depth == jobqueue.Depth{} })
+	_ = stop()
+	letters, err := q.Dead(within(t), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range letters {
+		if !strings.HasPrefix(d.Reason, "why why") {
+			t.Errorf("the reason of %s is %q", d.Job.Key, d.Reason)
+		}
+		err := q.Replay(within(t), d.ID)
+		if d.Job.Key == "large" {
+			if !strings.Contains(d.Reason, "are missing") || len(d.Job.Payload) < 2<<10 || err == nil {
+				t.Errorf("%d bytes are left, reason %q, replayed: %v", len(d.Job.Payload), d.Reason, err)
+			}
+		} else if len(d.Job.Payload) != 1<<10 || d.Job.Header["h"] != "v" || err != nil {
+			t.Errorf("%+v, replayed: %v", d, err)
+		}
+	}
 }
 
 func TestHandlersAreBoundedOverAllQueues(t *testing.T) {

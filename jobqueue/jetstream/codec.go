@@ -40,6 +40,7 @@ type envelope struct {
 type epitaph struct {
 	Reason   string `json:"reason"`
 	Attempts int    `json:"attempts"`
+	Cut      int    `json:"cut,omitempty"` // bytes of the payload that are missing
 }
 
 var errNotAJob = errors.New("not a job: it has no valid " + headerJob + " header")

@@ -45,18 +45,9 @@ func (w *worker) bury(t *task, reason string) {
 }
 
 func (q *queue) inter(ctx context.Context, t *task, reason string) error {
-	text, err := json.Marshal(epitaph{Reason: reason, Attempts: t.attempt})
+	msg, err := q.letterOf(t, reason, int(q.nc.MaxPayload()))
 	if err != nil {
 		return err
-	}
-	msg := &nats.Msg{Subject: q.names.deadOf(t.id), Data: t.msg.Data, Header: nats.Header{
-		headerDead: {string(text)}, headerMsgID: {t.id}, js.ExpectedLastSubjSeqHeader: {"0"},
-	}}
-	if t.invalid == nil {
-		msg.Header[headerJob] = t.msg.Header[headerJob]
-	}
-	if over := int64(size(msg)) - q.nc.MaxPayload(); over > 0 && t.invalid != nil {
-		msg.Data = msg.Data[:max(int64(len(msg.Data))-over, 0)] // an invalid message may have any size
 	}
 	err = q.asked(ctx, func(ctx context.Context) error {
 		_, err := q.js.PublishMsg(ctx, msg)
@@ -67,6 +58,50 @@ func (q *queue) inter(ctx context.Context, t *task, reason string) error {
 	}
 	return err
 }
+
+// letterOf returns a task's dead letter. A letter of more than most bytes loses the end of its reason,
+// the job's headers and the end of its payload, in this order, until it fits: the server's limit may
+// be lower than it was, and a message that is no job may have any size.
+func (q *queue) letterOf(t *task, reason string, most int) (*nats.Msg, error) {
+	msg := &nats.Msg{Subject: q.names.deadOf(t.id), Data: t.msg.Data, Header: nats.Header{
+		headerMsgID: {t.id}, js.ExpectedLastSubjSeqHeader: {"0"},
+	}}
+	if t.invalid == nil {
+		msg.Header[headerJob] = t.msg.Header[headerJob]
+	}
+	e, headers := epitaph{Reason: reason, Attempts: t.attempt}, t.invalid == nil && len(t.job.Header) > 0
+	for {
+		text, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+		msg.Header[headerDead] = []string{string(text)}
+		over := size(msg) - most
+		if over <= 0 || most == 0 {
+			return msg, nil
+		}
+		switch {
+		case len(e.Reason) > shortReason:
+			e.Reason = strings.ToValidUTF8(e.Reason[:max(len(e.Reason)-over, shortReason)], "")
+		case headers:
+			headers = false
+			bare, err := encode(jobqueue.Job{Key: t.job.Key, Priority: t.job.Priority})
+			if err != nil {
+				return nil, err
+			}
+			msg.Header[headerJob] = bare.Header[headerJob]
+		case len(msg.Data) > 0:
+			n := min(over+len(`,"cut":`)+20, len(msg.Data))
+			msg.Data = msg.Data[:len(msg.Data)-n]
+			e.Cut += n
+		default:
+			return msg, nil // the server says that it does not fit
+		}
+	}
+}
+
+// shortReason is the length in bytes to which a reason is cut for the sake of the job.
+const shortReason = 200
 
 // isDead reports whether the job's message is buried. If the engine does not answer, isDead returns
 // false: at worst the job runs again.
@@ -109,6 +144,9 @@ func deadJob(msg *js.RawStreamMsg) jobqueue.DeadJob {
 	if err := json.Unmarshal([]byte(msg.Header.Get(headerDead)), &e); err != nil {
 		e.Reason = "unknown: this dead letter was not written by the queue"
 	}
+	if e.Cut > 0 {
+		e.Reason = fmt.Sprintf("%s (%d bytes of the payload are missing: they did not fit in a message)", e.Reason, e.Cut)
+	}
 	job, err := decode(msg.Header, msg.Data)
 	if err != nil {
 		job = jobqueue.Job{Payload: msg.Data}
@@ -128,6 +166,10 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 	}
 	if err != nil {
 		return q.errorFor(ctx, err)
+	}
+	var was epitaph
+	if _ = json.Unmarshal([]byte(msg.Header.Get(headerDead)), &was); was.Cut > 0 {
+		return fmt.Errorf("jetstream: dead letter %d lacks %d bytes of its payload, because it did not fit in a message: enqueue the job anew", id, was.Cut)
 	}
 	job := deadJob(msg).Job
 	job.Delay = 0

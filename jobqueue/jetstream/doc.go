@@ -47,8 +47,12 @@
 //   - A stream or a consumer that is deleted while the queue is open is made again by the process
 //     that notices, with a line in its log. The contents are lost. A request under way is repeated,
 //     or ends with ErrUnavailable. To remove a queue, first end all processes that have it open.
-//   - A server by URL does not report a full disk: Enqueue returns ErrUnavailable after Wait. A
-//     server that has reached its max_file_store reports it at once.
+//   - A server by URL does not report a full disk: Enqueue returns ErrUnavailable after Wait, also
+//     when there is room again. Restart such a server. A server that has reached its max_file_store
+//     reports it at once, and needs no restart.
+//   - A dead letter that is larger than the server's max_payload, which may have been lowered, loses
+//     the end of its reason, its headers and the end of its payload. Replay refuses a letter without
+//     its whole payload.
 //   - With a server by URL, whether an acknowledged job is on disk depends on the server's
 //     sync_interval, or on its replicas.
 //   - Foreign messages in the queue's streams become dead letters.

@@ -31,7 +31,7 @@ func (q *queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt
 		return jobqueue.Receipt{}, err
 	}
 	msg.Subject = q.names.ready(job.Priority)
-	if most := q.nc.MaxPayload() - roomForReason; most > 0 && int64(size(msg)) > most {
+	if most := q.largest(); most > 0 && int64(size(msg)) > most {
 		return jobqueue.Receipt{}, fmt.Errorf("%w: it takes %d bytes, at most %d are possible", jobqueue.ErrTooLarge, size(msg), most)
 	}
 	e := newEntry(msg, time.Now().Add(q.cfg.Wait))
@@ -50,4 +50,11 @@ func (q *queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt
 		q.counters.enqueued.Add(1)
 	}
 	return jobqueue.Receipt{Key: job.Key, Duplicate: duplicate}, nil
+}
+
+// largest returns the size of the largest job that fits in a message with room for a reason. Zero
+// means that no connection has told the server's limit yet.
+func (q *queue) largest() int64 {
+	most := q.nc.MaxPayload()
+	return most - min(roomForReason, most/2)
 }

@@ -55,7 +55,11 @@ func (q *queue) forgotten(ctx context.Context) (spans []span, version uint64, er
 	if err != nil {
 		return nil, 0, err
 	}
-	return spans, msg.Sequence, json.Unmarshal(msg.Data, &spans)
+	if err := json.Unmarshal(msg.Data, &spans); err != nil { // somebody else has written it
+		q.cfg.Logger.Warn("the record of forgotten keys cannot be read, and counts as empty", "queue", q.cfg.Name, "error", err)
+		spans = nil
+	}
+	return spans, msg.Sequence, nil
 }
 
 // hasForgotten reports whether the key of a job is forgotten.

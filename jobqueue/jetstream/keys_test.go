@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -76,5 +78,34 @@ func TestADeadLetterThatIsReplayedTwiceIsOneJob(t *testing.T) {
 	}
 	if s := stats(t, q); s.Dead != 0 || s.Ready+s.Delayed+s.InFlight > 1 {
 		t.Errorf("it is more than one job: %+v", s)
+	}
+}
+
+// Somebody wrote to the stream of records: Purge failed, and a job with a known key was never stored.
+func TestAForeignRecordHarmsNobody(t *testing.T) {
+	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 2}})
+	enqueue(t, q, jobqueue.Job{Key: "k"})
+	msg := taken(t, q)
+	for _, id := range []string{forgetting, q.receive(msg, time.Now()).id} {
+		if _, err := q.js.Publish(within(t), q.names.returnsOf(id), []byte("-7000 junk")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = msg.Nak()
+	attempts := make(chan int, 9)
+	stop := work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { attempts <- d.Attempt; return nil })
+	if n := await.Receive(t, "it runs", attempts); n != 2 {
+		t.Errorf("attempt %d", n)
+	}
+	_ = stop()
+	if r := enqueue(t, q, jobqueue.Job{Key: "k"}); !r.Duplicate {
+		t.Error("its key is not known")
+	}
+	enqueue(t, q, jobqueue.Job{Key: "waits"})
+	if n, err := q.Purge(within(t), jobqueue.Waiting); n != 1 || err != nil {
+		t.Errorf("purged %d, %v", n, err)
+	}
+	if r := enqueue(t, q, jobqueue.Job{Key: "waits"}); r.Duplicate {
+		t.Error("its key is still known")
 	}
 }

@@ -48,8 +48,10 @@ func (q *queue) past(ctx context.Context, id string) (h history, err error) {
 	}
 	none, rest, _ := strings.Cut(string(msg.Data), " ")
 	h.answered, h.version = rest == answered, msg.Sequence
-	h.none, err = strconv.Atoi(none)
-	return h, err
+	if h.none, err = strconv.Atoi(none); err != nil || h.none < 0 { // somebody else has written it
+		h.none = 0
+	}
+	return h, nil
 }
 
 // forgetPast makes the engine forget the history of an ended job. It does not wait for an answer.

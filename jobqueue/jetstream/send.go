@@ -197,13 +197,13 @@ func (q *queue) unavailable(ctx context.Context, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		// The deadline was the queue's own: the caller's context may have time left. An HTTP
 		// service would otherwise report that the request's deadline has passed.
+		if q.nc.IsConnected() {
+			return fmt.Errorf("%w: connected, and no answer within %s: is the server busy, or was its disk full? Its log says. After a full disk a server by URL needs a restart", jobqueue.ErrUnavailable, q.cfg.Wait)
+		}
 		return fmt.Errorf("%w: it did not answer in time", jobqueue.ErrUnavailable)
 	}
 	if api, ok := errors.AsType[*js.APIError](err); ok && api.Code < 500 {
 		return err // the engine answers
-	}
-	if errors.Is(err, context.DeadlineExceeded) && q.nc.IsConnected() {
-		err = fmt.Errorf("connected, and no answer within %s: is the server busy, or its disk full? Its log says: %w", q.cfg.Wait, err)
 	}
 	return fmt.Errorf("%w: %w", jobqueue.ErrUnavailable, err)
 }
