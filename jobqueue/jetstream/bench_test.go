@@ -2,6 +2,8 @@ package jetstream
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -9,8 +11,12 @@ import (
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
 
-func benchQueue(b *testing.B, cfg Config) jobqueue.Queue {
-	server, err := embedded.Start(embedded.Config{Dir: b.TempDir()})
+func benchQueue(b *testing.B, cfg Config) *queue {
+	every := embedded.Always
+	if cfg.Sync == Interval {
+		every = embedded.Interval
+	}
+	server, err := embedded.Start(embedded.Config{Dir: b.TempDir(), Sync: every})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -23,38 +29,53 @@ func benchQueue(b *testing.B, cfg Config) jobqueue.Queue {
 		_ = q.Close()
 		_ = server.Close(context.Background())
 	})
-	return q
+	return q.(*queue)
 }
 
-// BenchmarkEnqueue stores jobs on disk, each by a call of its own, from many goroutines.
+// BenchmarkEnqueue stores jobs, each by a call of its own, from many goroutines. raw publishes the
+// same messages with the client library, each with its answer.
 func BenchmarkEnqueue(b *testing.B) {
-	for _, callers := range []struct {
-		name    string
-		perProc int
-	}{{"callers=1", 0}, {"callers=4", 2}, {"callers=8", 4}, {"callers=16", 8}, {"callers=64", 32}, {"callers=1024", 512}} {
-		b.Run(callers.name, func(b *testing.B) {
-			q := benchQueue(b, Config{})
-			payload := make([]byte, 256)
-			store := func() {
-				if _, err := q.Enqueue(context.Background(), jobqueue.Job{Payload: payload}); err != nil {
-					b.Error(err)
-				}
-			}
-			if callers.perProc == 0 {
-				for b.Loop() {
-					store()
-				}
-			} else {
-				b.SetParallelism(callers.perProc)
-				b.ResetTimer()
-				b.RunParallel(func(pb *testing.PB) {
-					for pb.Next() {
-						store()
+	for _, mode := range []struct {
+		name string
+		sync Sync
+	}{{"sync=always", GroupCommit}, {"sync=interval", Interval}} {
+		for _, callers := range []int{1, 8, 64, 512} {
+			for _, way := range []string{"queue", "raw"} {
+				b.Run(fmt.Sprintf("%s/callers=%d/%s", mode.name, callers, way), func(b *testing.B) {
+					q := benchQueue(b, Config{Sync: mode.sync})
+					payload := make([]byte, 256)
+					store := func() error {
+						_, err := q.Enqueue(context.Background(), jobqueue.Job{Payload: payload})
+						return err
 					}
+					if way == "raw" {
+						store = func() error {
+							msg, err := encode(jobqueue.Job{Key: newKey(), Payload: payload})
+							if err == nil {
+								msg.Subject = q.names.ready(0)
+								_, err = q.js.PublishMsg(context.Background(), msg)
+							}
+							return err
+						}
+					}
+					var left atomic.Int64
+					left.Store(int64(b.N))
+					var all sync.WaitGroup
+					b.ResetTimer()
+					for range callers {
+						all.Go(func() {
+							for left.Add(-1) >= 0 {
+								if err := store(); err != nil {
+									b.Error(err)
+								}
+							}
+						})
+					}
+					all.Wait()
+					b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
 				})
 			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
-		})
+		}
 	}
 }
 

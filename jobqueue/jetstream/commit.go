@@ -58,7 +58,12 @@ const (
 
 // committer gathers entries into batches. It runs one commit at a time. Its goroutine exists only
 // while there are entries to commit.
+//
+// Where an acknowledgement costs no fsync there is nothing to share: a server makes files for a batch,
+// and removes them. There each entry is committed by itself, at once.
 type committer struct {
+	alone bool // each entry is committed by itself
+
 	send func(batch []*entry) (outcome, error) // stores all entries or none
 	rest func() bool                           // pauses between tries of an uncertain batch; false: give up
 
@@ -78,6 +83,10 @@ func (c *committer) put(e *entry) {
 	defer c.mu.Unlock()
 	if c.over {
 		e.decide(false, errClosed)
+		return
+	}
+	if c.alone {
+		c.ended.Go(func() { c.commit([]*entry{e}) })
 		return
 	}
 	c.waiting = append(c.waiting, e)

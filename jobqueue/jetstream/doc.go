@@ -11,7 +11,8 @@
 // or when Work ended, because JetStream counts deliveries.
 //
 // Concurrent calls of Enqueue share a commit: calls that arrive during a commit join the next
-// commit. No timer is involved, so a single caller waits for one commit and nothing else.
+// commit. No timer is involved, so a single caller waits for one commit and nothing else. With Sync:
+// Interval there is no fsync to share, and each call is a commit.
 // docs/adr/0016-jobs-are-committed-in-groups.md gives the reasons.
 //
 // # Cost

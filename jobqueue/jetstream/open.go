@@ -85,7 +85,7 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	q := &queue{cfg: cfg, names: namesOf(cfg.Name), workers: map[*worker]struct{}{}, draining: make(chan struct{})}
 	q.closing, q.close = context.WithCancelCause(context.Background())
 	q.parts.checking = make(chan struct{}, 1)
-	q.commits = committer{send: q.send, rest: q.rest}
+	q.commits = committer{alone: cfg.Sync == Interval, send: q.send, rest: q.rest}
 	connecting, cancel := context.WithTimeout(ctx, cfg.Wait)
 	defer cancel()
 	if err := q.connect(connecting); err != nil {
