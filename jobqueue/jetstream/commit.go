@@ -53,7 +53,7 @@ const (
 	tight             // no room for the bytes of the batch
 	uncertain         // no answer: stored or not
 	refused           // the engine will never accept the batch
-	tooMany           // the engine accepts no batch of so many entries
+	tooMany           // the engine accepts only batches of fewer entries
 )
 
 // committer gathers entries into batches. It runs one commit at a time. Its goroutine exists only

@@ -191,12 +191,12 @@ func (answerByAnswer) Deadline() (time.Time, bool) { return time.Time{}, false }
 // prepare creates streams and consumers, or adapts them to the Config. A queue that cannot be opened
 // leaves nothing behind.
 func (q *queue) prepare(ctx context.Context) error {
-	q.parts.made = nil
+	q.parts.created = nil
 	err := q.arrange(ctx)
 	if !errors.Is(err, errUnfit) {
 		return err
 	}
-	for _, name := range q.parts.made {
+	for _, name := range q.parts.created {
 		if gone := q.js.DeleteStream(ctx, name); !errors.Is(gone, js.ErrStreamNotFound) {
 			err = errors.Join(err, gone)
 		}
@@ -339,7 +339,7 @@ func (q *queue) ensure(ctx context.Context, cfg js.StreamConfig, change func(*js
 	stream, err = q.js.Stream(ctx, cfg.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
 		if stream, created, err = q.create(ctx, cfg); created {
-			q.parts.made = append(q.parts.made, cfg.Name)
+			q.parts.created = append(q.parts.created, cfg.Name)
 		}
 	}
 	err = q.explained(err)

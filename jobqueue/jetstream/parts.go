@@ -24,7 +24,7 @@ type parts struct {
 	soon      atomic.Bool   // a check is scheduled
 	streams   []js.StreamConfig
 	consumers []consumerOf
-	made      []string  // the streams that prepare has created
+	created   []string  // the streams that prepare has created
 	whole     bool      // all parts are known
 	calm      bool      // the last check found nothing missing, or could not check
 	looked    time.Time // when the last check ended

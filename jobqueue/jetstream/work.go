@@ -51,7 +51,7 @@ type worker struct {
 	sentries [len(priorities)]sentry
 	started  int                   // jobs started since a lower priority had its turn
 	top      int                   // the highest priority that had a job lately
-	turn     int                   // whose turn is next of the priorities below top, from the lowest
+	nextLow  int                   // whose turn is next of the priorities below top, from the lowest
 	running  int                   // jobs with a goroutine
 	ended    chan ending           // has room for all running jobs
 	deferred map[*task]*time.Timer // deferred tasks that wait in this process until they are due
@@ -204,9 +204,9 @@ func (w *worker) takeLower(stop context.Context) int {
 	lowest := len(w.sentries) - 1
 	below := lowest - w.top
 	for i := range below {
-		turn := (w.turn + i) % below
-		if got := w.take(stop, lowest-turn, 1); got > 0 {
-			w.turn = turn + 1
+		rank := (w.nextLow + i) % below
+		if got := w.take(stop, lowest-rank, 1); got > 0 {
+			w.nextLow = rank + 1
 			return got
 		}
 	}

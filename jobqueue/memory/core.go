@@ -55,7 +55,7 @@ type core struct {
 	keys      map[string]*known
 	keyOrder  []*known // the oldest first
 	overtaken int      // runs that passed over a lower waiting priority
-	turn      int      // the lower priority that is the next to get its run
+	nextLow   int      // the lower priority that is the next to get its run
 
 	ended time.Time     // when a job last left the queue
 	pace  time.Duration // moving mean of the time between departures
@@ -149,7 +149,7 @@ func (c *core) next(now time.Time) (l int, ok bool) {
 	}
 	if c.overtaken >= floorEvery-1 {
 		for i := range highest {
-			if l := (c.turn + i) % highest; len(c.ready[l]) > 0 {
+			if l := (c.nextLow + i) % highest; len(c.ready[l]) > 0 {
 				return l, true
 			}
 		}
@@ -167,7 +167,7 @@ func (c *core) take(now time.Time) *item {
 	c.ready[l][0] = nil
 	c.ready[l] = c.ready[l][1:]
 	if c.overtaken++; c.overtaken >= floorEvery {
-		c.overtaken, c.turn = 0, l+1
+		c.overtaken, c.nextLow = 0, l+1
 	}
 	if !slices.ContainsFunc(c.ready[:l], func(q []*item) bool { return len(q) > 0 }) {
 		c.overtaken = 0 // no lower priority waits

@@ -17,7 +17,7 @@ type twin struct {
 	jobs      []*twinJob
 	seq       int
 	overtaken int
-	turn      int
+	nextLow   int
 }
 
 type twinJob struct {
@@ -74,12 +74,12 @@ func (w *twin) take(inFlight int) *twinJob {
 	highest, lowest := all[0].level, all[len(all)-1].level
 	next := all[0]
 	if w.overtaken++; w.overtaken == floorEvery && highest > lowest {
-		w.turn %= highest
+		w.nextLow %= highest
 		for next.level == highest {
-			if i := slices.IndexFunc(all, func(j *twinJob) bool { return j.level == w.turn }); i >= 0 {
+			if i := slices.IndexFunc(all, func(j *twinJob) bool { return j.level == w.nextLow }); i >= 0 {
 				next = all[i]
 			}
-			w.turn = (w.turn + 1) % highest
+			w.nextLow = (w.nextLow + 1) % highest
 		}
 		w.overtaken = 0
 	}
