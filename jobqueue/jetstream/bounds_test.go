@@ -115,6 +115,27 @@ func TestADeadLetterThatDoesNotFitIsCut(t *testing.T) {
 	}
 }
 
+// A server whose limit is lowered while clients are connected does not tell them, and ends the
+// connection of one that exceeds it. The client library does not open it again.
+func TestAConnectionThatTheServerEndsForGoodIsNamed(t *testing.T) {
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, MaxPayload: 64 << 10}
+	s := node(t, o)
+	log := &said{}
+	q := open(t, Config{URL: s.ClientURL(), Logger: log.logger()})
+	lower := o.Clone()
+	lower.MaxPayload = 4 << 10
+	if err := s.ReloadOptions(lower); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	go func() { _, _ = q.Enqueue(ctx, jobqueue.Job{Payload: make([]byte, 20<<10)}) }()
+	await.True(t, "it is in the log", func() bool { return strings.Contains(strings.Join(log.lines(), ""), "for good") })
+	if _, err := q.Stats(within(t)); !errors.Is(err, jobqueue.ErrUnavailable) || !strings.Contains(err.Error(), "open the queue again") {
+		t.Error(err)
+	}
+}
+
 func TestHandlersAreBoundedOverAllQueues(t *testing.T) {
 	server := serve(t, t.TempDir())
 	const most = 3

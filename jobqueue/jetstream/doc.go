@@ -34,6 +34,9 @@
 //     needs a context that ends earlier, or a smaller Wait.
 //   - A login that the server refuses is tried again for ever: the log says so once, the errors of
 //     Enqueue and Stats each time, and spillway.jobqueue.engine_away is 1.
+//   - A server ends a connection for good if its max_payload was lowered by a reload and a larger job
+//     comes. The log and the errors say so: open the queue again. A restart of the server with a
+//     lower limit does no harm.
 //   - At most 50,000 jobs of a priority can be delayed or wait for their next attempt. Jobs behind
 //     them wait too, even if they are ready.
 //   - In Stats, a delayed job counts as ready until a worker has received it, and may count as in

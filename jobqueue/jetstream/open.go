@@ -104,6 +104,7 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	q.parts.whole = err == nil
 	<-q.parts.checking
 	if err != nil {
+		q.close(err)
 		q.hangUp()
 		return nil, fmt.Errorf("jetstream: preparing queue %s: %w", cfg.Name, q.unavailable(ctx, err))
 	}
@@ -125,6 +126,11 @@ func (q *queue) connect(ctx context.Context) error {
 	log := q.cfg.Logger.With("queue", q.cfg.Name)
 	options := append([]nats.Option{
 		nats.Name("spillway jobs " + q.cfg.Name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.Timeout(q.cfg.Wait),
+		nats.ClosedHandler(func(nc *nats.Conn) {
+			if q.closing.Err() == nil { // otherwise it was closed here
+				log.Error("the job engine has ended the connection for good: open the queue again", "error", nc.LastError())
+			}
+		}),
 		nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 500*time.Millisecond),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if q.closing.Err() == nil { // otherwise Close ends the connection

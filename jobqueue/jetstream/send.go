@@ -192,6 +192,8 @@ func (q *queue) unavailable(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", jobqueue.ErrUnavailable, errLink)
 	case errors.Is(err, context.Canceled):
 		return err
+	case q.nc.IsClosed():
+		return fmt.Errorf("%w: it has ended the connection for good (%w): open the queue again", jobqueue.ErrUnavailable, q.nc.LastError())
 	case q.link.refusal() != nil:
 		return fmt.Errorf("%w: the server refuses the login, and is tried again: %w", jobqueue.ErrUnavailable, q.link.refusal())
 	case errors.Is(err, context.DeadlineExceeded):
