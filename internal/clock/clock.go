@@ -14,3 +14,7 @@ func Monotonic(t time.Time) time.Time {
 	}
 	return time.Now().Add(time.Until(t))
 }
+
+// Virtual reports whether t, as time.Now has returned it, was read in a bubble of testing/synctest: only
+// there does time.Now return a time without a monotonic reading.
+func Virtual(t time.Time) bool { return t == t.Round(0) }

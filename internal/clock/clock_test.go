@@ -47,6 +47,17 @@ func TestTheFarFutureStaysFarAway(t *testing.T) {
 	}
 }
 
+func TestOnlyTheTimeOfABubbleIsVirtual(t *testing.T) {
+	if Virtual(time.Now()) {
+		t.Error("real time is virtual")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if !Virtual(time.Now()) {
+			t.Error("the time of a bubble is real")
+		}
+	})
+}
+
 // A bubble of testing/synctest has no monotonic clock, and its wall clock is exact.
 func TestATimeOfABubbleStaysAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 	"weak"
+
+	"github.com/spillway-go/spillway/internal/clock"
 )
 
 // Monitor reads the runtime and decides about arrivals by a Control. A process has one monitor,
@@ -73,14 +75,10 @@ func New(base time.Time, source func() (Reading, bool)) *Monitor {
 
 var process = sync.OnceValue(func() *Monitor { return New(time.Now(), runtimeSource()) })
 
-// written is a time when this code was written. Real clocks are later. The clock of a test in virtual
-// time is earlier, and has no relation to the figures of the runtime.
-var written = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
-
 // Of returns the monitor of this process for a limiter that was made at the given time, or nil if
-// that time is virtual. A nil Monitor sheds nothing.
+// that time is virtual: virtual time has no relation to the figures of the runtime. A nil Monitor sheds nothing.
 func Of(created time.Time) *Monitor {
-	if created.Before(written) {
+	if clock.Virtual(created) {
 		return nil
 	}
 	return process()
@@ -95,7 +93,7 @@ func (m *Monitor) Fronted() bool { return m.fronted.Load() }
 // Look enters the events at one limiter since its last call of Look, and stores its running work in
 // its report by. Look takes a reading if one is due.
 func (m *Monitor) Look(d Door, by *Report) {
-	if !m.base.Before(written) && time.Now().Before(written) {
+	if !clock.Virtual(m.base) && clock.Virtual(time.Now()) {
 		return // the caller is in virtual time, and the monitor is not
 	}
 	m.mu.Lock()

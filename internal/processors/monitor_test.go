@@ -81,6 +81,16 @@ func TestReadingsAreFewAndHaveAllThatHappened(t *testing.T) {
 	})
 }
 
+// A machine without a battery for its clock begins in 1970, or when its firmware was written.
+func TestAMachineWhoseClockIsWrongHasAMonitor(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for _, wrong := range []time.Duration{-56 * year, -10 * year, 10 * year} {
+		if at := time.Now().Add(wrong); Of(at) == nil {
+			t.Errorf("no monitor where the year is %d", at.Year())
+		}
+	}
+}
+
 // The runtime measures in real time, so a limiter in virtual time must not take readings.
 func TestVirtualTimeAndRealProcessorsDoNotMeet(t *testing.T) {
 	m := New(time.Now(), func() (Reading, bool) { t.Error("read"); return Reading{}, false })
