@@ -111,8 +111,7 @@ func (m Mode) String() string {
 
 // Fanout runs the same branches for every request. It is safe for concurrent use, and none of its
 // goroutines outlives the branch that it runs. Create a Fanout with New: Do of a zero Fanout
-// returns an error. A Fanout must not be copied. Under testing/synctest a Fanout
-// belongs to the bubble that first used it: make one in each test.
+// returns an error. A Fanout must not be copied.
 type Fanout[Req, Res any] struct {
 	plan
 	branches []branch[Req, Res] // the required ones first
@@ -271,13 +270,12 @@ func (f *Fanout[Req, Res]) Do(ctx context.Context, req Req) (Result[Res], error)
 	if n%64 == 0 {
 		f.procs.Store(int32(runtime.GOMAXPROCS(0)))
 	}
-	fr := f.frames.Get().(*frame[Req, Res])
 	var res Result[Res]
 	var err error
 	if mode != inSequence {
-		res, err = fr.parallel(ctx, req, mode == joined, measured)
+		res, err = f.frame().parallel(ctx, req, mode == joined, measured)
 	} else {
-		res, err = fr.sequential(ctx, req, measured)
+		res, err = f.frames.Get().(*frame[Req, Res]).sequential(ctx, req, measured)
 	}
 	if err != nil {
 		f.counts.failed.Add(1)

@@ -3,6 +3,9 @@ package fanout
 import (
 	"context"
 	"runtime"
+	"time"
+
+	"github.com/spillway-go/spillway/internal/clock"
 )
 
 // frame is a call, and what depends on its types. Only the caller merges, and each attempt writes to
@@ -11,13 +14,25 @@ type frame[Req, Res any] struct {
 	call
 	f     *Fanout[Req, Res]
 	slots []slot[Req, Res]
-	req   Req // the caller's request
-	res   Res // the merged answers, until the caller has taken them
+	req   Req  // the caller's request
+	res   Res  // the merged answers, until the caller has taken them
+	used  bool // never to be used again
+}
+
+// frame returns a frame for a parallel call. A frame that was used in a bubble of testing/synctest is not used
+// again: the frame's channel, its timer and its pending helpers belong to the bubble.
+func (f *Fanout[Req, Res]) frame() *frame[Req, Res] {
+	if clock.Virtual(time.Now()) {
+		fr := newFrame(f)
+		fr.used = true
+		return fr
+	}
+	return f.frames.Get().(*frame[Req, Res])
 }
 
 func newFrame[Req, Res any](f *Fanout[Req, Res]) *frame[Req, Res] {
 	n := len(f.branches)
-	fr := &frame[Req, Res]{f: f, call: call{plan: &f.plan, wake: make(chan struct{}, 1), hedges: make([]hedge, n)}}
+	fr := &frame[Req, Res]{f: f, call: call{plan: &f.plan, hedges: make([]hedge, n)}}
 	fr.progress = progress{branches: f.specs, states: make([]state, n)}
 	fr.help, fr.again = fr.helper, fr.second // bound once: a method value allocates
 	for i := range f.branches {
@@ -28,6 +43,9 @@ func newFrame[Req, Res any](f *Fanout[Req, Res]) *frame[Req, Res] {
 
 // parallel runs the branches on helpers. The caller runs branches too if joins is set.
 func (fr *frame[Req, Res]) parallel(ctx context.Context, req Req, joins, measured bool) (res Result[Res], err error) {
+	if fr.wake == nil {
+		fr.wake = make(chan struct{}, 1)
+	}
 	fr.req = req
 	w := worker{caller: true}
 	defer fr.leave(&w)
@@ -99,6 +117,9 @@ func (fr *frame[Req, Res]) leave(w *worker) {
 
 // recycle keeps the frame, which nobody uses, for another call.
 func (fr *frame[Req, Res]) recycle() {
+	if fr.used {
+		return
+	}
 	var noReq Req
 	var noRes Res
 	fr.req, fr.res, fr.parent, fr.failure, fr.cut = noReq, noRes, nil, nil, nil

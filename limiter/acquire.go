@@ -7,7 +7,6 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/carry"
-	"github.com/spillway-go/spillway/internal/clock"
 	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
@@ -22,9 +21,13 @@ func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
 		return Permit{}, ctxErr
 	}
 	var a gate.Arrival
+	l.check()
+	now := l.realNow()
+	if now < 0 {
+		now = l.otherClock()
+	}
 	l.describe(ctx, r, &a)
-	now := l.now()
-	l.pollIfDue(now)            // panics for the zero Limiter
+	l.pollIfDue(now)
 	would := spillway.Reason(0) // why a dry run refuses the work at the door
 	if (l.door.sheds.Load() || l.memos.live.Load()) && ctxErr == nil {
 		var rej *spillway.Rejection
@@ -75,11 +78,11 @@ func (l *Limiter) describe(ctx context.Context, r *Request, a *gate.Arrival) {
 		}
 	}
 	a.Cost, a.Priority, a.Deadline, a.Traits = max(r.Cost, 1), r.Priority, gate.Never, r.traits()
-	if r.Kind != "" && l.gate != nil { // the zero Limiter panics later, with a message
+	if r.Kind != "" {
 		a.Kind, a.Name = l.gate.KindOf(r.Kind), r.Kind
 	}
 	if end, ok := ctx.Deadline(); ok {
-		a.Deadline = max(clock.Monotonic(end).Sub(l.base), 0)
+		a.Deadline = max(l.at(end), 0)
 	}
 	if r.DryRun && l.door.monitor != nil {
 		l.door.dryRuns.Add(1)

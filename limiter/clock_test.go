@@ -42,7 +42,8 @@ func (e endsAt) Deadline() (time.Time, bool) { return e.at, true }
 func TestADeadlineOfTheWallClockHoldsAfterTheClockWasSet(t *testing.T) {
 	for _, by := range []time.Duration{-3 * time.Hour, 0, 3 * time.Hour} {
 		l := configured(t, Config{Law: limit.NewFixed(1), IgnoreProcessors: true})
-		l.base = stepped(t, by)
+		base := stepped(t, by)
+		l.epoch.base.Store(&base)
 		for name, c := range map[string]struct {
 			left time.Duration
 			want spillway.Reason
@@ -72,7 +73,8 @@ func TestADeadlineOfTheWallClockHoldsAfterTheClockWasSet(t *testing.T) {
 func TestALeaseOfTheWallClockHoldsAfterTheClockWasSet(t *testing.T) {
 	for _, by := range []time.Duration{-3 * time.Hour, 0, 3 * time.Hour} {
 		l := configured(t, Config{Law: limit.NewFixed(1), IgnoreProcessors: true})
-		l.base = stepped(t, by)
+		base := stepped(t, by)
+		l.epoch.base.Store(&base)
 		for _, strip := range []bool{true, false} {
 			until := func(left time.Duration) time.Time {
 				at := time.Now().Add(left)

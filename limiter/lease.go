@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/internal/clock"
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
@@ -31,14 +30,15 @@ func (s *lease) over(now time.Duration) bool { return s.row != nil && (s.slots <
 // without a monotonic reading, such as a decoded one, counts from the wall clock of the call;
 // a later change of the wall clock changes nothing.
 func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
-	now := l.lock(l.now())
+	now, end := l.now(), l.at(until)
+	now = l.lock(now)
 	defer l.unlock()
 	l.overruled = l.overruledBy() // before the change
 	row := l.over.lease.row
 	if row == nil || row[0].Cause != cause {
 		row = refusal.NewRow(spillway.Budget, cause)
 	}
-	l.over.lease = lease{row, slots, clock.Monotonic(until).Sub(l.base)}
+	l.over.lease = lease{row, slots, end}
 	if until.IsZero() {
 		l.over.lease = lease{}
 	}

@@ -151,7 +151,6 @@ type Request struct {
 // A Limiter must not be copied.
 type Limiter struct {
 	name      string
-	base      time.Time
 	maxWait   time.Duration
 	observer  Observer
 	leakAfter time.Duration
@@ -168,6 +167,7 @@ type Limiter struct {
 
 	door door
 
+	epoch    epoch
 	polling  sync.Mutex    // held while the user's signals run; locked before mu
 	nextPoll time.Duration // guarded by polling
 	follow   followers     // guarded by polling
@@ -203,10 +203,12 @@ func New(cfg Config) (*Limiter, error) {
 		return nil, err
 	}
 	l := &Limiter{
-		name: cfg.Name, base: time.Now(), maxWait: min(cmp.Or(cfg.MaxWait, defaultMaxWait), longestWait),
+		name: cfg.Name, maxWait: min(cmp.Or(cfg.MaxWait, defaultMaxWait), longestWait),
 		leakAfter: cfg.LeakAfter, signals: slices.Clone(cfg.Signals),
 		law: cfg.Law, ownLaw: cfg.Law == nil, over: overruling{rampFor: cfg.SlowStart},
 	}
+	made := time.Now()
+	l.epoch.set(made, 0)
 	if cfg.MaxWait == NoMaxWait {
 		l.maxWait = forever
 	}
@@ -225,7 +227,7 @@ func New(cfg Config) (*Limiter, error) {
 		MaxAside: cmp.Or(cfg.MaxAside, defaultAside), Parks: l.ownLaw && l.maxWait < forever,
 	})
 	l.bound()
-	l.refusal = refusal.NewTable(uint64(l.base.UnixNano()))
+	l.refusal = refusal.NewTable(uint64(made.UnixNano()))
 	l.mode.Store(uint32(cfg.Mode))
 	l.limit.Store(int64(l.gate.Limit()))
 	l.overruled = l.overruledBy()
@@ -234,7 +236,7 @@ func New(cfg Config) (*Limiter, error) {
 		if cfg.MaxRefused > 0 {
 			minShare = 1 - cfg.MaxRefused
 		}
-		l.door.watch(processors.Of(l.base), minShare)
+		l.door.watch(processors.Of(made), minShare)
 	}
 	l.due.Store(int64(forever))
 	if len(cfg.Signals) > 0 || cfg.LeakAfter > 0 || l.door.monitor != nil {
@@ -246,10 +248,6 @@ func New(cfg Config) (*Limiter, error) {
 
 // Name returns Config.Name.
 func (l *Limiter) Name() string { return l.name }
-
-// now returns the time since the limiter was made. It reads only the monotonic clock,
-// which is cheaper than time.Now.
-func (l *Limiter) now() time.Duration { return time.Since(l.base) }
 
 // Acquire waits until the work may run, with the priority, the cost and the kind that ctx
 // carries. Acquire returns a *spillway.Rejection when the work is refused, and ctx.Err()

@@ -21,20 +21,12 @@ const (
 // lock takes the lock for an operation and returns the operation's time. The returned
 // time is not before now, nor before the time of an earlier operation.
 func (l *Limiter) lock(now time.Duration) time.Duration {
-	l.check()
 	if !l.mu.TryLock() {
 		l.lockContended()
 	}
 	l.catchUp()
 	l.last = max(l.last, now)
 	return l.last
-}
-
-// check panics for the zero Limiter.
-func (l *Limiter) check() {
-	if l.gate == nil {
-		panic("limiter: a Limiter is made by New")
-	}
 }
 
 // lockContended takes the lock after a first look has found it taken.

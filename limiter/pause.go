@@ -18,14 +18,14 @@ func (p Permit) Pause() {
 	if p.s == nil {
 		return
 	}
-	s := p.s
+	s, now := p.s, p.l.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.generation.Load() != p.gen {
 		return
 	}
 	if s.pauses++; s.pauses == 1 {
-		s.pausedAt = p.l.now()
+		s.pausedAt = now
 		if !p.l.pauses.Load() {
 			p.l.pauses.Store(true)
 		}

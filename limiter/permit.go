@@ -79,12 +79,15 @@ func (p Permit) end(o limit.Outcome) {
 		return // ended before, perhaps through a copy
 	}
 	l, s := p.l, p.s
+	now := l.realNow()
+	if now < 0 {
+		now = l.otherClock()
+	}
 	s.mu.Lock()
 	if s.generation.Load() != p.gen {
 		s.mu.Unlock()
 		return
 	}
-	now := l.now()
 	s.generation.Store(p.gen + 1)
 	if s.pauses > 0 {
 		s.away += max(now-s.pausedAt, 0)
@@ -98,8 +101,9 @@ func (p Permit) end(o limit.Outcome) {
 	var changes []limit.Decision
 	if l.mu.TryLock() {
 		l.catchUp()
-		l.last = max(l.last, now)
-		l.settle(l.last, s, o)
+		now = max(l.last, now)
+		l.last = now
+		l.settle(now, s, o)
 		changes = l.release()
 	} else {
 		changes = l.handOver(now, s, o)

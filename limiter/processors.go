@@ -21,7 +21,7 @@ import (
 // In front, someone is there for an answer when a deadline passes before the admission. So l then
 // refuses the work as spillway.DeadlineTooClose, with an error that matches context.DeadlineExceeded
 // too, and Stats counts a rejection. A context that ends in another way counts as cancelled.
-func (l *Limiter) Front() { l.front(cmp.Or(l.door.monitor, processors.Of(l.base))) }
+func (l *Limiter) Front() { l.front(cmp.Or(l.door.monitor, processors.Of(time.Now()))) }
 
 // front puts l at the front of the process of m, also if l itself ignores the processors.
 func (l *Limiter) front(m *processors.Monitor) {

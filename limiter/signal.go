@@ -84,7 +84,6 @@ func (l *Limiter) pollIfDue(now time.Duration) {
 // poll watches the processors, at most every 40 ms. At most every 100 ms it checks the signals, looks
 // for leaks and calls those who follow. Signals may be user code, so they run without the limiter's lock.
 func (l *Limiter) poll(now time.Duration) {
-	l.check()
 	watches, signals := l.door.monitor != nil, len(l.signals) > 0 || l.leakAfter > 0 || l.followed.Load()
 	if watches {
 		l.due.Store(int64(now + processors.Every))

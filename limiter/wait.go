@@ -6,18 +6,20 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/clock"
 	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
 
 // waiter is one blocked caller. A grant sets slot, and a drop sets refused; after the
-// unlock, ready then receives a message. Channels and timers are kept per limiter,
-// never in a package-level pool, because a channel belongs to its synctest bubble.
+// unlock, ready then receives a message. The channel and the timer are used again, unless
+// they belong to a bubble of testing/synctest.
 type waiter struct {
 	gate.Waiter
 	ready   chan struct{}
 	timer   *time.Timer
+	bubble  bool // the wait began in a bubble
 	arrival gate.Arrival
 	slot    *slot
 	refused spillway.Reason
@@ -34,7 +36,7 @@ type waiters struct {
 // stays free until take, because most work is admitted or refused at once.
 func (ws *waiters) first() *waiter {
 	if ws.free == nil {
-		ws.free = &waiter{ready: make(chan struct{}, 1)}
+		ws.free = &waiter{}
 		ws.free.Owner = ws.free
 		ws.n = 1
 	}
@@ -46,11 +48,18 @@ func (ws *waiters) take(a gate.Arrival) *waiter {
 	w := ws.free
 	ws.free, w.next, w.arrival = w.next, nil, a
 	ws.n--
+	w.bubble = clock.Virtual(time.Now())
+	if w.bubble || w.ready == nil {
+		w.ready, w.timer = make(chan struct{}, 1), nil
+	}
 	return w
 }
 
 // give returns w to the list.
 func (ws *waiters) give(w *waiter) {
+	if w.bubble {
+		w.ready, w.timer = nil, nil
+	}
 	w.slot, w.refused, w.next = nil, 0, ws.free
 	ws.free = w
 	ws.n++
