@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"net"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/fair"
+	"github.com/spillway-go/spillway/internal/names"
 	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/shedlog"
@@ -184,7 +184,7 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 	}
 	class := ""
 	if g.keyed != nil {
-		class = g.bounded(g.class(r))
+		class = names.Bounded(g.class(r))
 	}
 	if g.admitted(r.Context(), w, class) {
 		next.ServeHTTP(w, r)
@@ -320,17 +320,6 @@ func (g *guard) prioritized(r *http.Request) (ctx context.Context, changed bool)
 		return spillway.WithPriority(ctx, p), true
 	}
 	return ctx, false
-}
-
-// longestName is the longest name, in bytes, that is used unchanged.
-const longestName = 128
-
-// bounded returns name, or a hash of name if name is long.
-func (g *guard) bounded(name string) string {
-	if len(name) > longestName {
-		return fmt.Sprintf("#%016x", fair.Hash(0, name))
-	}
-	return name
 }
 
 // address returns the IP address of the connection. For IPv6 it returns the /64 network, because

@@ -22,7 +22,7 @@ type Config struct {
 	// a dependency. Keyed needs Class.
 	Keyed *limiter.Keyed
 	// Class returns the class of a request. Classes become labels of metrics: use names of routes,
-	// such as r.Pattern, not of callers. A name beyond 128 bytes is replaced by a hash.
+	// such as r.Pattern, not of callers. A name beyond 128 bytes is replaced by its first 63 bytes and a hash.
 	Class func(*http.Request) string
 
 	// Priority returns the priority of a request. Nil means the priority of the request's context,

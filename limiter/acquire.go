@@ -8,6 +8,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/carry"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/names"
 	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
 )
@@ -79,6 +80,7 @@ func (l *Limiter) describe(ctx context.Context, r *Request, a *gate.Arrival) {
 	}
 	a.Cost, a.Priority, a.Deadline, a.Traits = max(r.Cost, 1), r.Priority, gate.Never, r.traits()
 	if r.Kind != "" {
+		r.Kind = names.Bounded(r.Kind)
 		a.Kind, a.Name = l.gate.KindOf(r.Kind), r.Kind
 	}
 	if end, ok := ctx.Deadline(); ok {

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"weak"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/names"
 )
 
 // KeyedConfig configures a family of limiters. The zero value works.
@@ -40,7 +42,8 @@ const (
 
 // Keyed is a family of limiters: one for each route, dependency or tenant. Its
 // memory is bounded: when every limiter has work, further keys share one extra
-// limiter, so that a caller that invents keys cannot create capacity without bound. A
+// limiter, so that a caller that invents keys cannot create capacity without bound. A key of
+// more than 128 bytes is replaced by its first 63 bytes and a hash, also for KeyedConfig.New. A
 // Keyed is safe for concurrent use and has no goroutine. Create a Keyed with NewKeyed:
 // the zero Keyed panics with a message.
 type Keyed struct {
@@ -153,6 +156,7 @@ func (k *Keyed) lock() {
 // looks again: meanwhile another caller may have added the key or taken the free place, changed the mode or
 // closed the family.
 func (k *Keyed) use(key string) (*keyed, error) {
+	key = names.Bounded(key)
 	var lim *Limiter // of the key built, with the settings set
 	var built string
 	var set settings
@@ -163,7 +167,7 @@ func (k *Keyed) use(key string) (*keyed, error) {
 			place = Overflow
 		}
 		if k.of[place] == nil && lim != nil && place == built && set == k.settings {
-			k.add(place, lim)
+			k.add(built, lim)
 		}
 		if m := k.of[place]; m != nil {
 			m.users++
@@ -173,7 +177,7 @@ func (k *Keyed) use(key string) (*keyed, error) {
 			k.mu.Unlock()
 			return m, nil
 		}
-		built, set = place, k.settings
+		built, set = strings.Clone(place), k.settings // a key may be a part of a large request
 		behind := k.behind()
 		k.mu.Unlock()
 		for _, w := range behind {

@@ -207,8 +207,8 @@ func New(cfg Config) (*Limiter, error) {
 		leakAfter: cfg.LeakAfter, signals: slices.Clone(cfg.Signals),
 		law: cfg.Law, ownLaw: cfg.Law == nil, over: overruling{rampFor: cfg.SlowStart},
 	}
-	made := time.Now()
-	l.epoch.set(made, 0)
+	began := time.Now()
+	l.epoch.set(began, 0)
 	if cfg.MaxWait == NoMaxWait {
 		l.maxWait = forever
 	}
@@ -227,7 +227,7 @@ func New(cfg Config) (*Limiter, error) {
 		MaxAside: cmp.Or(cfg.MaxAside, defaultAside), Parks: l.ownLaw && l.maxWait < forever,
 	})
 	l.bound()
-	l.refusal = refusal.NewTable(uint64(made.UnixNano()))
+	l.refusal = refusal.NewTable(uint64(began.UnixNano()))
 	l.mode.Store(uint32(cfg.Mode))
 	l.limit.Store(int64(l.gate.Limit()))
 	l.overruled = l.overruledBy()
@@ -236,7 +236,7 @@ func New(cfg Config) (*Limiter, error) {
 		if cfg.MaxRefused > 0 {
 			minShare = 1 - cfg.MaxRefused
 		}
-		l.door.watch(processors.Of(made), minShare)
+		l.door.watch(processors.Of(began), minShare)
 	}
 	l.due.Store(int64(forever))
 	if len(cfg.Signals) > 0 || cfg.LeakAfter > 0 || l.door.monitor != nil {

@@ -17,7 +17,7 @@ import (
 // layers lists the folders of all packages, each once, the lowest layer first. Packages
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
-	{"internal/await", "internal/carry", "internal/clock", "internal/gaterule", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
+	{"internal/await", "internal/carry", "internal/clock", "internal/gaterule", "internal/names", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
 	{".", "histogram", "clusterlimit/internal/budget", "internal/ablation", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "jobqueue/internal/ends", "retrybudget", "route/internal/shape"},
 	{"internal/priority", "internal/refusal", "limit", "loadgen", "objectpool", "route/internal/encode", "route/internal/openapi", "route/internal/wire"},
 	{"internal/handoff", "internal/laws", "internal/places", "internal/processors"},
