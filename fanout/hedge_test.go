@@ -232,33 +232,37 @@ func TestNothingIsHedgedWhileSomethingSheds(t *testing.T) {
 }
 
 func TestGoroutinesMayBeTakenFromALimiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(2), QueueSize: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var p peak
-		f := same(t, Config{Mode: Parallel, Limiter: lim}, 4, func(context.Context, int) (uint64, error) {
-			p.enter()
-			defer p.leave()
-			time.Sleep(ms)
-			return 1, nil
+	// The caller runs branches too if fewer helpers are admitted than processors could run.
+	for processors, most := range map[int32]int{1: 2, 2: 2, 3: 3, 8: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(2), QueueSize: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var p peak
+			f := same(t, Config{Mode: Parallel, Limiter: lim}, 4, func(context.Context, int) (uint64, error) {
+				p.enter()
+				defer p.leave()
+				time.Sleep(ms)
+				return 1, nil
+			})
+			f.procs.Store(processors)
+			began := time.Now()
+			if got, err := f.Do(t.Context(), 0); err != nil || got.Value != 4 || int(p.most) != most || time.Since(began) != 2*ms {
+				t.Errorf("%d processors: %v, %v, %d at once, %v", processors, got, err, p.most, time.Since(began))
+			}
+			synctest.Wait()
+			if s := lim.Stats(); s.InFlight != 0 || s.Queued != 0 {
+				t.Errorf("%d slots are not given back", s.InFlight)
+			}
+			// With a closed limiter, the caller does the work.
+			lim.Close()
+			p.most = 0
+			if got, err := f.Do(t.Context(), 0); err != nil || got.Value != 4 || p.most != 1 {
+				t.Errorf("%v, %v, %d at once", got, err, p.most)
+			}
 		})
-		began := time.Now()
-		if got, err := f.Do(t.Context(), 0); err != nil || got.Value != 4 || p.most != 2 || time.Since(began) != 2*ms {
-			t.Errorf("%v, %v, %d at once, %v", got, err, p.most, time.Since(began))
-		}
-		synctest.Wait()
-		if s := lim.Stats(); s.InFlight != 0 || s.Queued != 0 {
-			t.Errorf("%d slots are not given back", s.InFlight)
-		}
-		// With a closed limiter, the caller does the work.
-		lim.Close()
-		p.most = 0
-		if got, err := f.Do(t.Context(), 0); err != nil || got.Value != 4 || p.most != 1 {
-			t.Errorf("%v, %v, %d at once", got, err, p.most)
-		}
-	})
+	}
 }
 
 // A second attempt is extra work. The learned times show when a second attempt would be too late;
