@@ -69,6 +69,14 @@ type Config struct {
 	// time of work, at least 100 ms and at most 250 ms. Nothing is shed if arrivals do
 	// not cause the wait, or if most arrivals are in a dry run. If some limiter is at
 	// the front of the process (see Limiter.Front), only limiters at the front shed.
+	//
+	// A trial may shed healthy work. If a wait lasts for half a second and the arrivals do not
+	// explain the wait, three of four arrivals are shed: for half a second, for two seconds if the
+	// wait becomes shorter meanwhile, and for as long as the wait grows. This happens beside other
+	// work of the process that fills the processors, such as a batch or a backup. If the trial shows
+	// that shedding does not help, shedding pauses for four seconds, and each time for twice as long,
+	// up to a minute; a pause ends early once the wait has doubled. Set IgnoreProcessors where such
+	// work is expected.
 	IgnoreProcessors bool
 
 	// SlowStart is for a process that starts cold. From the first arrival the limit
