@@ -61,7 +61,7 @@ const lookLasts = time.Second
 // watch has a new limiter watch the processors. The share least is always admitted.
 func (d *door) watch(m *processors.Monitor, minShare float64) {
 	if d.monitor, d.minShare = m, minShare; m != nil {
-		d.report = m.Report()
+		d.report = new(processors.Report)
 	}
 }
 

@@ -4,11 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime/metrics"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/spillway-go/spillway/internal/clock"
 )
@@ -32,38 +30,58 @@ type Monitor struct {
 	source  func() (Reading, bool)
 	read    time.Duration // time of the last reading
 	door    Door          // events since the last reading
-	reports []weak.Pointer[Report]
+	reports reports
 }
 
-// Report holds the running work of one limiter. The monitor forgets a report that is no longer
-// reachable.
+// Report is the running work of one limiter. The zero Report is of a limiter that has not looked. A monitor
+// refers only to reports of running work, and until they are stale.
 type Report struct {
-	running int
-	at      time.Duration
+	running    int // of fresh reports above zero
+	at         time.Duration
+	prev, next *Report
 }
 
-// Report returns a new report of a limiter.
-func (m *Monitor) Report() *Report {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.reports) == cap(m.reports) { // limiters that are gone must not make the list grow
-		m.reports = slices.DeleteFunc(m.reports, func(p weak.Pointer[Report]) bool { return p.Value() == nil })
+// reports are the fresh reports, the oldest first.
+type reports struct {
+	oldest, latest *Report
+	running        int // the sum
+}
+
+func (l *reports) add(r *Report) {
+	if r.prev, r.next, l.latest = l.latest, nil, r; r.prev == nil {
+		l.oldest = r
+	} else {
+		r.prev.next = r
 	}
-	r := new(Report)
-	m.reports = append(m.reports, weak.Make(r))
-	return r
+	l.running += r.running
 }
 
-// running is the running work of all limiters, by reports that are not stale. The caller holds mu.
-func (m *Monitor) running(now time.Duration) (sum int) {
-	m.reports = slices.DeleteFunc(m.reports, func(p weak.Pointer[Report]) bool {
-		r := p.Value()
-		if r != nil && now-r.at <= stale {
-			sum += r.running
-		}
-		return r == nil
-	})
-	return sum
+// remove takes out r, if it is in the list.
+func (l *reports) remove(r *Report) {
+	if r.running == 0 {
+		return
+	}
+	if r.prev == nil {
+		l.oldest = r.next
+	} else {
+		r.prev.next = r.next
+	}
+	if r.next == nil {
+		l.latest = r.prev
+	} else {
+		r.next.prev = r.prev
+	}
+	l.running -= r.running
+	r.running, r.prev, r.next = 0, nil, nil
+}
+
+// running is the running work of all limiters, by reports that are not stale. Each report becomes stale once,
+// so that many limiters cost nothing. The caller holds mu.
+func (m *Monitor) running(now time.Duration) int {
+	for r := m.reports.oldest; r != nil && now-r.at > stale; r = m.reports.oldest {
+		m.reports.remove(r)
+	}
+	return m.reports.running
 }
 
 // New returns a monitor of the readings of source. A source returns false if it has no reading.
@@ -104,7 +122,10 @@ func (m *Monitor) Look(d Door, by *Report) {
 	m.door.Enforced += d.Enforced
 	m.door.Service = max(m.door.Service, d.Service)
 	now := time.Since(m.base)
-	by.running, by.at = d.InFlight, now
+	m.reports.remove(by)
+	if by.running, by.at = d.InFlight, now; by.running > 0 {
+		m.reports.add(by)
+	}
 	if m.control.began && now < m.read+Every/2 { // another limiter took a reading just before
 		return
 	}
