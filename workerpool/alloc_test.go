@@ -47,6 +47,25 @@ func TestAllocsOfWorkThatIsDone(t *testing.T) {
 }
 
 // Merging the labels of the context and the pool allocates.
+func TestAllocsOfAJobOfAGroup(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes sync.Pool drop objects")
+	}
+	p := pool(t, Config{MaxWorkers: 2, QueueSize: 64})
+	for name, g := range map[string]*Group{"Group": p.Group(t.Context()), "Collect": p.Collect(t.Context())} {
+		submit := func() { _ = g.Submit(nothing) }
+		for range 100 {
+			submit()
+		}
+		if n := testing.AllocsPerRun(1000, submit); n != 1 {
+			t.Errorf("Submit of a %s: %v allocations, want 1", name, n)
+		}
+		if err := g.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestAllocsOfAJobWithProfileLabels(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes sync.Pool drop objects")

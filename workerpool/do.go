@@ -85,7 +85,7 @@ type call struct {
 	done   chan struct{}
 	state  atomic.Uint32
 	leaves bool   // the caller may leave before the job ends
-	notify func() // called instead of sending on done, if set
+	group  *Group // is told instead of done, if set
 
 	err      error
 	panicked *spillway.PanicError
@@ -112,8 +112,8 @@ func (c *call) end() bool {
 
 // finish notifies the caller that the result is final. Afterwards the call belongs to the caller.
 func (c *call) finish() {
-	if c.notify != nil {
-		c.notify()
+	if c.group != nil {
+		c.group.ended(c)
 	} else {
 		c.done <- struct{}{}
 	}
@@ -130,7 +130,6 @@ type record[T any] struct {
 
 func (r *record[T]) run(ctx context.Context) (err error) {
 	r.value, err = r.fn(ctx)
-	r.err = err
 	return err
 }
 

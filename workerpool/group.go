@@ -50,7 +50,7 @@ func (p *Pool) Collect(ctx context.Context) *Group {
 	return g
 }
 
-// Submit hands job over as Pool.Submit does, with the group's context. A refused job is not part of
+// Submit hands job over as Pool.Submit does, with the group's context, for one allocation. A refused job is not part of
 // the group: the caller handles its error. Submit must not be called after Wait.
 func (g *Group) Submit(job Job) error { return g.submit(job, g.pool.cfg.MaxWait >= 0) }
 
@@ -65,22 +65,24 @@ func (g *Group) submit(job Job, mayWait bool) error {
 	if g.open.Add(1) == 1 {
 		panic("workerpool: Submit on a Group after Wait")
 	}
-	c := &call{}
-	c.notify = func() { g.ended(c) }
-	run := func(ctx context.Context) error {
-		c.err = job(ctx)
-		return c.err
-	}
 	if err := g.ctx.Err(); err != nil {
 		g.pool.gone.Add(1)
 		g.leave()
 		return context.Cause(g.ctx)
 	}
-	if _, err := g.pool.submit(g.ctx, run, &note{call: c}, mayWait); err != nil {
+	m := &member{call: call{group: g}}
+	m.note.call = &m.call
+	if _, err := g.pool.submit(g.ctx, job, &m.note, mayWait); err != nil {
 		g.leave()
 		return err
 	}
 	return nil
+}
+
+// member is what a group needs for one of its jobs.
+type member struct {
+	call
+	note note
 }
 
 // Wait blocks until every job has ended. It returns the first error, or all errors joined for

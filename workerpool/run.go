@@ -42,6 +42,7 @@ func (w *worker) run() {
 		p.ended[limit.OutcomeOf(err)].Add(1)
 	}
 	if c != nil {
+		c.err = err
 		w.deliverTo(c)
 	}
 	if timed {
