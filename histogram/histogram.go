@@ -126,12 +126,8 @@ func (h *Histogram) all(yield func(int, uint64) bool) {
 		if counts == nil {
 			continue
 		}
-		for i, c := range counts {
-			n := uint64(c)
-			if h.over != nil {
-				n += h.over[p*pieceSize+i]
-			}
-			if n > 0 && !yield(p*pieceSize+i, n) {
+		for i := range counts {
+			if n := h.inBucket(p, i); n > 0 && !yield(p*pieceSize+i, n) {
 				return
 			}
 		}
@@ -212,14 +208,46 @@ func (h *Histogram) Quantile(q float64) int64 {
 	if rank >= h.count {
 		return h.max
 	}
-	var seen uint64
-	for i, n := range h.all {
-		if seen += n; seen >= rank {
-			low, high := bounds(i)
-			return min(max(low+(high-low)/2, h.min), h.max)
+	for p, counts := range h.pieces {
+		if counts == nil {
+			continue
+		}
+		if n := h.inPiece(p); n < rank {
+			rank -= n
+			continue
+		}
+		for i := range counts {
+			n := h.inBucket(p, i)
+			if n >= rank {
+				low, high := bounds(p*pieceSize + i)
+				return min(max(low+(high-low)/2, h.min), h.max)
+			}
+			rank -= n
 		}
 	}
 	return h.max
+}
+
+// inBucket is the count of bucket i of piece p, which exists.
+func (h *Histogram) inBucket(p, i int) uint64 {
+	n := uint64(h.pieces[p][i])
+	if h.over != nil {
+		n += h.over[p*pieceSize+i]
+	}
+	return n
+}
+
+// inPiece is the count of all buckets of piece p, which exists.
+func (h *Histogram) inPiece(p int) (sum uint64) {
+	for _, c := range h.pieces[p] {
+		sum += uint64(c)
+	}
+	if h.over != nil {
+		for i := range pieceSize {
+			sum += h.over[p*pieceSize+i]
+		}
+	}
+	return sum
 }
 
 // CountAtMost returns how many values lie in buckets that end at or below v: the cumulative count
