@@ -68,7 +68,8 @@ type Job func(ctx context.Context) error
 const levels = priority.Levels
 
 // Pool is a set of workers. A Pool is safe for concurrent use and must not be copied. A new pool
-// has no goroutine. Make a Pool with New: submitting to the zero Pool panics.
+// has no goroutine. Make a Pool with New: submitting to the zero Pool panics. In testing/synctest make
+// a Pool in each test: workers belong to the bubble of the call that started them.
 //
 // Package internal/handoff documents how jobs meet workers. The Pool adds contexts, callers that
 // wait for results, times, and the control of how many jobs run and wait.
