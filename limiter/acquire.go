@@ -23,11 +23,11 @@ func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
 	}
 	var a gate.Arrival
 	l.check()
-	now := l.realNow()
+	l.describe(ctx, r, &a)
+	now := l.realNow() // now without a call
 	if now < 0 {
 		now = l.otherClock()
 	}
-	l.describe(ctx, r, &a)
 	l.pollIfDue(now)
 	would := spillway.Reason(0) // why a dry run refuses the work at the door
 	if (l.door.sheds.Load() || l.memos.live.Load()) && ctxErr == nil {
@@ -80,8 +80,8 @@ func (l *Limiter) describe(ctx context.Context, r *Request, a *gate.Arrival) {
 	}
 	a.Cost, a.Priority, a.Deadline, a.Traits = max(r.Cost, 1), r.Priority, gate.Never, r.traits()
 	if r.Kind != "" {
-		r.Kind = names.Bounded(r.Kind)
-		a.Kind, a.Name = l.gate.KindOf(r.Kind), r.Kind
+		a.Name = names.Bounded(r.Kind)
+		a.Kind = l.gate.KindOf(a.Name)
 	}
 	if end, ok := ctx.Deadline(); ok {
 		a.Deadline = max(l.at(end), 0)

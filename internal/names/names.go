@@ -13,10 +13,10 @@ const Longest = 128
 // Bounded returns name, or what stands for a name that is longer than Longest: its beginning and a hash, of
 // Longest bytes together.
 func Bounded(name string) string {
-	if len(name) <= Longest {
-		return name
+	if len(name) > Longest {
+		name = hashed(name)
 	}
-	return hashed(name)
+	return name
 }
 
 func hashed(name string) string {
