@@ -2,7 +2,6 @@ package admissionhttp
 
 import (
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/internal/debugpage"
@@ -15,7 +14,8 @@ type troubles struct {
 	logger   *slog.Logger
 	name     string
 	headline func(time.Time) debugpage.Headline
-	said     string // kind of the trouble that was logged last; empty: none
+	said     string // key of the trouble that was logged last; empty: none
+	calm     int    // looks without a trouble since
 	began    time.Time
 	at       time.Time // time of the last line
 }
@@ -23,6 +23,7 @@ type troubles struct {
 const (
 	lookForTrouble = 10 * time.Second
 	troubleEvery   = time.Minute
+	calmLooks      = 3 // looks without a trouble until the trouble is over
 )
 
 // logTroubles has whoever uses lim look for trouble.
@@ -34,21 +35,24 @@ func logTroubles(logger *slog.Logger, lim *limiter.Limiter) {
 // now looks and logs. A request must not wait for the logger.
 func (t *troubles) now(now time.Time) {
 	h := t.headline(now)
-	kind, _, _ := strings.Cut(h.Word, ",") // without its figure
-	if !h.Bad || h.Refusing {
-		kind = ""
+	key := h.Key
+	if !h.Bad || key == "refusal" {
+		key = ""
+	}
+	if t.calm++; key != "" {
+		t.calm = 0
 	}
 	switch {
-	case kind == "" && t.said == "":
-	case kind == "":
+	case key == "" && (t.said == "" || t.calm < calmLooks):
+	case key == "":
 		lasted := now.Sub(t.began).Round(time.Second)
 		t.said = ""
-		go t.logger.Info("trouble is over", "limiter", t.name, "after", lasted)
-	case kind != t.said || now.Sub(t.at) >= troubleEvery:
+		go t.logger.Info("trouble is over", "limiter", t.name, "after", lasted.String())
+	case key != t.said || now.Sub(t.at) >= troubleEvery:
 		if t.said == "" {
 			t.began = now
 		}
-		t.said, t.at = kind, now
+		t.said, t.at = key, now
 		go t.logger.Warn("trouble: "+h.Word, "limiter", t.name, "to_do", h.ToDo)
 	}
 }

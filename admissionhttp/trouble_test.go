@@ -71,9 +71,9 @@ func TestTheLogNamesATroubleAndWhatToDo(t *testing.T) {
 			t.Fatalf("%d lines:\n%s", len(got), strings.Join(got, "\n"))
 		}
 		for i, wants := range [][]string{
-			{"level=WARN", "trouble: work fails, 50", "limiter=http", "GET /b (100"},
-			{"level=WARN", "trouble: work fails, 50", "at what was deployed last"},
-			{"level=INFO", "trouble is over", "after=1m"},
+			{"level=WARN", "trouble: 100 % of GET /b fails", "limiter=http", "to_do="},
+			{"level=WARN", "trouble: 100 % of GET /b fails", "at what was deployed last"},
+			{"level=INFO", "trouble is over", "after=2m0s"},
 		} {
 			for _, want := range wants {
 				if !strings.Contains(got[i], want) {

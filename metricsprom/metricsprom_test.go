@@ -219,15 +219,13 @@ func TestBucketsCoverWhatCallersWait(t *testing.T) {
 	}
 }
 
-// Two kinds whose names differ after the 128th byte, or in bytes that are no UTF-8, made one series twice, which
-// fails a scrape.
+// Two kinds whose names differ in bytes that are no UTF-8 made one series twice, which fails a scrape.
 func TestKindsWithEqualLabelsAreOneSeries(t *testing.T) {
 	lim, err := limiter.New(limiter.Config{Name: "db"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	long := strings.Repeat("x", 200)
-	for _, kind := range []string{long + "a", long + "b", "\xff", "\xfe", "GET /"} {
+	for _, kind := range []string{"\xff", "\xfe", "GET /"} {
 		p, err := lim.Acquire(spillway.WithKind(t.Context(), kind))
 		if err != nil {
 			t.Fatal(err)
@@ -235,7 +233,7 @@ func TestKindsWithEqualLabelsAreOneSeries(t *testing.T) {
 		p.Done(nil)
 	}
 	s := gather(t, NewLimiter(lim))
-	for label, want := range map[string]float64{long[:125] + "…": 2, "\ufffd": 2, "GET /": 1} {
+	for label, want := range map[string]float64{"\ufffd": 2, "GET /": 1} {
 		name := "spillway_kind_requests_total{kind=" + label + ",limiter=db,outcome=ok}"
 		if got, ok := s[name]; !ok || got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)

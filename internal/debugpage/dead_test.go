@@ -23,7 +23,7 @@ func TestThePageSaysThatAServiceIsDead(t *testing.T) {
 	}{
 		{"a dry run from the start on", limiter.Config{Mode: limiter.DryRun}, 0, []string{
 			": little ends in time.", "100 % of what ended of late was lost", "slots are in use and a limit would allow", "In flight 1,2",
-			"100 % of it failed or lost", "What to do: Far more runs at once", "mode to enforce", "of what can be served: more comes",
+			"100 % of it failed or lost", "What to do: Far more runs at once", "mode to enforce", "of what can be served",
 			"Do not trust this estimate.", "The counts say nothing: enforce for all callers of one replica to find out.",
 		}},
 		{"a dry run after a while", limiter.Config{Mode: limiter.DryRun}, 5 * time.Second, []string{

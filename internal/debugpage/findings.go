@@ -16,6 +16,11 @@ type finding struct {
 	word string // what is found, in a few words
 	todo string // what to do, in the words of the runbook; empty: nothing
 	see  string // heading of the runbook
+	key  string // what is found, without figures and names
+}
+
+func found(mood, word, todo, see string) finding {
+	return finding{mood: mood, word: word, todo: todo, see: see}
 }
 
 // runbook is where findings link to.
@@ -39,10 +44,15 @@ func (v *view) findings() (all []finding) {
 	if !v.open {
 		return []finding{{mood: "off", word: "intake closed"}}
 	}
-	for _, of := range []func() finding{
-		v.leaking, v.stalls, v.loses, v.fails, v.collects, v.lacksProcessors, v.hogged, v.refuses, v.failsSome, v.dry, v.pressed, v.slows, v.slowClients, v.parks, v.waits,
+	for _, check := range []struct {
+		key string
+		of  func() finding
+	}{
+		{"leak", v.leaking}, {"stall", v.stalls}, {"loss", v.loses}, {"failure", v.fails}, {"collector", v.collects}, {"processors", v.lacksProcessors}, {"hog", v.hogged},
+		{"refusal", v.refuses}, {"failure", v.failsSome}, {"dry run", v.dry}, {"pressure", v.pressed}, {"slower", v.slows}, {"clients", v.slowClients}, {"parked", v.parks}, {"wait", v.waits},
 	} {
-		if f := of(); f.word != "" {
+		if f := check.of(); f.word != "" {
+			f.key = check.key
 			all = append(all, f)
 		}
 	}
@@ -57,23 +67,22 @@ func (v *view) leaking() finding {
 	if n := len(v.Leaks); n == 0 || 2*n < v.InFlight {
 		return finding{}
 	}
-	return finding{"bad", "permits do not end", "Permits are older than LeakAfter. The table of permits below names the lines that acquired them: look there for a path " +
-		"without Done or Release. If the line is that of a middleware, handlers have not returned, and a goroutine profile shows where they hang.", "other-signs"}
+	return found("bad", "permits do not end", "Permits are older than LeakAfter. The table of permits below names the lines that acquired them: look there for a path "+
+		"without Done or Release. If the line is that of a middleware, handlers have not returned, and a goroutine profile shows where they hang.", "other-signs")
 }
 
 func (v *view) stalls() finding {
 	if !v.Stalled {
 		return finding{}
 	}
-	todo := "Admitted work does not end" + v.most(". Most of it is %s", func(k *kindView) float64 { return float64(k.inFlight) }) +
-		". A goroutine profile shows where it hangs: mostly in a call without a deadline, to a database, a lock or another service."
+	todo := "Admitted work does not end. A goroutine profile shows where it hangs: mostly in a call without a deadline, to a database, a lock or another service that all work shares."
 	if len(v.Leaks) == 0 {
 		todo += " If no goroutine does such work, permits were not given back: set limiter.Config.LeakAfter, which names the line."
 	}
 	if v.Queued > 0 {
 		todo += " If it hangs in a wait for this limiter, work holds a slot of it: give each layer a limiter of its own."
 	}
-	return finding{"bad", "stalled", todo, "other-signs"}
+	return found("bad", "stalled", todo, "other-signs")
 }
 
 // loses tells of work that was late, was given up or was refused further down.
@@ -113,18 +122,31 @@ func (v *view) fails() finding {
 	return v.failing(share)
 }
 
-// failsSome tells of failures that are few: a shortage comes first.
+// failsSome tells of failures that are few, in all or of one kind: a shortage comes first.
 func (v *view) failsSome() finding {
-	if share := v.share(limit.Failed); share >= someFails && share < muchFails {
-		return v.failing(share)
+	share := v.share(limit.Failed)
+	if share >= muchFails || share < someFails && v.failingKind() == nil {
+		return finding{}
 	}
-	return finding{}
+	return v.failing(share)
 }
 
 func (v *view) failing(share float64) finding {
-	todo := "Admitted work ends in errors or panics" + v.most(": %s", func(k *kindView) float64 { return float64(k.failed) }) +
-		". That is no overload: look at the log of the service, at what was deployed last, and at what the work calls."
-	return finding{"bad", "work fails, " + about(share), todo, "other-signs"}
+	word := "work fails, " + about(share)
+	if k := v.failingKind(); k != nil {
+		word = fmt.Sprintf("%s of %.60s fails", about(float64(k.failed)/float64(k.ended)), k.title())
+	}
+	return found("bad", word, "Admitted work ends in errors or panics. That is no overload: look at the log of the service, at what was deployed last, and at what the work calls.", "other-signs")
+}
+
+// failingKind returns the kind that has most of the failures, and more than its share of them, if enough of its
+// work fails.
+func (v *view) failingKind() *kindView {
+	k := v.culprit(func(k *kindView) float64 { return float64(k.failed) })
+	if k == nil || k.ended < manyEnds || float64(k.failed) < someFails*float64(k.ended) {
+		return nil
+	}
+	return k
 }
 
 // collects tells of a garbage collector that works hard.
@@ -132,40 +154,40 @@ func (v *view) collects() finding {
 	if v.collector < hardGC {
 		return finding{}
 	}
-	return finding{"bad", "the garbage collector takes " + about(v.collector) + " of the processors",
-		"Take a heap profile: what is held (inuse_space) if memory is near GOMEMLIMIT, else what is allocated (alloc_space). More memory and a higher GOMEMLIMIT help at once.", "by-reason"}
+	return found("bad", "the garbage collector takes "+about(v.collector)+" of the processors",
+		"Take a heap profile: what is held (inuse_space) if memory is near GOMEMLIMIT, else what is allocated (alloc_space). More memory and a higher GOMEMLIMIT help at once.", "by-reason")
 }
 
 func (v *view) lacksProcessors() finding {
 	if p := v.Processors; p.Bound == 0 || p.Wait <= p.Bound && p.Admitted == 1 {
 		return finding{}
 	}
-	return finding{"bad", "processors are short", "Requests wait for a processor before any code sees them. Add replicas or processors. A CPU profile shows what uses them; " +
-		"look for a quota of the container below GOMAXPROCS, and for a neighbour on the same machine.", "by-reason"}
+	return found("bad", "processors are short", "Requests wait for a processor before any code sees them. Add replicas or processors. A CPU profile shows what uses them; "+
+		"look for a quota of the container below GOMAXPROCS, and for a neighbour on the same machine.", "by-reason")
 }
 
 // hogged tells of one kind of work that holds most slots, and takes far longer than the others, while slots are
 // short.
 func (v *view) hogged() finding {
 	name, ok := v.hog()
-	if !ok || v.Queued == 0 && v.InFlight < v.Limit && !(v.rejected > 0) { // unknown is NaN
+	if !ok || v.Stalled || v.loses().word != "" || v.Queued == 0 && v.InFlight < v.Limit && !(v.rejected > 0) { // unknown is NaN
 		return finding{}
 	}
-	return finding{"bad", fmt.Sprintf("most slots are held by %.60s", name), "Requests of this kind take far longer than the others, which wait or are refused for it. " +
-		"Make it faster, give it a lower priority, or a limiter of its own. If it is long by nature, declare it in Config.Long.", "other-signs"}
+	return found("bad", fmt.Sprintf("most slots are held by %.60s", name), "Requests of this kind take far longer than the others, which wait or are refused for it. "+
+		"Look at what it waits for, or give it a limiter of its own. If it is long by nature, declare it in Config.Long.", "other-signs")
 }
 
 // slows tells of one kind of work that takes much longer than it did, and most of the time of all work.
 func (v *view) slows() finding {
 	all := 0.0
-	for i := range v.kinds {
-		all += v.kinds[i].service.Sum()
+	for i := range v.lately {
+		all += v.lately[i].service.Sum()
 	}
-	for i := range v.kinds {
-		k := &v.kinds[i]
-		if k.slower() && len(v.kinds) > 1 && 2*k.service.Sum() > all {
-			return finding{"busy", fmt.Sprintf("%.60s became slow", k.title()), "Half of the work of this kind takes " + quantile(k.service, .5) + " and more, where a quarter of it took " +
-				quantile(k.before, .25) + " at most, and most of the time of all work is its. Look at what it waits for. A deadline of its own, or a limiter of its own, keeps it from the slots of the others.", "other-signs"}
+	for i := range v.lately {
+		k := &v.lately[i]
+		if k.slower() && len(v.lately) > 1 && 2*k.service.Sum() > all {
+			return found("busy", fmt.Sprintf("%.60s became slow", k.title()), "Half of the work of this kind takes "+quantile(k.service, .5)+" and more, where a quarter of it took "+
+				quantile(k.before, .25)+" at most, and most of the time of all work is its. Look at what it waits for. A deadline of its own, or a limiter of its own, keeps it from the slots of the others.", "other-signs")
 		}
 	}
 	return finding{}
@@ -177,17 +199,21 @@ func (v *view) refuses() finding {
 		return finding{}
 	}
 	todo := toDo(reason)
+	switch reason {
+	case spillway.WaitTooLong, spillway.QueueFull, spillway.DeadlineTooClose:
+		todo += v.most(" Most slots are held by %s.", func(k *kindView) float64 { return float64(k.inFlight) })
+	}
 	if v.Stalled || v.loses().word != "" || v.fails().word != "" {
 		todo = "That follows from what is said above."
 	}
-	return finding{"bad", "refusing: " + reason.String(), todo, "by-reason"}
+	return found("bad", "refusing: "+reason.String(), todo, "by-reason")
 }
 
 // toDo is the advice for a reason.
 func toDo(r spillway.Reason) string {
 	switch r {
 	case spillway.WaitTooLong, spillway.QueueFull:
-		return "More comes than can be served, and what is admitted is served in time. Compare the charts: if more arrives, look at the callers or add capacity; " +
+		return "More comes than can be served in time. Compare the charts: if more arrives, look at the callers or add capacity; " +
 			"if the limit fell or the work became slower, look at what is behind the service."
 	case spillway.DeadlineTooClose:
 		return "No slot is free in the time that callers give. If one caller: its timeout is too short. If all: more comes than is finished, or the work became slow."
@@ -228,7 +254,7 @@ func (v *view) pressed() finding {
 	if v.Pressure.Cap == 0 {
 		return finding{}
 	}
-	return finding{"busy", "pressed down by " + v.Pressure.By, "", "by-reason"}
+	return found("busy", "pressed down by "+v.Pressure.By, "", "by-reason")
 }
 
 // slowClients tells of requests that wait for their clients, if they are as many as work.
@@ -236,8 +262,8 @@ func (v *view) slowClients() finding {
 	if v.Paused < max(8, v.InFlight) {
 		return finding{}
 	}
-	return finding{"busy", "clients are slow", "Requests wait for clients that are slow to send or to read. They hold no slot and harm nobody; clients that stand still are cut off " +
-		"(Config.ClientTimeout). Much of it: an attack, or a network that is broken.", "other-signs"}
+	return found("busy", "clients are slow", "Requests wait for clients that are slow to send or to read. They hold no slot and harm nobody; clients that stand still are cut off "+
+		"(Config.ClientTimeout). Much of it: an attack, or a network that is broken.", "other-signs")
 }
 
 func (v *view) parks() finding {
@@ -249,7 +275,7 @@ func (v *view) parks() finding {
 	if len(v.Leaks) == 0 {
 		todo += " If no goroutine does such work, permits were not given back: set limiter.Config.LeakAfter, which names the line."
 	}
-	return finding{"busy", "work is parked", todo + " If the work is long by nature, declare it in Config.Long.", "other-signs"}
+	return found("busy", "work is parked", todo+" If the work is long by nature, declare it in Config.Long.", "other-signs")
 }
 
 func (v *view) waits() finding {
@@ -276,39 +302,47 @@ func (v *view) share(o limit.Outcome) float64 {
 	return float64(n) / float64(all)
 }
 
-// most names the kind that has more than half of something, if the odds are at least twice those of all its
+// culprit returns the kind that has more than half of something, if the odds are at least twice those of all its
 // work: where all work is in trouble, the most frequent kind is not to blame.
-func (v *view) most(format string, of func(*kindView) float64) string {
+func (v *view) culprit(of func(*kindView) float64) *kindView {
 	all, work, best := 0.0, 0.0, 0
-	for i := range v.kinds {
-		all, work = all+of(&v.kinds[i]), work+v.kinds[i].work()
-		if of(&v.kinds[i]) > of(&v.kinds[best]) {
+	for i := range v.lately {
+		all, work = all+of(&v.lately[i]), work+v.lately[i].work()
+		if of(&v.lately[i]) > of(&v.lately[best]) {
 			best = i
 		}
 	}
-	if all == 0 || len(v.kinds) < 2 {
-		return ""
+	if all == 0 || len(v.lately) < 2 {
+		return nil
 	}
-	k := &v.kinds[best]
+	k := &v.lately[best]
 	if part := of(k); 2*part <= all || part*(work-k.work()) < 2*(all-part)*k.work() {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf(format, fmt.Sprintf("%.60s (%s)", k.title(), about(of(k)/all)))
+	return k
 }
 
-// hog returns the kind that holds more than half of the slots, while work of the other kinds takes a fifth of
+// most names the culprit, if there is one.
+func (v *view) most(format string, of func(*kindView) float64) string {
+	if k := v.culprit(of); k != nil {
+		return fmt.Sprintf(format, fmt.Sprintf("%.60s", k.title()))
+	}
+	return ""
+}
+
+// hog returns the kind that holds more than half of the slots or of their time, while work of the other kinds takes a fifth of
 // its time or less in the mean.
 func (v *view) hog() (name string, ok bool) {
-	for i := range v.kinds {
-		k := &v.kinds[i]
-		if len(v.kinds) < 2 || 2*k.inFlight <= v.InFlight || k.name == "" {
-			continue
-		}
+	for i := range v.lately {
+		k := &v.lately[i]
 		n, sum := 0.0, 0.0
-		for j := range v.kinds {
+		for j := range v.lately {
 			if j != i {
-				n, sum = n+float64(v.kinds[j].service.Count()), sum+v.kinds[j].service.Sum()
+				n, sum = n+float64(v.lately[j].service.Count()), sum+v.lately[j].service.Sum()
 			}
+		}
+		if k.name == "" || 5*k.inFlight < 2*v.InFlight || 2*k.inFlight <= v.InFlight && k.service.Sum() <= sum {
+			continue
 		}
 		return k.title(), n > 0 && k.service.Count() > 0 && k.service.Mean() > 5*sum/n
 	}

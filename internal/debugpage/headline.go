@@ -1,6 +1,7 @@
 package debugpage
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/limiter"
@@ -10,7 +11,7 @@ import (
 type Headline struct {
 	Bad        bool   // a trouble, not only a sign of one
 	Word, ToDo string // the word is "calm" if there is nothing to say
-	Refusing   bool   // the headline is that work is refused
+	Key        string // the trouble, without figures and names; "refusal" if work is refused
 }
 
 // Headlines returns a function that looks at a limiter and returns the headline. It is not safe for concurrent
@@ -22,7 +23,9 @@ func Headlines(lim *limiter.Limiter) func(now time.Time) Headline {
 		page.observe(now)
 		v := viewOf(0, &page.watches[0], now)
 		f := v.found[0]
-		_, refusing := most(v.rejectedBy)
-		return Headline{Bad: f.mood == "bad", Word: f.word, ToDo: f.todo, Refusing: refusing && f.word == v.refuses().word}
+		return Headline{Bad: f.mood == "bad", Word: plainSpaces(f.word), ToDo: plainSpaces(f.todo), Key: f.key}
 	}
 }
+
+// plainSpaces is text for a log or for JSON.
+func plainSpaces(s string) string { return strings.ReplaceAll(s, nbsp, " ") }

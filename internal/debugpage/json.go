@@ -18,6 +18,8 @@ type (
 	}
 	jsonLimiter struct {
 		Name           string                  `json:"name"`
+		Headline       string                  `json:"headline"` // as on the page
+		ToDo           string                  `json:"to_do,omitempty"`
 		Mode           string                  `json:"mode"`
 		Open           bool                    `json:"open"`
 		Law            string                  `json:"law"`
@@ -107,11 +109,17 @@ type (
 func (p *Page) serveJSON(w http.ResponseWriter) {
 	page := jsonPage{Time: time.Now().UTC(), Limiters: []jsonLimiter{}}
 	p.mu.Lock()
-	pictures := p.read()
-	p.mu.Unlock()
-	for _, c := range pictures {
-		page.Limiters = append(page.Limiters, jsonOf(&c))
+	now := time.Now()
+	p.observe(now)
+	for i, c := range p.read() {
+		one := jsonOf(&c)
+		if i < len(p.watches) {
+			v := viewOf(i, &p.watches[i], now)
+			one.Headline, one.ToDo = plainSpaces(v.found[0].word), plainSpaces(v.found[0].todo)
+		}
+		page.Limiters = append(page.Limiters, one)
 	}
+	p.mu.Unlock()
 	data, err := json.MarshalIndent(page, "", "  ")
 	if err != nil {
 		panic(err) // every number is finite

@@ -33,7 +33,7 @@ func (w *watch) addKinds(now time.Time, by map[string]limiter.KindStats) {
 	w.byKind = slices.Delete(w.byKind, 0, drop)
 }
 
-// kindView is one kind of work. Its counts and times are of the last two minutes.
+// kindView is one kind of work. Its counts and times are of some recent time.
 type kindView struct {
 	name                         string
 	inFlight, parked             int
@@ -46,7 +46,7 @@ type kindView struct {
 func (k *kindView) work() float64 { return float64(k.ended + uint64(k.inFlight+k.parked)) }
 
 // slower reports whether half of the work takes three times as long as a quarter of it did before. A
-// trouble of some minutes is already among the times before.
+// trouble of some time is already among the times before.
 func (k *kindView) slower() bool {
 	return k.before != nil && k.before.Count() >= manyEnds && k.service.Count() >= manyEnds && k.service.Quantile(.5) > 3*k.before.Quantile(.25)
 }
@@ -64,14 +64,21 @@ func withoutDirections(s string) string {
 	}, s)
 }
 
-// kinds lists the kinds that hold slots or were active in the last two minutes, those with most slots first.
-func (w *watch) kinds() (all []kindView) {
+// kindsSince lists the kinds that hold slots or were active since a time, those with most slots first. If that
+// time is not known, it is the earliest that is.
+func (w *watch) kindsSince(at time.Time) (all []kindView) {
 	if len(w.byKind) == 0 {
 		return nil
 	}
+	from := w.byKind[0].by
+	for _, c := range w.byKind {
+		if !c.at.After(at) {
+			from = c.by
+		}
+	}
 	for name, k := range w.now.ByKind {
-		before := w.byKind[0].by[name]
-		v := kindView{name: name, inFlight: k.InFlight, parked: k.Parked, refused: minus(k.Rejected, before.Rejected), service: since(before.Service, k.Service), before: before.Service}
+		before := from[name]
+		v := kindView{name: name, inFlight: k.InFlight, parked: k.Parked, refused: minus(k.Rejected, before.Rejected), service: since(before.Service, k.Service), before: w.byKind[0].by[name].Service}
 		for o, n := range k.Ended {
 			n = minus(n, before.Ended[o])
 			v.ended += n

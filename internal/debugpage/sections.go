@@ -179,8 +179,6 @@ func (m *markup) figures(v *view) {
 	switch {
 	case v.Demand >= noEnd:
 		put("Demand", "no end", "work comes and none is done")
-	case v.Demand > 1:
-		put("Demand", times(v.Demand), "of what can be served: more comes")
 	default:
 		put("Demand", times(v.Demand), "of what can be served")
 	}

@@ -28,8 +28,9 @@ type view struct {
 	rejectedBy, wouldBy                 map[spillway.Reason]float64
 
 	ended  map[limit.Outcome]uint64 // the latest ends
-	kinds  []kindView
-	covers time.Duration // time that the figures of the last two minutes cover
+	kinds  []kindView               // of the last two minutes
+	lately []kindView               // of the last ten to twenty seconds
+	covers time.Duration            // time that the figures of the last two minutes cover
 
 	wait, service *histogram.Histogram // of the last two minutes
 }
@@ -51,7 +52,8 @@ func viewOf(i int, w *watch, now time.Time) view {
 		v.wouldBy = rates(a.WouldRejectBy, b.WouldRejectBy, s)
 	}
 	v.wait, v.service = w.times()
-	v.ended, v.kinds, v.covers = w.endedLately(), w.kinds(), w.covers()
+	v.ended, v.covers = w.endedLately(), w.covers()
+	v.kinds, v.lately = w.kindsSince(time.Time{}), w.kindsSince(now.Add(-kindsEvery))
 	v.found = v.findings()
 	return v
 }

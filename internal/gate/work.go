@@ -121,7 +121,10 @@ func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
 		}
 	}
 	g.service.outcome(o)
-	g.tallies.at(w.tally).count(o)
+	t := g.tallies.at(w.tally)
+	if t.count(o); o != limit.Unknown {
+		t.Service.Record(int64(now - w.Start - w.Away))
+	}
 	g.move(w, nowhere)
 	g.running--
 	g.ledger[priority.Level(w.Priority)].completed++
