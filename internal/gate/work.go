@@ -113,18 +113,18 @@ func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
 		g.end(now, &w.Grant, o)
 		return
 	}
-	k := &g.service.kinds.list[w.Kind]
+	k, t := &g.service.kinds.list[w.Kind], g.tallies.at(w.tally)
 	if w.where == isParked {
 		g.service.loss(now, o, weightOf(now-g.service.lossAt))
+		if o != limit.Unknown {
+			t.Service.Record(int64(now - w.Start - w.Away))
+		}
 		if o == limit.Success {
 			k.usual.finished(float64(now-w.Start-w.Away), float64(now-k.last))
 		}
 	}
 	g.service.outcome(o)
-	t := g.tallies.at(w.tally)
-	if t.count(o); o != limit.Unknown {
-		t.Service.Record(int64(now - w.Start - w.Away))
-	}
+	t.count(o)
 	g.move(w, nowhere)
 	g.running--
 	g.ledger[priority.Level(w.Priority)].completed++

@@ -275,7 +275,7 @@ func TestWorkThatFailsIsNotCalm(t *testing.T) {
 	await.True(t, "the page says that work fails, and which", func() bool {
 		work(t, lim, "GET /orders", 5, nil)
 		work(t, lim, "GET /reports", 95, errors.New("failed"))
-		return browser.Eval[bool](b, has("#summary", "orders: work fails, 95 %.")+" && "+has("#limiter-1 .todo", "GET /reports")+" && "+has("#limiter-1-kinds ~ .scroll", "GET /reports 0"))
+		return browser.Eval[bool](b, has("#summary", "orders: 100 % of GET /reports fails.")+" && "+has("#limiter-1 .todo", "What to do")+" && "+has("#limiter-1-kinds ~ .scroll", "GET /reports 0"))
 	})
 	fits(b)
 }
