@@ -30,7 +30,7 @@ func TestThePageSaysThatAServiceIsDead(t *testing.T) {
 			": little ends in time.", "In flight 1,2", "nothing ended in time as soon as it was saturated", "What to do: Far more runs at once", "Would be refused, by reason",
 		}},
 		{"enforcing", limiter.Config{Law: limit.NewFixed(5000)}, 5 * time.Second, []string{
-			": little ends in time.", "100 % of what ended of late was lost", "What to do: What is admitted ends by its deadline.",
+			": little ends in time.", "100 % of what ended of late was lost", "What to do: What is admitted runs into its deadline",
 		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {

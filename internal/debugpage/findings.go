@@ -107,7 +107,7 @@ func (v *view) loses() finding {
 	case below >= max(late, left):
 		f.todo = "Work is refused by what it calls" + of + ". Look at that service, and at its limiter."
 	case late >= left:
-		f.todo = "What is admitted ends by its deadline" + of + ". Look at what it calls: a database, a lock, another service."
+		f.todo = "What is admitted runs into its deadline without an answer" + of + ". Look at what it calls: a database, a lock, another service."
 	default:
 		f.todo = "Callers leave before what was admitted ends" + of + ". Look at what it calls, and at how long callers wait."
 	}
@@ -267,7 +267,7 @@ func (v *view) slowClients() finding {
 }
 
 func (v *view) parks() finding {
-	if v.Parked == 0 || v.Stalled || v.Lost > 0 { // then others are not served beside it
+	if v.Parked == 0 || v.Stalled || v.loses().word != "" { // then others are not served beside it
 		return finding{}
 	}
 	todo := "Some work takes far longer than usual" + v.most(": %s", func(k *kindView) float64 { return float64(k.parked) }) +

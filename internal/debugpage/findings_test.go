@@ -60,7 +60,7 @@ func TestEachTroubleHasItsWordsAndNamesTheWork(t *testing.T) {
 		{"the backend hangs", func(v *view) { v.Stalled, v.InFlight, v.kinds[0].inFlight = true, 8, 7 }, "stalled; full", "that all work shares"},
 		{"the backend hangs, and work heeds its deadlines", func(v *view) {
 			v.Lost, v.ended, v.kinds[1].lost = 1, map[limit.Outcome]uint64{limit.Deadline: 90, limit.Canceled: 10}, 100
-		}, "little ends in time", "ends by its deadline: GET /quick. Look at what it calls"},
+		}, "little ends in time", "runs into its deadline without an answer: GET /quick. Look at what it calls"},
 		{"a fifth is refused below", func(v *view) { v.ended[limit.Overload] = 250 }, "work is lost, 20 %", "refused by what it calls"},
 		{"callers leave", func(v *view) { v.ended[limit.Canceled] = 1000 }, "work is lost, 50 %", "Callers leave"},
 		{"permits leak", func(v *view) { v.Leaks, v.Stalled = make([]limiter.Leak, 2), true }, "permits do not end; stalled", "names the lines"},
@@ -75,7 +75,7 @@ func TestEachTroubleHasItsWordsAndNamesTheWork(t *testing.T) {
 		{"one kind holds the slots", func(v *view) { v.InFlight, v.kinds[0].inFlight = 8, 7 }, "most slots are held by GET /slow; full", "give it a limiter of its own"},
 		{"one kind holds the slots, and they suffice", func(v *view) { v.InFlight, v.kinds[0].inFlight = 7, 6 }, "calm", ""},
 		{"quick work holds the slots", func(v *view) { v.InFlight, v.kinds[1].inFlight = 8, 7 }, "full", ""},
-		{"clients are slow", func(v *view) { v.Paused = 40 }, "clients are slow", "harm nobody"},
+		{"clients are slow", func(v *view) { v.Paused = 40 }, "clients are slow", "stop nobody else"},
 		{"work is parked", func(v *view) { v.Parked, v.kinds[0].parked = 4, 4 }, "work is parked", "usual: GET /slow. Others"},
 		{"a dry run", func(v *view) { v.Mode = limiter.DryRun }, "dry run", ""},
 		{"a dry run of too much", func(v *view) {
