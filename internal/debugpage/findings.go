@@ -262,8 +262,8 @@ func (v *view) slowClients() finding {
 	if v.Paused < max(8, v.InFlight) {
 		return finding{}
 	}
-	return found("busy", "clients are slow", "Requests wait for clients that are slow to send or to read. They hold no slot and harm nobody; clients that stand still are cut off "+
-		"(Config.ClientTimeout). Much of it: an attack, or a network that is broken.", "other-signs")
+	return found("busy", "clients are slow", "Requests wait for clients that are slow to send or to read. They hold no slot while they wait, and stop nobody else. Clients that stand still are cut off "+
+		"(Config.ClientTimeout), and count as lost. Much of it: an attack, or a network that is broken.", "other-signs")
 }
 
 func (v *view) parks() finding {
