@@ -18,7 +18,7 @@ import (
 	"github.com/spillway-go/spillway/clusterlimit/internal/budget"
 )
 
-// Away selects a member's behaviour while the member cannot reach the engine.
+// Away selects a member's behaviour while the member cannot reach the engine: Keep or FailClosed.
 type Away uint8
 
 const (
@@ -58,8 +58,8 @@ type Config struct {
 	Concurrency, Rate int
 
 	// Lease is how long a lease lasts; zero means 3 s, the minimum is 300 ms. The member renews it
-	// six times in that time, in a request that may take a third of it. A dead member leaves its
-	// share unused for 1.25 times as long.
+	// six times in that time, or three times if the budget has more than 40 members, in a request
+	// that may take a third of it. A dead member leaves its share unused for 1.25 times as long.
 	Lease time.Duration
 	// Away is Keep by default.
 	Away Away
@@ -71,11 +71,13 @@ type Config struct {
 const (
 	defaultLease = 3 * time.Second
 	leastLease   = 300 * time.Millisecond
-	joinTime     = 5 * time.Second
+	joinTime     = 5 * time.Second // without an answer, if the context of Join has no deadline
 	mostLease    = budget.MostTTL
-	mostReplica  = 255             // bytes, as a host's name: all members read and write all names at each renewal
-	renewals     = budget.Renewals // in the time of a lease
-	attempts     = 3               // successive failed attempts that fit in the time of a lease
+	mostReplica  = 255 // bytes, as a host's name
+	idLetters    = 12  // of a member's random ID, 60 bits: all members of a group read and write all IDs
+	renewals     = 6   // in the time of a lease
+	visitPart    = 4   // of a lease: a renewal, a visit and the pause between take less than a lease
+	attempts     = 3   // successive failed attempts that fit in the time of a lease
 	fadeLeases   = 4
 	wantLeases   = 2 // how many leases a member's demand lasts after its last request: as long as a turn
 )
@@ -121,36 +123,49 @@ func (cfg Config) check() (Config, error) {
 }
 
 // Join makes this process a member of a budget and returns once the member has a lease. The lease
-// may be empty until other members have renewed theirs. Join does not wait for an unreachable
-// engine, and waits at most five seconds for an engine that does not answer. The caller decides
-// whether to start without a budget. The member has one goroutine until Close.
+// may be empty until other members have renewed theirs. While other members are faster, Join tries
+// again until ctx ends. Join does not wait for an unreachable engine. For an engine that does not
+// answer, Join waits until the deadline of ctx, or five seconds if ctx has none. The error says what
+// was in the way. The caller decides whether to start without a budget. The member has one goroutine
+// until Close.
 func Join(ctx context.Context, cfg Config) (*Member, error) {
 	cfg, err := cfg.check()
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{
-		cfg: cfg, base: time.Now(), conn: cfg.Conn, done: make(chan struct{}), key: "budget." + cfg.Name,
-		causes: causesOf(cfg.Name),
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("clusterlimit: cannot join %q: %w", cfg.Name, err)
 	}
-	m.holder = budget.NewHolder(budget.Terms{
-		ID: rand.Text(), Name: cfg.Replica, Totals: budget.Amounts{budget.Slots: cfg.Concurrency, budget.Rate: cfg.Rate},
-		TTL: cfg.Lease, Fade: fadeLeases * cfg.Lease, Keep: cfg.Away == Keep,
-	})
+	m := newMember(cfg)
 	if m.conn == nil {
 		if m.conn, err = connect(ctx, cfg); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("clusterlimit: %w", err)
 		}
 	}
-	if m.kv, err = bucket(ctx, m.conn, cfg.Bucket); err == nil {
-		err = m.first(ctx)
-	}
-	if err != nil {
+	if err := m.first(ctx); err != nil {
 		m.disconnect()
 		return nil, fmt.Errorf("clusterlimit: cannot join %q: %w", cfg.Name, err)
 	}
+	m.begin()
+	return m, nil
+}
+
+// newMember returns a member that has not joined yet.
+func newMember(cfg Config) *Member {
+	m := &Member{
+		cfg: cfg, base: time.Now(), conn: cfg.Conn, done: make(chan struct{}), id: rand.Text()[:idLetters],
+		causes: causesOf(cfg.Name), full: map[string]bool{}, orphans: map[string]*orphan{},
+	}
+	m.holder = budget.NewHolder(budget.Terms{
+		ID: m.id, Totals: m.totals(),
+		TTL: cfg.Lease, Fade: fadeLeases * cfg.Lease, Keep: cfg.Away == Keep,
+	})
+	return m
+}
+
+// begin starts the goroutine that renews the lease.
+func (m *Member) begin() {
 	running, stop := context.WithCancel(context.Background())
 	m.stop = stop
 	go m.run(running)
-	return m, nil
 }

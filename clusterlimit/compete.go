@@ -8,7 +8,7 @@ import (
 )
 
 // errBeaten means that this member lost all its tries.
-var errBeaten = errors.New("others changed the budget first, too often: too many members renew at a time, so give the budget a longer Config.Lease, or groups of replicas budgets of their own")
+var errBeaten = errors.New("the engine answers, but other members changed the budget first, too often: many join or renew at a time, the engine is slow, or its cluster has lost its majority")
 
 // The tries of one attempt. After a lost try the member waits for a random time before the next
 // try. The bound of the random time doubles, so that members that started together spread out.
@@ -29,9 +29,14 @@ func compete(ctx context.Context, lease time.Duration, try func(context.Context)
 		if n == mostTries-1 {
 			break // the next renewal comes soon
 		}
-		if err := sleep(ctx, 1+rand.N(min(firstPause<<n, lease/pauses))); err != nil {
+		if err := sleep(ctx, jitter(n, lease)); err != nil {
 			return err
 		}
 	}
 	return errBeaten
+}
+
+// jitter returns the pause after the n-th lost try.
+func jitter(n int, lease time.Duration) time.Duration {
+	return 1 + rand.N(min(firstPause<<min(n, mostTries), lease/pauses))
 }

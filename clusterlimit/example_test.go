@@ -75,7 +75,7 @@ func ExampleMember_Allow() {
 
 // renewals reports each renewal of a lease in a budget.
 func renewals(ctx context.Context, url, budget string) <-chan jetstream.KeyValueEntry {
-	conn, err := nats.Connect(url)
+	conn, err := nats.Connect(url, nats.Timeout(time.Minute))
 	if err != nil {
 		panic(err)
 	}

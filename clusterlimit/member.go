@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/spillway-go/spillway/clusterlimit/internal/budget"
 	"github.com/spillway-go/spillway/limiter"
@@ -22,8 +21,8 @@ type Member struct {
 	cfg    Config
 	base   time.Time
 	conn   *nats.Conn
-	kv     jetstream.KeyValue
-	key    string
+	kv     store
+	id     string
 	causes causes
 	stop   context.CancelFunc
 	done   chan struct{} // closed when the goroutine has ended
@@ -38,6 +37,14 @@ type Member struct {
 	closed bool
 
 	rate rate
+
+	// Of the goroutine that renews; before it starts, of Join.
+	group   string          // empty: no group yet
+	full    map[string]bool // groups in which there was no room
+	orphans map[string]*orphan
+	link    link
+
+	unreadable bool // at the latest visit the root could not be read
 }
 
 // now reads the member's clock.
@@ -76,8 +83,13 @@ func (m *Member) Bind(lim *limiter.Limiter) error {
 // run renews the lease until ctx ends.
 func (m *Member) run(ctx context.Context) {
 	defer close(m.done)
-	every := m.cfg.Lease / renewals
 	for {
+		m.mu.Lock()
+		every := m.holder.Every()
+		if m.counts.err != nil {
+			every = m.cfg.Lease / renewals
+		}
+		m.mu.Unlock()
 		pause := time.NewTimer(every - every/8 + rand.N(every/4))
 		select {
 		case <-ctx.Done():
@@ -85,24 +97,9 @@ func (m *Member) run(ctx context.Context) {
 			return
 		case <-pause.C:
 		}
-		m.act(func() {}) // a kept lease shrinks
-		_ = m.renew(ctx) // Stats reports the error
-	}
-}
-
-// first renews until a renewal succeeds, if the engine is reachable: on a busy machine success may
-// take more than one attempt.
-func (m *Member) first(ctx context.Context) error {
-	within, cancel := context.WithTimeout(ctx, joinTime)
-	defer cancel()
-	for {
-		err := m.renew(within)
-		late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, errBeaten)
-		switch {
-		case !late, ctx.Err() != nil:
-			return err
-		case within.Err() != nil:
-			return fmt.Errorf("the engine did not answer within %v (%w): see whether it is overloaded or its JetStream has no leader", joinTime, err)
+		m.act(func() {})         // a kept lease shrinks
+		if m.renew(ctx) == nil { // Stats reports the error
+			m.lookAfter(ctx)
 		}
 	}
 }
@@ -114,30 +111,49 @@ func (m *Member) renew(ctx context.Context) error {
 	defer cancel()
 	m.act(func() { m.holder.Begin(m.now()) })
 	wants := m.wants()
-	err := compete(within, m.cfg.Lease, func(ctx context.Context) (bool, error) { return m.try(ctx, wants) }, func() {
-		m.act(func() { m.counts.conflicts++ })
-	})
+	err := m.open(within)
+	if err == nil {
+		err = compete(within, m.cfg.Lease, func(ctx context.Context) (bool, error) { return m.try(ctx, wants) }, func() {
+			m.act(func() { m.counts.conflicts++ })
+		})
+	}
 	if err != nil && (ctx.Err() == nil || m.stop == nil) {
 		m.act(func() {
 			m.holder.Fail()
 			m.counts.failures++
-			m.counts.err = inWords(err, m.conn.LastError())
+			m.counts.err = m.inWords(err)
 		})
+		clear(m.orphans) // as for all leases, the wait starts anew: others may have been unable to renew
+		if m.stop != nil && noStream(err) {
+			m.kv = nil // the next attempt opens the bucket, and makes a lost one anew
+		}
+	}
+	if err == nil {
+		m.visit(ctx, wants)
 	}
 	return err
 }
 
 // try renews the lease unless another member has changed the budget meanwhile.
 func (m *Member) try(ctx context.Context, wants budget.Amounts) (won bool, err error) {
-	s, revision, err := m.read(ctx)
+	if m.group == "" {
+		if placed, err := m.place(ctx); !placed {
+			return false, err
+		}
+	}
+	s, revision, err := m.read(ctx, m.key(m.group))
 	if err != nil {
 		return false, err
+	}
+	if m.isFull(s) {
+		m.full[m.group], m.group = true, ""
+		return false, nil
 	}
 	m.act(func() { m.holder.Aim(m.now(), s, wants) })
 	inUse := m.inUse() // after the limiter has its new bound
 	var next budget.State
 	m.act(func() { next = m.holder.Renew(m.now(), inUse) })
-	if won, err = m.write(ctx, next, revision); won {
+	if won, err = m.write(ctx, m.key(m.group), next, revision); won {
 		m.act(func() {
 			m.holder.Confirm()
 			m.counts.renewals++
@@ -279,9 +295,12 @@ func (m *Member) Close(ctx context.Context) error {
 
 // leave gives the lease back unless another member has changed the budget meanwhile.
 func (m *Member) leave(ctx context.Context) (won bool, err error) {
-	s, revision, err := m.read(ctx)
-	if err != nil {
+	if err := m.open(ctx); err != nil {
 		return false, err
 	}
-	return m.write(ctx, m.holder.Leave(s, m.inUse()), revision)
+	s, revision, err := m.read(ctx, m.key(m.group))
+	if err != nil || s.Of(m.id).Token == 0 { // others have taken the lease, or the bucket is lost
+		return err == nil, err
+	}
+	return m.write(ctx, m.key(m.group), m.holder.Leave(s, m.inUse()), revision)
 }

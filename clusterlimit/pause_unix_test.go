@@ -102,9 +102,10 @@ type process struct {
 	answers *json.Decoder
 }
 
-func newProcess(t *testing.T, set settings) *process {
+// newProcess starts the test binary with the settings in a variable of its environment.
+func newProcess(t *testing.T, variable string, settings any) *process {
 	t.Helper()
-	text, err := json.Marshal(set)
+	text, err := json.Marshal(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func newProcess(t *testing.T, set settings) *process {
 		t.Fatal(err)
 	}
 	p := &process{t: t, cmd: exec.CommandContext(t.Context(), self)} // killed at the end, even if stopped
-	p.cmd.Env = append(os.Environ(), inReplica+"="+string(text), "GORACE=atexit_sleep_ms=0")
+	p.cmd.Env = append(os.Environ(), variable+"="+string(text), "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stderr = t.Output()
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
@@ -173,7 +174,7 @@ func TestAReplicaThatWasPausedAdmitsNothingOnItsOldLease(t *testing.T) {
 			url := engine(t)
 			other := join(t, Config{URL: url, Concurrency: total})
 			lim := bound(t, other)
-			paused := newProcess(t, settings{url, away})
+			paused := newProcess(t, inReplica, settings{url, away})
 			held, ran, lease := []limiter.Permit{}, 0, 0 // ran and lease: of the other replica and of the paused replica
 			var last said
 			await.True(t, "the paused one has slots", func() bool {

@@ -24,8 +24,9 @@ type Stats struct {
 	Slots    int           // slots usable now
 	Rate     int           // admissions a second possible now
 	For      time.Duration // time until the lease ends, unless it is renewed; negative: over
-	// Token is the token of the lease: a later lease of the budget has a higher token. Work may
-	// carry the token to a backend that refuses tokens lower than the highest seen.
+	// Token is the token of the lease. A member that has lost its lease gets the next one with a
+	// higher token: work that began with a lower one may run beside that of other members. Tokens
+	// of different members say nothing about each other.
 	Token uint64
 
 	Concurrency, TotalRate int // of the whole budget; zero: not shared

@@ -22,36 +22,73 @@ func connect(ctx context.Context, cfg Config) (*nats.Conn, error) {
 		nats.ReconnectWait(cfg.Lease/renewals), nats.ReconnectJitter(cfg.Lease/renewals, cfg.Lease/renewals),
 		nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1), nats.PingInterval(cfg.Lease), nats.MaxPingsOutstanding(2))
 	if err != nil {
-		return nil, fmt.Errorf("clusterlimit: no engine at the URL (%w): start one with nats-server -js, or correct Config.URL", err)
+		return nil, fmt.Errorf("no engine at the URL (%w): start one with nats-server -js, or correct Config.URL", err)
 	}
 	return conn, nil
 }
 
-// bucket opens the bucket, and creates a missing bucket.
-func bucket(ctx context.Context, conn *nats.Conn, name string) (jetstream.KeyValue, error) {
+// store is the part of a key/value bucket that members use.
+type store interface {
+	Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error)
+	Create(ctx context.Context, key string, value []byte) (uint64, error)
+	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
+}
+
+// keys is a bucket as a store: versions of the client library differ in the signature of Create.
+type keys struct{ jetstream.KeyValue }
+
+func (k keys) Create(ctx context.Context, key string, value []byte) (uint64, error) {
+	return k.KeyValue.Create(ctx, key, value)
+}
+
+// Codes of errors of the engine's API.
+const (
+	codeNotNow        = 10008 // no leader, or too busy
+	codeStreams       = 10027
+	codeBytesRequired = 10113
+	codeOtherRevision = 10164 // also 10071, which the client library knows
+)
+
+// bucket opens the bucket, and creates a missing bucket. It is made as the client library makes one,
+// but for the window of duplicates, which nothing needs: the engine selects one within its limit.
+func bucket(ctx context.Context, conn *nats.Conn, name string) (store, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return nil, err
 	}
 	kv, err := js.KeyValue(ctx, name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Description: "budgets shared by replicas", Storage: jetstream.FileStorage})
-		if errors.Is(err, jetstream.ErrBucketExists) { // another member was faster
+		_, err = js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: "KV_" + name, Description: "budgets shared by replicas", Subjects: []string{"$KV." + name + ".>"}, Storage: jetstream.FileStorage,
+			MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgs: -1, MaxMsgSize: -1, MaxConsumers: -1, Replicas: 1, Discard: jetstream.DiscardNew,
+			AllowRollup: true, DenyDelete: true, AllowDirect: true,
+		})
+		if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another member was faster
 			kv, err = js.KeyValue(ctx, name)
 		}
 	}
+	api, _ := errors.AsType[*jetstream.APIError](err)
 	switch {
-	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
+	case noJetStream(err):
 		return nil, fmt.Errorf("the server has no JetStream (%w): start it with nats-server -js", err)
+	case api != nil && api.ErrorCode == codeStreams:
+		return nil, fmt.Errorf("bucket %q: the server's limit max_streams, in the account's jetstream: a bucket needs one; raise it (%w)", name, err)
+	case api != nil && api.ErrorCode == codeBytesRequired:
+		return nil, fmt.Errorf("bucket %q: the server's limit max_bytes_required, in the account's jetstream: set it to false, or create the bucket with a bound of bytes before joining (%w)", name, err)
 	case err != nil:
 		return nil, fmt.Errorf("bucket %q: %w", name, err)
 	}
-	return kv, nil
+	return keys{kv}, nil
 }
 
-// read returns the budget and its revision for write; zero if there is no budget.
-func (m *Member) read(ctx context.Context) (budget.State, uint64, error) {
-	entry, err := m.kv.Get(ctx, m.key)
+// errUnreadable means that a value is a foreign one, or that of a newer version.
+var errUnreadable = errors.New("is no budget that this version can read")
+
+// read returns the value of a key and its revision for write; zero if there is none.
+func (m *Member) read(ctx context.Context, key string) (budget.State, uint64, error) {
+	began := m.now()
+	entry, err := m.kv.Get(ctx, key)
+	m.heard(began, err, false)
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		return budget.State{}, 0, nil
@@ -60,41 +97,31 @@ func (m *Member) read(ctx context.Context) (budget.State, uint64, error) {
 	}
 	s, err := budget.Parse(entry.Value())
 	if err != nil {
-		return s, 0, fmt.Errorf("key %q of bucket %q is no budget that this version can read (%w): if a newer version wrote it, update this replica; if none did, stop all members and delete it", m.key, m.cfg.Bucket, err)
+		return s, 0, fmt.Errorf("key %q of bucket %q %w (%w): if a newer version wrote it, update this replica; if none did, stop all members and delete it", key, m.cfg.Bucket, errUnreadable, err)
 	}
 	return s, entry.Revision(), nil
 }
 
-// write replaces the budget by next if the revision still matches, and reports whether it did.
-func (m *Member) write(ctx context.Context, next budget.State, revision uint64) (won bool, err error) {
+// write replaces the value of a key by next if the revision still matches, and reports whether it
+// did.
+func (m *Member) write(ctx context.Context, key string, next budget.State, revision uint64) (won bool, err error) {
+	began := m.now()
 	if revision == 0 {
-		_, err = m.kv.Create(ctx, m.key, next.Encode())
+		_, err = m.kv.Create(ctx, key, next.Encode())
 	} else {
-		_, err = m.kv.Update(ctx, m.key, next.Encode(), revision)
+		_, err = m.kv.Update(ctx, key, next.Encode(), revision)
 	}
-	if errors.Is(err, jetstream.ErrKeyExists) { // another member was faster
+	m.heard(began, err, true)
+	api, _ := errors.AsType[*jetstream.APIError](err)
+	if errors.Is(err, jetstream.ErrKeyExists) || api != nil && api.ErrorCode == codeOtherRevision { // another member was faster
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// inWords explains an error of the client library: the library mentions a buffer when the
-// connection is lost. last is the connection's latest error.
-func inWords(err, last error) error {
-	switch {
-	case errors.Is(err, nats.ErrReconnectBufExceeded) && errors.Is(last, nats.ErrAuthorization):
-		return fmt.Errorf("the engine refuses the login, and is tried again: see whether the credentials are right (%w)", last)
-	case errors.Is(err, nats.ErrReconnectBufExceeded):
-		return fmt.Errorf("the engine cannot be reached, and is tried again: see whether the NATS server runs (%w)", err)
-	case errors.Is(err, nats.ErrConnectionClosed):
-		return fmt.Errorf("Config.Conn is closed, and the lease is never renewed: open another with nats.MaxReconnects(-1) and nats.IgnoreAuthErrorAbort, and join again (%w)", err)
-	}
-	return err
-}
-
 // disconnect closes the member's own connection.
 func (m *Member) disconnect() {
-	if m.cfg.Conn == nil {
+	if m.cfg.Conn == nil && m.conn != nil {
 		m.conn.Close()
 	}
 }

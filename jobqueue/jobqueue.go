@@ -2,6 +2,7 @@
 // crash and may run on another machine. This package decides what happens to a job after a run. It
 // stores nothing: package jobqueue/jetstream keeps jobs in NATS JetStream, on a server of this
 // process (jobqueue/embedded) or elsewhere, and jobqueue/memory keeps them in memory for tests.
+// Package jobqueue/periodic enqueues jobs at set times.
 //
 //	receipt, err := queue.Enqueue(ctx, jobqueue.Job{Key: orderID, Payload: body})
 //
@@ -20,8 +21,8 @@
 // A crash counts as an attempt of every job that the process held, including the jobs that it was
 // about to run. A job that ends its process takes no other job along into the dead letters: if a
 // job is at its last attempt and the end of the attempt before is unknown, the process takes no
-// other job until that job has run. With MaxAttempts: 1 there is no further attempt, and all jobs
-// that the process held become dead letters. A panic is not a crash: only its own job fails.
+// other job until that job has ended or is lost. With MaxAttempts: 1 there is no further attempt, and
+// all jobs that the process held become dead letters. A panic is not a crash: only its own job fails.
 //
 // # Cost
 //
@@ -38,6 +39,8 @@
 //   - A limiter that all handlers share belongs in the engine's Limiter. If a handler calls the
 //     limiter itself, it should return the rejection: the job then waits as long as the rejection
 //     advises.
+//   - One handler does all jobs of a queue. Jobs of several kinds say their kind in a Header of
+//     yours, or each kind has a queue of its own, with its own MaxAttempts and MaxInFlight.
 //   - In a rolling update an old process gets jobs that only the new version can do. A plain error
 //     uses up their attempts: return NotHere for a kind of job that the handler does not know.
 //   - A key spares work; it does not make a job run only once. Keys are forgotten after the
@@ -46,8 +49,8 @@
 //
 // # When not to use it
 //
-// For jobs that may be lost with the process, use package workerpool. If jobs must be stored in one
-// transaction with rows of a database, use a table of that database.
+// For jobs that may be lost with the process, use package workerpool. If a job must exist if and only
+// if a transaction of a database commits, enqueue the job with package jobqueue/outbox.
 package jobqueue
 
 import (
@@ -80,8 +83,8 @@ var (
 // Job is a job to enqueue.
 type Job struct {
 	// Key makes enqueuing idempotent: of several jobs enqueued with one key within the engine's
-	// deduplication window, only the first is stored. If Key is empty, Enqueue makes a unique key.
-	// A restarted engine may have forgotten the keys of ended jobs, but knows the keys of jobs that
+	// deduplication window, only the first is stored. A key is UTF-8, of at most 512 bytes. If Key is
+	// empty, Enqueue makes a unique key. A restarted engine may have forgotten the keys of ended jobs, but knows the keys of jobs that
 	// it still holds. Purge forgets the keys of the jobs that it removes.
 	Key string
 	// Priority orders ready jobs: the engine hands them out in strict priority order, except for a
@@ -162,7 +165,7 @@ type DeadJob struct {
 	Died     time.Time // by the engine's clock
 }
 
-// Part selects the jobs that Purge removes.
+// Part selects the jobs that Purge removes: Waiting or DeadLetters.
 type Part uint8
 
 const (
@@ -208,7 +211,8 @@ type Queue interface {
 
 	// Work runs the handler for jobs until ctx ends, and then waits for the handlers it has
 	// started. It returns ctx's error, and nil after Drain or Close. Work continues when the engine
-	// goes away and comes back. It may be called several times at once. A Work that ends counts no
+	// goes away and comes back. It returns ErrUnavailable once the engine has ended the connection
+	// for good. It may be called several times at once. A Work that ends counts no
 	// attempts: it returns its jobs to the engine.
 	Work(ctx context.Context, handler Handler) error
 
@@ -219,14 +223,20 @@ type Queue interface {
 	// ErrNotFound if there is no such dead letter.
 	Replay(ctx context.Context, id uint64) error
 
-	// Purge removes jobs without running them and returns the number removed. The keys of removed
-	// jobs may be enqueued again.
+	// Purge removes jobs without running them and returns the number removed, without the jobs that
+	// run in this process. The keys of removed jobs may be enqueued again.
 	Purge(ctx context.Context, part Part) (int, error)
 
 	// Drain closes the intake of this process, stops Work from taking more jobs, and waits for the
 	// running handlers. Waiting jobs stay in the engine. If ctx ends first, Drain returns a
 	// *spillway.DrainError and leaves the handlers running. Drain may be called again.
 	Drain(ctx context.Context) error
+
+	// Open reports whether the queue accepts jobs, for readiness probes such as
+	// admissionhttp.Ready. It is false after Drain, after Close, and once the engine has ended the
+	// connection for good. Then Work returns the error, and the process has to open the queue again
+	// or to restart. Open asks nobody and stays true while the engine is away or the queue is full.
+	Open() bool
 
 	// Stats asks the engine for the depths. If it returns an error, the result still has this
 	// process's counters and Running.

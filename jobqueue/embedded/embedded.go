@@ -28,6 +28,12 @@
 //     were waiting run at once.
 //   - Replicas with a folder each have a queue each: while a replica is down, its jobs wait for it.
 //     For one queue, give all replicas the same server, such as one with Listen.
+//   - Without Listen nobody can look into the queue while the process runs: the command "spillway
+//     queue --dir" needs a folder that no process uses. With Listen on the loopback interface,
+//     "spillway queue --url" lists and retries dead letters of a process that runs.
+//   - With Listen, other processes of the machine may work the queue: they open it with URL in
+//     place of Server. While the server's process is down they go on, and wait for the server; a
+//     process that starts then gets ErrUnavailable from jetstream.Open, and has to try again.
 //
 // # When not to use it
 //
@@ -45,12 +51,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Sync sets when written data reaches the disk.
+// Sync sets when written data reaches the disk: Always or Interval.
 type Sync uint8
 
 const (
@@ -75,6 +82,11 @@ const (
 	syncEvery         = 2 * time.Second
 	defaultMaxPayload = 1 << 20
 	mostPayload       = 64 << 20 // the server's own bound
+	// mostPending is how much a client may have to take. Beyond that the server ends its connection, and
+	// the jobs on their way come again. By default 64 MB, which a request for jobs may exceed.
+	mostPending = 1 << 30
+	// mostWriting is how long a client may take for what a write of the server has. By default ten seconds.
+	mostWriting = time.Minute
 )
 
 // Server is a running server.
@@ -83,6 +95,8 @@ type Server struct {
 	url  string
 	lock *os.File
 	free func() (bytes int64, known bool) // free space of the disk
+
+	ample atomic.Pointer[time.Time] // when the disk had room amply
 
 	trouble chan struct{}   // the server has logged an error
 	closing context.Context // ends with Close
@@ -177,6 +191,7 @@ func (c Config) options() (*server.Options, error) {
 		ServerName: "spillway-jobs", JetStream: true, StoreDir: c.Dir, NoSigs: true, DontListen: c.Listen == "",
 		SyncAlways: c.Sync == Always, SyncInterval: syncEvery,
 		JetStreamMaxStore: c.MaxBytes, MaxPayload: cmp.Or(c.MaxPayload, defaultMaxPayload),
+		MaxPending: mostPending, WriteDeadline: mostWriting,
 	}
 	if c.Listen != "" {
 		host, text, err := net.SplitHostPort(c.Listen)
@@ -198,7 +213,7 @@ func claim(dir string) (*os.File, error) {
 	name := filepath.Join(dir, lockName)
 	file, err := lockFile(name) // empty, or written by an earlier process
 	if errors.Is(err, errLocked) {
-		return nil, fmt.Errorf("%s is in use by another process or server (%s is locked): stop that, or use another folder", dir, name)
+		return nil, fmt.Errorf("%s is in use by another process or server (%s is locked): stop that, use another folder, or reach that server by its URL if it has Config.Listen", dir, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be written: %w", dir, err)

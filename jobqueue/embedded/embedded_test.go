@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,7 +35,7 @@ func closeServer(t *testing.T, s *Server) {
 func TestFolderIsOfOneServer(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, Config{Dir: dir})
-	if _, err := Start(Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+	if _, err := Start(Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in use by another process") || !strings.Contains(err.Error(), "by its URL") {
 		t.Errorf("second server: %v", err)
 	}
 	closeServer(t, s)
@@ -121,6 +122,33 @@ func TestADiskThatIsNearlyFullHasNoRoom(t *testing.T) {
 	if err := s.Room(); err != nil {
 		t.Errorf("a disk that is not known: %v", err)
 	}
+}
+
+// A queue asks before each commit, and the system call took a tenth of a commit's time.
+func TestAnEmptyDiskIsLookedAtNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looks, free := 0, int64(amply)
+		s := &Server{free: func() (int64, bool) { looks++; return free, true }}
+		for range 1000 {
+			if err := s.Room(); err != nil {
+				t.Error(err)
+			}
+		}
+		if looks != 1 {
+			t.Errorf("%d looks at once", looks)
+		}
+		time.Sleep(lookEvery)
+		if free = keptFree - 1; s.Room() == nil {
+			t.Errorf("a full disk is not seen after %s", lookEvery)
+		}
+		free, looks = amply-1, 0
+		for range 1000 {
+			_ = s.Room()
+		}
+		if looks != 1000 {
+			t.Errorf("%d looks at a disk that may soon be full", looks)
+		}
+	})
 }
 
 func TestAServerThatStartsAgainIsWhereItWas(t *testing.T) {

@@ -2,8 +2,6 @@ package jetstream
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -30,53 +28,6 @@ func benchQueue(b *testing.B, cfg Config) *queue {
 		_ = server.Close(context.Background())
 	})
 	return q.(*queue)
-}
-
-// BenchmarkEnqueue stores jobs, each by a call of its own, from many goroutines. raw publishes the
-// same messages with the client library, each with its answer.
-func BenchmarkEnqueue(b *testing.B) {
-	for _, mode := range []struct {
-		name string
-		sync Sync
-	}{{"sync=always", GroupCommit}, {"sync=interval", Interval}} {
-		for _, callers := range []int{1, 8, 64, 512} {
-			for _, way := range []string{"queue", "raw"} {
-				b.Run(fmt.Sprintf("%s/callers=%d/%s", mode.name, callers, way), func(b *testing.B) {
-					q := benchQueue(b, Config{Sync: mode.sync})
-					payload := make([]byte, 256)
-					store := func() error {
-						_, err := q.Enqueue(context.Background(), jobqueue.Job{Payload: payload})
-						return err
-					}
-					if way == "raw" {
-						store = func() error {
-							msg, err := encode(jobqueue.Job{Key: newKey(), Payload: payload})
-							if err == nil {
-								msg.Subject = q.names.ready(0)
-								_, err = q.js.PublishMsg(context.Background(), msg)
-							}
-							return err
-						}
-					}
-					var left atomic.Int64
-					left.Store(int64(b.N))
-					var all sync.WaitGroup
-					b.ResetTimer()
-					for range callers {
-						all.Go(func() {
-							for left.Add(-1) >= 0 {
-								if err := store(); err != nil {
-									b.Error(err)
-								}
-							}
-						})
-					}
-					all.Wait()
-					b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
-				})
-			}
-		}
-	}
 }
 
 // BenchmarkWork runs jobs that do nothing.

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 )
 
 // Headers of a message. The server's own headers are spelled as in its documentation.
@@ -40,6 +39,7 @@ type envelope struct {
 type epitaph struct {
 	Reason   string `json:"reason"`
 	Attempts int    `json:"attempts"`
+	Run      string `json:"run,omitempty"` // names the run that wrote the letter
 	Cut      int    `json:"cut,omitempty"` // bytes of the payload that are missing
 }
 
@@ -47,8 +47,8 @@ var errNotAJob = errors.New("not a job: it has no valid " + headerJob + " header
 
 // encode returns the job's message, without a subject. The job must have a key.
 func encode(job jobqueue.Job) (*nats.Msg, error) {
-	if err := checkJob(job); err != nil {
-		return nil, err
+	if err := engine.CheckJob(job); err != nil {
+		return nil, fmt.Errorf("jetstream: %w", err)
 	}
 	text, err := json.Marshal(envelope{Key: job.Key, Priority: job.Priority, Header: job.Header, Delay: job.Delay})
 	if err != nil {
@@ -62,28 +62,6 @@ func encode(job jobqueue.Job) (*nats.Msg, error) {
 	}}, nil
 }
 
-func checkJob(job jobqueue.Job) error {
-	switch {
-	case len(job.Key) > longestKey:
-		return fmt.Errorf("jetstream: the key has %d bytes, at most %d are possible", len(job.Key), longestKey)
-	case !utf8.ValidString(job.Key):
-		return errors.New("jetstream: the key is not valid UTF-8")
-	case job.Priority < spillway.Low || job.Priority > spillway.Critical:
-		return fmt.Errorf("jetstream: the priority is %d: use spillway.Low to Critical", job.Priority)
-	case job.Delay < 0:
-		return fmt.Errorf("jetstream: the delay is %s: it must not be negative", job.Delay)
-	}
-	for name, value := range job.Header {
-		if !utf8.ValidString(name) || !utf8.ValidString(value) {
-			return fmt.Errorf("jetstream: header %.40q is not valid UTF-8", name)
-		}
-		if strings.HasPrefix(name, "Spillway-") || strings.HasPrefix(name, "Nats-") {
-			return fmt.Errorf("jetstream: header %.40q: names that begin with Spillway- or Nats- are the engine's", name)
-		}
-	}
-	return nil
-}
-
 // decode is the opposite of encode. It accepts messages from any publisher.
 func decode(header nats.Header, data []byte) (jobqueue.Job, error) {
 	values := header[headerJob]
@@ -95,7 +73,7 @@ func decode(header nats.Header, data []byte) (jobqueue.Job, error) {
 		return jobqueue.Job{}, errNotAJob
 	}
 	job := jobqueue.Job{Key: e.Key, Priority: e.Priority, Payload: data, Header: e.Header, Delay: e.Delay}
-	if e.Key == "" || checkJob(job) != nil {
+	if e.Key == "" || engine.CheckJob(job) != nil {
 		return jobqueue.Job{}, errNotAJob
 	}
 	return job, nil

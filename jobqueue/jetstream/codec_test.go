@@ -11,6 +11,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -53,7 +54,7 @@ func FuzzMessageID(f *testing.F) {
 
 func TestWrongJobsAreRefused(t *testing.T) {
 	wrong := map[string]jobqueue.Job{
-		"key":      {Key: strings.Repeat("k", longestKey+1)},
+		"key":      {Key: strings.Repeat("k", engine.LongestKey+1)},
 		"UTF-8":    {Key: "\xff"},
 		"priority": {Key: "k", Priority: spillway.Critical + 1},
 		"delay":    {Key: "k", Delay: -time.Second},

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"sync"
@@ -15,8 +16,8 @@ import (
 const (
 	mostInBatch  = 1000    // the server's maximum
 	bytesInBatch = 4 << 20 // bounds how long a commit delays others
-	// fewAlone is the largest batch that is committed one by one. For a batch the server creates
-	// files, which takes about as long as fewAlone single messages.
+	// fewAlone is how many entries are committed one by one rather than in a batch. For a batch the
+	// server creates files, which takes about as long as fewAlone single messages.
 	fewAlone = 8
 )
 
@@ -26,21 +27,24 @@ type entry struct {
 	id       string // the message ID
 	deadline time.Time
 	left     atomic.Bool   // the caller no longer waits
-	decided  chan struct{} // closed when duplicate and err are set
+	decided  chan struct{} // closed when duplicate and err are set; nil: the caller commits the entry
 
-	unanswered bool // a try to store the entry was not answered; used by the committer only
+	unanswered bool // a try to store the entry was not answered
+	batched    bool // the message has the headers of a batch
 
 	duplicate bool
 	err       error
 }
 
 func newEntry(msg *nats.Msg, deadline time.Time) *entry {
-	return &entry{msg: msg, id: msg.Header.Get(headerMsgID), deadline: deadline, decided: make(chan struct{})}
+	return &entry{msg: msg, id: msg.Header.Get(headerMsgID), deadline: deadline}
 }
 
 func (e *entry) decide(duplicate bool, err error) {
 	e.duplicate, e.err = duplicate, err
-	close(e.decided)
+	if e.decided != nil {
+		close(e.decided)
+	}
 }
 
 // outcome is the engine's answer to a batch.
@@ -56,41 +60,77 @@ const (
 	tooMany           // the engine accepts only batches of fewer entries
 )
 
-// committer gathers entries into batches. It runs one commit at a time. Its goroutine exists only
-// while there are entries to commit.
+// committer commits entries. A caller commits its own entry, as long as at most alone callers do so
+// at once. Further entries wait, and are gathered into batches: one commit at a time, in a goroutine
+// that exists only while there are entries to commit.
 //
 // Where an acknowledgement costs no fsync there is nothing to share: a server makes files for a batch,
-// and removes them. There each entry is committed by itself, at once.
+// and removes them. There alone has no bound.
 type committer struct {
-	alone bool // each entry is committed by itself
+	alone int // the most callers that commit at once
 
-	send func(batch []*entry) (outcome, error) // stores all entries or none
-	rest func() bool                           // pauses between tries of an uncertain batch; false: give up
+	send func(ctx context.Context, batch []*entry) (outcome, error) // stores all entries or none
+	rest func(ctx context.Context) bool                             // pauses between tries of an uncertain batch; false: give up
 
 	mu      sync.Mutex
+	callers int // that commit their own entries
 	waiting []*entry
-	most    int // entries in a batch; zero: mostInBatch
-	busy    bool
+	most    int  // entries in a batch; zero: mostInBatch
+	busy    bool // run commits
 	over    bool
 	ended   sync.WaitGroup
 }
 
 var errClosed = &spillway.Rejection{Reason: spillway.Closed}
 
+// store commits an entry, and returns the entry's error. If ctx ends before, the entry may be stored
+// or not; no later batch has the entry.
+func (c *committer) store(ctx context.Context, e *entry) error {
+	if !c.enter() {
+		c.put(e)
+		return c.wait(ctx, e)
+	}
+	defer c.leave()
+	c.commit(ctx, []*entry{e})
+	return e.err
+}
+
+// enter reports whether a caller may commit its own entry. It must call leave afterwards.
+func (c *committer) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.busy || len(c.waiting) > 0 || c.callers >= c.alone {
+		return false
+	}
+	c.callers++
+	c.ended.Add(1)
+	return true
+}
+
+func (c *committer) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.callers--
+	c.begin()
+	c.ended.Done()
+}
+
 // put hands an entry to the committer. The entry is decided later; no caller needs to wait for it.
 func (c *committer) put(e *entry) {
+	e.decided = make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
 		e.decide(false, errClosed)
 		return
 	}
-	if c.alone {
-		c.ended.Go(func() { c.commit([]*entry{e}) })
-		return
-	}
 	c.waiting = append(c.waiting, e)
-	if !c.busy {
+	c.begin()
+}
+
+// begin lets run commit the waiting entries, unless a commit is under way. c.mu must be held.
+func (c *committer) begin() {
+	if !c.busy && c.callers == 0 && len(c.waiting) > 0 {
 		c.busy = true
 		c.ended.Go(c.run)
 	}
@@ -110,7 +150,7 @@ func (c *committer) run() {
 		if len(batch) == 0 {
 			return
 		}
-		c.commit(batch)
+		c.commit(context.Background(), batch)
 	}
 }
 
@@ -144,24 +184,24 @@ func (c *committer) next() (batch []*entry) {
 // commit decides every entry of the batch. The engine's answer is about the whole batch, and not all
 // of its entries deserve it. commit therefore splits a batch that was not stored in halves, until
 // each such entry is alone in its batch. It returns the size from which on the engine has no room.
-func (c *committer) commit(batch []*entry) (noRoom int) {
+func (c *committer) commit(ctx context.Context, batch []*entry) (noRoom int) {
 	noRoom = math.MaxInt
 	if 1 < len(batch) && len(batch) <= fewAlone {
 		for i := range batch {
-			noRoom = min(noRoom, c.commit(batch[i:i+1]))
+			noRoom = min(noRoom, c.commit(ctx, batch[i:i+1]))
 		}
 		return noRoom
 	}
 	for len(batch) > 0 {
-		what, err := c.send(batch)
+		what, err := c.send(ctx, batch)
 		switch {
 		case what == stored:
 			decideAll(batch, false, nil)
 			return noRoom
 		case what == uncertain:
 			// If the batch was stored, the next try reports it as repeated.
-			if batch = c.overdue(batch, err); len(batch) > 0 && !c.rest() {
-				decideAll(batch, false, err)
+			if batch = c.overdue(batch, err); len(batch) > 0 && !c.rest(ctx) {
+				decideAll(batch, false, cmp.Or(ctx.Err(), err))
 				return noRoom
 			}
 		case len(batch) > 1:
@@ -169,7 +209,7 @@ func (c *committer) commit(batch []*entry) (noRoom int) {
 			if what == tooMany {
 				c.atMost(half)
 			}
-			noRoom = min(noRoom, c.commit(batch[:half]))
+			noRoom = min(noRoom, c.commit(ctx, batch[:half]))
 			if batch = batch[half:]; what == full || what == tight { // no entry is known
 				batch = fitting(batch, noRoom, err)
 			}

@@ -33,8 +33,12 @@ type store struct {
 	batches int
 }
 
-func (s *store) send(batch []*entry) (outcome, error) {
+func (s *store) send(_ context.Context, batch []*entry) (outcome, error) {
 	time.Sleep(time.Millisecond)
+	return s.keep(batch)
+}
+
+func (s *store) keep(batch []*entry) (outcome, error) {
 	s.batches++
 	if len(batch) > s.most {
 		return tooMany, errMany
@@ -85,7 +89,7 @@ func TestCommitsDecideLikeOneByOne(t *testing.T) {
 			if seed%5 == 0 {
 				s.room, s.bytes = mostInBatch, random.IntN(10_000)
 			}
-			c := &committer{send: s.send, rest: func() bool { time.Sleep(time.Millisecond); return true }}
+			c := &committer{send: s.send, rest: func(context.Context) bool { time.Sleep(time.Millisecond); return true }}
 			room, bytes := s.room, s.bytes
 			var entries []*entry
 			for range random.IntN(80) {
@@ -144,6 +148,110 @@ func TestWhoComesDuringACommitIsInTheNext(t *testing.T) {
 	})
 }
 
+// Callers commit their own entries, up to a bound. The others share a batch when these are done.
+func TestCallersCommitTheirOwnEntriesUpToABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const bound, others = 3, fewAlone + 1
+		release, batches := make(chan struct{}), make(chan int, bound+others)
+		c := &committer{alone: bound, send: func(_ context.Context, batch []*entry) (outcome, error) {
+			batches <- len(batch)
+			<-release
+			return stored, nil
+		}}
+		for i := range bound + others {
+			go func() {
+				if err := c.store(t.Context(), newEntry(message(fmt.Sprint(i)), time.Now().Add(time.Hour))); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		synctest.Wait()
+		if len(batches) != bound {
+			t.Errorf("%d commit at once, want %d", len(batches), bound)
+		}
+		close(release)
+		synctest.Wait()
+		close(batches)
+		var sizes []int
+		for n := range batches {
+			sizes = append(sizes, n)
+		}
+		if want := []int{1, 1, 1, others}; !slices.Equal(sizes, want) {
+			t.Errorf("batches of %v, want %v", sizes, want)
+		}
+	})
+}
+
+// TestCommitsOfCallersAndBatchesDecideEachEntryOnce has callers in any order, some of which leave.
+func TestCommitsOfCallersAndBatchesDecideEachEntryOnce(t *testing.T) {
+	for seed := range uint64(100) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 9))
+			engine := &store{room: math.MaxInt, bytes: math.MaxInt, most: mostInBatch, known: map[string]bool{}, loses: func() bool { return false }}
+			var mu sync.Mutex
+			var alone, together int
+			bound := 1 + random.IntN(10)
+			c := &committer{alone: bound, rest: func(ctx context.Context) bool { time.Sleep(time.Millisecond); return ctx.Err() == nil },
+				send: func(ctx context.Context, batch []*entry) (outcome, error) {
+					mu.Lock()
+					if alone++; alone > bound || len(batch) > 1 && alone > 1 {
+						together++
+					}
+					mu.Unlock()
+					time.Sleep(time.Millisecond)
+					mu.Lock()
+					defer mu.Unlock()
+					alone--
+					if ctx.Err() != nil {
+						return uncertain, ctx.Err()
+					}
+					return engine.keep(batch)
+				}}
+			fresh, gone := map[string]int{}, map[string]bool{}
+			var all sync.WaitGroup
+			for range random.IntN(80) {
+				id := fmt.Sprint(random.IntN(60))
+				arrives, leaves := time.Duration(random.IntN(20))*time.Millisecond/3, time.Duration(random.IntN(40))*time.Millisecond
+				all.Go(func() {
+					time.Sleep(arrives)
+					ctx, cancel := context.WithTimeout(t.Context(), leaves)
+					defer cancel()
+					e := newEntry(message(id), time.Now().Add(time.Hour))
+					err := c.store(ctx, e)
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case errors.Is(err, context.DeadlineExceeded):
+						gone[id] = true
+					case bad(e) != errors.Is(err, errBad) || !bad(e) && err != nil:
+						t.Errorf("seed %d: entry %s: %v", seed, id, err)
+					case err == nil && !e.duplicate:
+						fresh[id]++
+					}
+				})
+			}
+			all.Wait()
+			c.end()
+			if together > 0 {
+				t.Errorf("seed %d: %d commits beside too many others", seed, together)
+			}
+			for _, id := range engine.order {
+				if fresh[id] != 1 && !gone[id] {
+					t.Errorf("seed %d: entry %s was stored, and %d callers heard it", seed, id, fresh[id])
+				}
+			}
+			for id, n := range fresh {
+				if n != 1 || !slices.Contains(engine.order, id) {
+					t.Errorf("seed %d: %d callers heard that entry %s is stored", seed, n, id)
+				}
+			}
+			if err := c.store(t.Context(), newEntry(message("late"), time.Now().Add(time.Hour))); !errors.Is(err, errClosed) {
+				t.Errorf("seed %d: after the end: %v", seed, err)
+			}
+		})
+	}
+}
+
 // Concurrent jobs shared batches also where the server does not fsync: 64 callers stored 1,361 jobs a
 // second, and 8 callers 11,395.
 func TestWithoutAnFsyncNothingIsShared(t *testing.T) {
@@ -176,8 +284,8 @@ func TestWithoutAnFsyncNothingIsShared(t *testing.T) {
 
 func TestEntriesFailWhenTheEngineStaysAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := func([]*entry) (outcome, error) { return uncertain, errAway }
-		c := &committer{send: away, rest: func() bool { time.Sleep(time.Second); return true }}
+		away := func(context.Context, []*entry) (outcome, error) { return uncertain, errAway }
+		c := &committer{send: away, rest: func(context.Context) bool { time.Sleep(time.Second); return true }}
 		began := time.Now()
 		e := newEntry(message("a"), began.Add(5*time.Second))
 		c.put(e)
@@ -191,7 +299,11 @@ func TestWaitForACommitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var sent int
-		c := &committer{send: func(batch []*entry) (outcome, error) { sent += len(batch); <-release; return stored, nil }}
+		c := &committer{send: func(_ context.Context, batch []*entry) (outcome, error) {
+			sent += len(batch)
+			<-release
+			return stored, nil
+		}}
 		c.put(newEntry(message("under way"), time.Now().Add(time.Hour)))
 		synctest.Wait()
 		e := newEntry(message("not begun"), time.Now().Add(time.Hour))

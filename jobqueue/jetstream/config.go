@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Sync sets the durability that Enqueue's acknowledgement guarantees.
+// Sync sets the durability that Enqueue's acknowledgement guarantees: GroupCommit or Interval.
 type Sync uint8
 
 const (
@@ -51,7 +51,7 @@ type Config struct {
 	URL     string        // NATS servers, 2.12.1 or newer, separated by commas; excludes Server; default nats.DefaultURL
 	Options []nats.Option // TLS, credentials and the like, for the connection, which is tried again for ever
 
-	Name      string // the queue's name: letters, digits, - and _; default "jobs"
+	Name      string // the queue's name: letters, digits, - and _, without -dead, -slots or -returns at the end; default "jobs"
 	MaxQueued int    // limit of waiting and running jobs; default 1,000,000
 	MaxBytes  int64  // limit of the bytes of waiting and running jobs; default 1 GiB, halved until the server has room
 
@@ -92,12 +92,15 @@ const (
 	defaultWait     = 5 * time.Second
 	mostInFlight    = 10_000
 	mostReplicas    = 5
-	roomForReason   = 8 << 10 // reserved in a message, so that a dead letter fits where its job did
-	longestKey      = 512
-	longestEnvelope = 48 << 10 // limit of a job's headers; the server's limit is 64 KiB
+	roomForReason   = 8 << 10    // reserved in a message, so that a dead letter fits where its job did
+	longestEnvelope = 48 << 10   // limit of a job's headers
+	longestHeaders  = 64<<10 - 1 // the server's limit of a message's headers
 )
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var (
+	validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	ofPart    = regexp.MustCompile(`-(dead|slots|returns)$`) // see namesOf
+)
 
 // check returns all faults, one on a line.
 func (c *Config) check() error {
@@ -109,6 +112,7 @@ func (c *Config) check() error {
 	}
 	fault(c.Server != nil && c.URL != "", "Server and URL are both set: use one of them")
 	fault(c.Name != "" && !validName.MatchString(c.Name), "Name is %.70q: use at most 64 letters, digits, - and _", c.Name)
+	fault(ofPart.MatchString(c.Name), "Name is %.70q: a part of another queue may have this name, use one that does not end in -dead, -slots or -returns", c.Name)
 	fault(c.MaxQueued < 0, "MaxQueued is %d: it must not be negative", c.MaxQueued)
 	fault(c.MaxBytes < 0, "MaxBytes is %d: it must not be negative", c.MaxBytes)
 	fault(c.MaxInFlight < 0 || c.MaxInFlight > mostInFlight, "MaxInFlight is %d: use 1 to %d, or 0", c.MaxInFlight, mostInFlight)

@@ -26,42 +26,69 @@ func (w *worker) bury(t *task, reason string) {
 	q := w.q
 	ctx, cancel := context.WithTimeout(q.closing, q.ackWait)
 	defer cancel()
-	err := q.inter(ctx, t, reason)
+	written, err := q.inter(ctx, t, reason)
 	if err != nil {
 		q.cfg.Logger.Warn("a dead letter cannot be written yet", "key", t.job.Key, "reason", reason, "error", err)
 	}
 	for err != nil && errors.Is(q.unavailable(q.closing, err), jobqueue.ErrUnavailable) && pause(ctx, retryPause) {
-		err = q.inter(ctx, t, reason)
+		written, err = q.inter(ctx, t, reason)
 	}
 	if err != nil {
 		q.cfg.Logger.Error("a dead letter cannot be written, its job stays in the queue", "key", t.job.Key, "reason", reason, "error", err)
-		w.kept.drop(t.msg)
-		_ = t.msg.NakWithDelay(time.Second)
+		if !w.kept.release(t.msg) {
+			_ = t.msg.NakWithDelay(time.Second)
+		}
 		return
 	}
-	q.counters.buried.Add(1)
-	q.cfg.Logger.Warn("a job became a dead letter", "key", t.job.Key, "attempts", t.attempt, "reason", reason)
+	if written { // otherwise another run counts it
+		q.counters.buried.Add(1)
+		q.cfg.Logger.Warn("a job became a dead letter", "key", t.job.Key, "attempts", t.attempt, "reason", reason)
+	}
 	w.finishTask(t)
 }
 
-func (q *queue) inter(ctx context.Context, t *task, reason string) error {
+// inter writes the dead letter of a task, and reports whether this run has written it: another run
+// of the job may have been faster.
+func (q *queue) inter(ctx context.Context, t *task, reason string) (written bool, err error) {
+	if t.letter == "" {
+		t.letter = newKey()
+	}
 	msg, err := q.letterOf(t, reason, int(q.nc.MaxPayload()))
 	if err != nil {
-		return err
+		return false, err
 	}
-	err = q.asked(ctx, func(ctx context.Context) error {
-		_, err := q.js.PublishMsg(ctx, msg)
+	var ack *js.PubAck
+	err = q.asked(ctx, func(ctx context.Context) (err error) {
+		ack, err = q.js.PublishMsg(ctx, msg)
 		return err
 	})
-	if wrongLast(err) {
-		return nil // the dead letter exists already
+	switch {
+	case err == nil && !ack.Duplicate:
+		return true, nil
+	case err != nil && !wrongLast(err):
+		return false, err
 	}
-	return err
+	// The letter exists already, maybe by a try of this run that was not answered.
+	var there *js.RawStreamMsg
+	err = q.asked(ctx, func(ctx context.Context) (err error) {
+		there, err = q.dead.GetLastMsgForSubject(ctx, msg.Subject)
+		return err
+	})
+	if errors.Is(err, js.ErrMsgNotFound) {
+		return false, nil // it was replayed or purged
+	}
+	if err != nil {
+		return false, err
+	}
+	var e epitaph
+	_ = json.Unmarshal([]byte(there.Header.Get(headerDead)), &e)
+	return e.Run == t.letter, nil
 }
 
 // letterOf returns a task's dead letter. A letter of more than most bytes loses the end of its reason,
 // the job's headers and the end of its payload, in this order, until it fits: the server's limit may
-// be lower than it was, and a message that is no job may have any size.
+// be lower than it was, a message that is no job may have any size, and JSON makes six bytes of some
+// bytes of a reason.
 func (q *queue) letterOf(t *task, reason string, most int) (*nats.Msg, error) {
 	msg := &nats.Msg{Subject: q.names.deadOf(t.id), Data: t.msg.Data, Header: nats.Header{
 		headerMsgID: {t.id}, js.ExpectedLastSubjSeqHeader: {"0"},
@@ -69,7 +96,7 @@ func (q *queue) letterOf(t *task, reason string, most int) (*nats.Msg, error) {
 	if t.invalid == nil {
 		msg.Header[headerJob] = t.msg.Header[headerJob]
 	}
-	e, headers := epitaph{Reason: reason, Attempts: t.attempt}, t.invalid == nil && len(t.job.Header) > 0
+	e, headers := epitaph{Reason: reason, Attempts: t.attempt, Run: t.letter}, t.invalid == nil && len(t.job.Header) > 0
 	for {
 		text, err := json.Marshal(e)
 		if err != nil {
@@ -77,10 +104,14 @@ func (q *queue) letterOf(t *task, reason string, most int) (*nats.Msg, error) {
 		}
 		msg.Header[headerDead] = []string{string(text)}
 		over := size(msg) - most
-		if over <= 0 || most == 0 {
+		if most == 0 {
+			over = 0
+		}
+		inHeaders := size(msg) - len(msg.Data) - longestHeaders
+		if over <= 0 && inHeaders <= 0 {
 			return msg, nil
 		}
-		switch {
+		switch over := max(over, inHeaders); {
 		case len(e.Reason) > shortReason:
 			e.Reason = strings.ToValidUTF8(e.Reason[:max(len(e.Reason)-over, shortReason)], "")
 		case headers:
@@ -90,7 +121,7 @@ func (q *queue) letterOf(t *task, reason string, most int) (*nats.Msg, error) {
 				return nil, err
 			}
 			msg.Header[headerJob] = bare.Header[headerJob]
-		case len(msg.Data) > 0:
+		case inHeaders <= 0 && len(msg.Data) > 0:
 			n := min(over+len(`,"cut":`)+20, len(msg.Data))
 			msg.Data = msg.Data[:len(msg.Data)-n]
 			e.Cut += n
@@ -189,9 +220,7 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 		again.Header.Set(headerMsgID, fmt.Sprintf("replay %d-%d", id, msg.Time.UnixNano()))
 	}
 	again.Subject = q.names.ready(job.Priority)
-	e := newEntry(again, time.Now().Add(q.cfg.Wait))
-	q.commits.put(e)
-	if err := q.commits.wait(ctx, e); err != nil {
+	if err := q.commits.store(ctx, newEntry(again, time.Now().Add(q.cfg.Wait))); err != nil {
 		return err
 	}
 	if err := q.forget(ctx, q.young(msg.Subject)); err != nil {
@@ -220,8 +249,8 @@ func (q *queue) young(subjects ...string) (jobs []span) {
 }
 
 // Purge is described at jobqueue.Queue. Purge forgets the keys first: a crash in between leaves
-// jobs that may be enqueued again, rather than keys of removed jobs. The number includes running
-// jobs, which end and are not retried.
+// jobs that may be enqueued again, rather than keys of removed jobs. The number includes the jobs
+// that run in other processes: they end and are not retried.
 func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error) {
 	stream, ok := map[jobqueue.Part]js.Stream{jobqueue.Waiting: q.jobs, jobqueue.DeadLetters: q.dead}[part]
 	if !ok {
@@ -249,6 +278,10 @@ func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error
 	if err := q.forget(ctx, removed); err != nil {
 		return 0, q.errorFor(ctx, err)
 	}
+	runs := 0
+	if part == jobqueue.Waiting {
+		runs = int(q.counters.unsettled.Load())
+	}
 	var answer struct {
 		Purged int          `json:"purged"`
 		Error  *js.APIError `json:"error"`
@@ -266,7 +299,7 @@ func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error
 	if err != nil {
 		return 0, fmt.Errorf("jetstream: purging: %w", q.errorFor(ctx, err))
 	}
-	return answer.Purged, nil
+	return max(answer.Purged-runs, 0), nil
 }
 
 // request calls the server's API for requests that the client library does not offer.

@@ -10,14 +10,16 @@
 // holder of a slot may run a job. The fourth counts the jobs that were handed back without a run,
 // or when Work ended, because JetStream counts deliveries.
 //
-// Concurrent calls of Enqueue share a commit: calls that arrive during a commit join the next
-// commit. No timer is involved, so a single caller waits for one commit and nothing else. With Sync:
-// Interval there is no fsync to share, and each call is a commit.
+// Up to eight concurrent calls of Enqueue are a commit each, made by their own goroutines. Calls
+// beyond them share a commit: calls that arrive meanwhile join the next commit. No timer is
+// involved, so a single caller waits for one commit and nothing else. With Sync: Interval there is
+// no fsync to share, and each call is a commit.
 // docs/adr/0016-jobs-are-committed-in-groups.md gives the reasons.
 //
 // # Cost
 //
-// A commit is an fsync (go test ./jobqueue/jetstream -run - -bench Enqueue). The removal of an
+// A commit is an fsync (go test ./jobqueue/jetstream -run - -bench Enqueue -benchtime 20x, which
+// compares Enqueue with publishing by the client library). The removal of an
 // ended job is another fsync, which jobs do not share (-bench Work). With Sync: Interval, in both
 // Configs, the server fsyncs every two seconds. A machine that stops may then lose what was
 // acknowledged in these two seconds.
@@ -34,9 +36,25 @@
 //     needs a context that ends earlier, or a smaller Wait.
 //   - A login that the server refuses is tried again for ever: the log says so once, the errors of
 //     Enqueue and Stats each time, and spillway.jobqueue.engine_away is 1.
+//   - A server that is reached and answers nothing for 5 s, such as one that is cut off from its
+//     cluster, is left for another server of the URL or of the cluster: after 5 s, then after pauses
+//     of 10 s to 80 s until one answers. The log and the errors say so. Give the URL all servers. Without
+//     another address the connection stays.
+//   - In a cluster the queue listens on $JS.EVENT.ADVISORY.*.LEADER_ELECTED.>, and asks a new leader
+//     at once. Without the permission to subscribe, the log says so, and a change of a leader may cost
+//     Wait.
+//   - A killed server leaves it open who has ended the jobs whose ends were under way, at most
+//     MaxInFlight. Such a job counts as Lost in Stats, though it is done, unless the server tells
+//     whose the end was; a test that kills servers counts about one for each.
 //   - A server ends a connection for good if its max_payload was lowered by a reload and a larger job
-//     comes. The log and the errors say so: open the queue again. A restart of the server with a
-//     lower limit does no harm.
+//     comes. The client library ends a connection for good after an error that it does not know. Then
+//     handlers lose their jobs, Work returns ErrUnavailable, and Queue.Open is false: restart the
+//     process, or open the queue again. Let the end of Work end the process. A process that only
+//     enqueues has Queue.Open for its probes. A restart of the server with a lower limit does no harm.
+//   - Jobs that are due again come before new jobs of their priority. Jobs that a handler gives back for
+//     a short time, such as NotYet(100 ms), hold up the new ones if they are more than the workers can
+//     run in that time, or in a second if they are more than four times MaxInFlight: give them a longer
+//     time, or a lower priority.
 //   - At most 50,000 jobs of a priority can be delayed or wait for their next attempt. Jobs behind
 //     them wait too, even if they are ready.
 //   - In Stats, a delayed job counts as ready until a worker has received it, and may count as in
@@ -48,6 +66,10 @@
 //     changed, such as discard policy, age, sizes and subjects, and logs each change. For the rest,
 //     such as storage, retention and a mirror, its error names the field: delete the stream, or use
 //     another Name.
+//     While the queue is open, Stats does the same, and Work each minute; Open and they also restore
+//     consumers. Limits that belong to Config stay as they are.
+//   - A consumer that somebody pauses, with a tool of the engine, hands out no jobs. Work logs this
+//     each minute.
 //   - A stream or a consumer that is deleted while the queue is open is made again by the process
 //     that notices, with a line in its log. The contents are lost. A request under way is repeated,
 //     or ends with ErrUnavailable. To remove a queue, first end all processes that have it open.

@@ -35,8 +35,7 @@ func (q *queue) Enqueue(ctx context.Context, job jobqueue.Job) (jobqueue.Receipt
 		return jobqueue.Receipt{}, fmt.Errorf("%w: it takes %d bytes, at most %d are possible", jobqueue.ErrTooLarge, size(msg), most)
 	}
 	e := newEntry(msg, time.Now().Add(q.cfg.Wait))
-	q.commits.put(e)
-	if err := q.commits.wait(ctx, e); err != nil {
+	if err := q.commits.store(ctx, e); err != nil {
 		if errors.Is(err, spillway.ErrRejected) {
 			q.counters.refused.Add(1)
 		}

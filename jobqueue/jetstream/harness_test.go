@@ -3,6 +3,7 @@ package jetstream
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -16,27 +17,46 @@ func within(t *testing.T) context.Context {
 	return await.Context(t, "an answer")
 }
 
+// end calls f at the end of the test. A handler of a test that has failed may wait for ever: the test
+// then ends without f.
+func end(t *testing.T, what string, f func()) {
+	t.Cleanup(func() {
+		ended := make(chan struct{})
+		go func() { f(); close(ended) }()
+		await.Receive(t, what, ended)
+	})
+}
+
 func serve(t *testing.T, dir string) *embedded.Server {
 	t.Helper()
 	s, err := embedded.Start(embedded.Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	end(t, "the server is closed", func() { _ = s.Close(context.Background()) })
 	return s
 }
 
 func open(t *testing.T, cfg Config) *queue {
 	t.Helper()
-	cfg.Wait = cmp.Or(cfg.Wait, await.Limit) // on a busy disk an answer may take longer than the default
+	// On a busy disk an answer may take longer than the default. A request that a deleted consumer never answers has
+	// to end before the test's own limit.
+	cfg.Wait = cmp.Or(cfg.Wait, await.Limit/4)
 	if cfg.Server == nil && cfg.URL == "" {
 		cfg.Server = serve(t, t.TempDir())
 	}
-	q, err := Open(within(t), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = q.Close() })
+	var q jobqueue.Queue
+	await.True(t, "the queue is open", func() bool { // Config.Wait may be short, and the disk slow
+		var err error
+		if q, err = Open(within(t), cfg); err != nil && !errors.Is(err, jobqueue.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		if err != nil {
+			t.Log(err)
+		}
+		return err == nil
+	})
+	end(t, "the queue is closed", func() { _ = q.Close() })
 	return q.(*queue)
 }
 
@@ -47,9 +67,9 @@ func work(t *testing.T, q jobqueue.Queue, h jobqueue.Handler) (stop func() error
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)
 	go func() { result <- q.Work(ctx, h) }()
-	end := sync.OnceValue(func() error { cancel(); return <-result })
-	t.Cleanup(func() { _ = end() })
-	return end
+	stop = sync.OnceValue(func() error { cancel(); return <-result })
+	end(t, "Work has ended", func() { _ = stop() })
+	return stop
 }
 
 func enqueue(t *testing.T, q jobqueue.Queue, job jobqueue.Job) jobqueue.Receipt {

@@ -37,7 +37,7 @@ func TestJobComesBackAsItWasEnqueued(t *testing.T) {
 		got <- *d
 		return nil
 	})
-	d := <-got
+	d := await.Receive(t, "the job runs", got)
 	if fmt.Sprint(d.Job) != fmt.Sprint(job) || d.Attempt != 1 || d.Enqueued.IsZero() {
 		t.Errorf("got %+v", d)
 	}
@@ -101,7 +101,7 @@ func TestReplayedDeadLetterIsAJobAgain(t *testing.T) {
 	}
 	got := make(chan jobqueue.Delivery, 1)
 	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { got <- *d; return nil })
-	if d := <-got; d.Key != "k" || string(d.Payload) != "body" || d.Attempt != 1 {
+	if d := await.Receive(t, "the job runs", got); d.Key != "k" || string(d.Payload) != "body" || d.Attempt != 1 {
 		t.Errorf("got %+v", d)
 	}
 	await.True(t, "nothing is left", func() bool { s := stats(t, q); return s.Dead+s.Ready+s.InFlight+s.Delayed == 0 })
@@ -119,7 +119,7 @@ func TestRejectedJobIsDeferredWithoutAnAttempt(t *testing.T) {
 		done <- d.Attempt
 		return nil
 	})
-	if attempt := <-done; attempt != 1 {
+	if attempt := await.Receive(t, "the job is done", done); attempt != 1 {
 		t.Errorf("attempt %d", attempt)
 	}
 	await.True(t, "it is counted", func() bool { s := stats(t, q); return s.Deferred == 3 && s.Done == 1 && s.Dead == 0 })
@@ -164,4 +164,26 @@ func TestWorkWithoutAHandlerTouchesNoJob(t *testing.T) {
 		t.Errorf("Work returned %v", err)
 	}
 	await.True(t, "it is ready", func() bool { return stats(t, q).Ready == 1 })
+}
+
+// Of reports from several goroutines of a handler, one in 180 said that the job was lost.
+func TestReportsOfProgressMayCoincide(t *testing.T) {
+	q := open(t, Config{})
+	enqueue(t, q, jobqueue.Job{})
+	work(t, q, func(ctx context.Context, d *jobqueue.Delivery) error {
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 500 {
+					if err := d.Progress(ctx); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		return nil
+	})
+	await.True(t, "the job is done", func() bool { return q.counters.done.Load() == 1 })
 }

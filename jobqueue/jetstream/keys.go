@@ -62,8 +62,12 @@ func (q *queue) forgotten(ctx context.Context) (spans []span, version uint64, er
 	return spans, msg.Sequence, nil
 }
 
-// hasForgotten reports whether the key of a job is forgotten.
-func (q *queue) hasForgotten(ctx context.Context, job uint64) (bool, error) {
+// hasForgotten reports whether the key of a job is forgotten. It ends with ctx, at the deadline, and
+// with the queue.
+func (q *queue) hasForgotten(ctx context.Context, job uint64, deadline time.Time) (bool, error) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	defer context.AfterFunc(q.closing, cancel)()
 	spans, _, err := q.forgotten(ctx)
 	return slices.ContainsFunc(spans, func(s span) bool { return s.First <= job && job <= s.Last }), err
 }

@@ -57,7 +57,7 @@ func TestADeadLetterThatIsReplayedTwiceIsOneJob(t *testing.T) {
 	q := open(t, Config{})
 	enqueue(t, q, jobqueue.Job{Key: "k"})
 	msg := taken(t, q)
-	if err := q.inter(within(t), q.receive(msg, time.Now()), "broken"); err != nil {
+	if _, err := q.inter(within(t), q.receive(msg, time.Now()), "broken"); err != nil {
 		t.Fatal(err)
 	}
 	_ = msg.Ack()

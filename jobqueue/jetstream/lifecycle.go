@@ -3,6 +3,8 @@ package jetstream
 import (
 	"context"
 
+	js "github.com/nats-io/nats.go/jetstream"
+
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
 )
@@ -11,14 +13,19 @@ import (
 func (q *queue) open() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
+	switch failed := q.failed(); {
 	case q.closed:
 		return errClosed
+	case failed != nil:
+		return failed
 	case q.drained:
 		return &spillway.Rejection{Reason: spillway.Draining}
 	}
 	return nil
 }
+
+// Open is described at jobqueue.Queue.
+func (q *queue) Open() bool { return q.open() == nil }
 
 // shut closes the intake.
 func (q *queue) shut(closed bool) {
@@ -95,9 +102,23 @@ func (q *queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
 	return s, q.errorFor(ctx, err)
 }
 
+// info asks for a consumer's numbers. In a cluster, a server that has just started answers before it
+// knows any: all of its numbers are zero, and it names no leader. The question is then asked again.
+func (q *queue) info(ctx context.Context, c js.Consumer) (*js.ConsumerInfo, error) {
+	for {
+		info, err := c.Info(ctx)
+		if err != nil || !q.clustered() || info.Cluster != nil && info.Cluster.Leader != "" {
+			return info, err
+		}
+		if !pause(ctx, retryPause) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
 // depths asks the engine for the numbers of jobs.
 func (q *queue) depths(ctx context.Context, s *jobqueue.Stats) error {
-	slots, err := q.slots.Info(ctx)
+	slots, err := q.info(ctx, q.slots)
 	if err != nil {
 		return err
 	}
@@ -106,27 +127,33 @@ func (q *queue) depths(ctx context.Context, s *jobqueue.Stats) error {
 	// as in use until a worker takes it.
 	inHand := slots.NumAckPending
 	var sum jobqueue.Depth
+	changed := false // somebody has changed a part of the queue by hand
 	for i, p := range priorities {
-		info, err := q.ready[i].Info(ctx)
+		info, err := q.info(ctx, q.ready[i])
 		if err != nil {
 			return err
 		}
 		d := jobqueue.Depth{Ready: int(info.NumPending), InFlight: min(info.NumAckPending, inHand)}
 		d.Delayed = info.NumAckPending - d.InFlight
 		inHand -= d.InFlight
+		_, changes, _ := strays(info.Config, js.ConsumerConfig{FilterSubject: q.names.ready(p), MaxAckPending: mostPending})
+		changed = changed || len(changes) > 0
 		s.Priorities[p] = d
 		sum.Ready, sum.Delayed, sum.InFlight = sum.Ready+d.Ready, sum.Delayed+d.Delayed, sum.InFlight+d.InFlight
 	}
-	dead, err := q.dead.Info(ctx)
-	if err != nil {
-		return err
+	letters := 0
+	for _, policy := range []js.StreamConfig{q.jobsConfig(), q.returnsConfig(), q.deadConfig()} {
+		stream, err := q.js.Stream(ctx, policy.Name)
+		if err != nil {
+			return err
+		}
+		letters = int(stream.CachedInfo().State.Msgs) // of the last one
+		_, changes, wrong := adapt(stream.CachedInfo().Config, policy)
+		changed = changed || len(changes) > 0 || wrong != nil
 	}
-	if _, err := q.returns.Info(ctx); err != nil {
-		return err
-	}
-	if slots.NumAckPending+int(slots.NumPending) < q.inFlight {
+	if changed || slots.NumAckPending+int(slots.NumPending) < q.inFlight {
 		q.mend(ctx, false)
 	}
-	s.Depth, s.Dead = sum, int(dead.State.Msgs)
+	s.Depth, s.Dead = sum, letters
 	return nil
 }

@@ -16,13 +16,24 @@ var errLink = errors.New("the connection was lost before the answer came")
 // errAnew is errLink for a request whose answer a deleted part of the queue may have lost.
 var errAnew = fmt.Errorf("%w, from a part of the queue that was made again", errLink)
 
+// errLeader is errLink for a request whose answer a former leader of a part of the queue owed.
+var errLeader = fmt.Errorf("%w, from a server that leads no longer", errLink)
+
 // link is one connection, until it is lost.
 type link struct {
 	mu   sync.Mutex
-	held context.Context
-	lose context.CancelCauseFunc
-	lost time.Time // when the connection was lost last
+	held lifetime  // until the connection is lost, or a part of the queue is made again
+	led  lifetime  // until then, or until another server of the cluster leads a part of the queue
+	lost time.Time // when either ended last, or deliveries may have been forgotten
 	away error     // why the server refuses the login; nil: it does not
+
+	silence silence
+}
+
+// lifetime is a context and what ends the context.
+type lifetime struct {
+	ctx context.Context
+	end context.CancelCauseFunc
 }
 
 // login records why the server refuses the login, or nil once it does not. It reports whether a
@@ -45,7 +56,11 @@ func (l *link) refusal() error {
 // watch cancels all pending requests whenever the connection is lost: their answers will not come.
 // It returns when events is closed.
 func (l *link) watch(events <-chan nats.Status) {
-	for range events {
+	for now := range events {
+		if now == nats.CONNECTED {
+			l.silence.anew()
+			continue
+		}
 		l.renew(errLink)
 	}
 }
@@ -54,11 +69,31 @@ func (l *link) watch(events <-chan nats.Status) {
 func (l *link) renew(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lose != nil {
-		l.lose(cause)
+	if l.held.ctx != nil {
+		l.held.end(cause)
 		l.lost = time.Now()
 	}
-	l.held, l.lose = context.WithCancelCause(context.Background())
+	l.held.ctx, l.held.end = context.WithCancelCause(context.Background())
+	l.led.ctx, l.led.end = context.WithCancelCause(l.held.ctx)
+}
+
+// doubt tells that the latest deliveries may be forgotten: a server of the cluster may have been killed, or a
+// part of the queue is about to be made again. A new consumer may deliver a job as soon as the server has made
+// the consumer.
+func (l *link) doubt() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost = time.Now()
+}
+
+// newLeader cancels the pending requests whose answers a former leader may owe: they will not come.
+// The new leader may have forgotten the latest deliveries, as a killed server may.
+func (l *link) newLeader() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.led.end(errLeader)
+	l.lost = time.Now()
+	l.led.ctx, l.led.end = context.WithCancelCause(l.held.ctx)
 }
 
 // age returns how long ago pending requests were cancelled, if they ever were.
@@ -68,13 +103,31 @@ func (l *link) age() (past time.Duration, ok bool) {
 	return time.Since(l.lost), !l.lost.IsZero()
 }
 
-// during returns a context that ends with parent and with the connection.
-func (l *link) during(parent context.Context) (context.Context, context.CancelFunc) {
+// current returns a context that ends when the connection is lost, and when another server of the
+// cluster leads a part of the queue.
+func (l *link) current() context.Context {
 	l.mu.Lock()
-	held := l.held
+	defer l.mu.Unlock()
+	return l.led.ctx
+}
+
+// connected returns a context that ends with parent and with the connection.
+func (l *link) connected(parent context.Context) (context.Context, context.CancelFunc) {
+	l.mu.Lock()
+	held := l.held.ctx
 	l.mu.Unlock()
+	return endingWith(parent, held)
+}
+
+// during returns a context that ends with parent, with the connection, and when another server of
+// the cluster leads a part of the queue.
+func (l *link) during(parent context.Context) (context.Context, context.CancelFunc) {
+	return endingWith(parent, l.current())
+}
+
+func endingWith(parent, other context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
-	stop := context.AfterFunc(held, func() { cancel(context.Cause(held)) })
+	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 

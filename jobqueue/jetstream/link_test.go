@@ -29,7 +29,7 @@ func TestALostConnectionIsNoReasonToWait(t *testing.T) {
 		return nil
 	})
 	enqueue(t, q, jobqueue.Job{Key: "long"})
-	d := <-running
+	d := await.Receive(t, "a job runs", running)
 	p.set(0, true)
 	stored, logged, asked := make(chan error, 1), make(chan error, 1), make(chan error, 1)
 	go func() { _, err := q.Enqueue(within(t), jobqueue.Job{Key: "under way"}); stored <- err }()
@@ -40,13 +40,13 @@ func TestALostConnectionIsNoReasonToWait(t *testing.T) {
 	})
 	p.set(0, false)
 	p.cut()
-	if err := <-stored; err != nil {
+	if err := await.Receive(t, "Enqueue returns", stored); err != nil {
 		t.Errorf("Enqueue tries again: %v", err)
 	}
-	if err := <-logged; err != nil && !errors.Is(err, jobqueue.ErrUnavailable) {
+	if err := await.Receive(t, "Progress returns", logged); err != nil && !errors.Is(err, jobqueue.ErrUnavailable) {
 		t.Errorf("Progress: %v", err)
 	}
-	if err := <-asked; err != nil && !errors.Is(err, jobqueue.ErrUnavailable) {
+	if err := await.Receive(t, "Stats returns", asked); err != nil && !errors.Is(err, jobqueue.ErrUnavailable) {
 		t.Errorf("Stats: %v", err)
 	}
 	close(progressed)
@@ -70,7 +70,7 @@ func slowServerIsWaitedFor(t *testing.T, by time.Duration) {
 		go func() { _, err := q.Enqueue(within(t), jobqueue.Job{}); errs <- err }()
 	}
 	for range jobs {
-		if err := <-errs; err != nil {
+		if err := await.Receive(t, "Enqueue returns", errs); err != nil {
 			t.Error(err)
 		}
 	}
@@ -134,11 +134,11 @@ func TestRefusedLoginsAreTriedAgain(t *testing.T) {
 	changed := known.Clone()
 	changed.Users = []*server.User{{Username: "me", Password: "other"}}
 	var log said
-	refused := make(chan error, 1000)
+	var tries atomic.Int32
 	q := open(t, Config{
 		URL: strings.Replace(s.ClientURL(), "//", "//me:right@", 1), Logger: log.logger(), AckWait: time.Second,
 		Options: []nats.Option{nats.MaxReconnects(1), func(o *nats.Options) error { // a number of tries changes nothing
-			o.CustomReconnectDelayCB = func(int) time.Duration { refused <- nil; return time.Millisecond }
+			o.CustomReconnectDelayCB = func(int) time.Duration { tries.Add(1); return time.Millisecond }
 			return nil
 		}},
 	})
@@ -148,7 +148,7 @@ func TestRefusedLoginsAreTriedAgain(t *testing.T) {
 	if err := s.ReloadOptions(changed); err != nil {
 		t.Fatal(err)
 	}
-	await.True(t, "several logins are refused", func() bool { return len(refused) > 4 })
+	await.True(t, "several logins are refused", func() bool { return tries.Load() > 4 })
 	await.True(t, "Stats says so", func() bool {
 		_, err := q.Stats(within(t))
 		return errors.Is(err, jobqueue.ErrUnavailable) && errors.Is(err, nats.ErrAuthorization)
@@ -161,7 +161,36 @@ func TestRefusedLoginsAreTriedAgain(t *testing.T) {
 		return err == nil
 	})
 	await.True(t, "and done", func() bool { return q.counters.done.Load() == 2 })
-	if text := strings.Join(log.lines(), ""); strings.Count(text, "refuses the login") != 1 || !strings.Contains(text, "is back") {
+	// The client library tells the queue about the connection a moment later.
+	await.True(t, "the log says so", func() bool { return strings.Contains(strings.Join(log.lines(), ""), "is back") })
+	if text := strings.Join(log.lines(), ""); strings.Count(text, "refuses the login") != 1 {
 		t.Errorf("the log says %s", text)
+	}
+}
+
+// A handler in Options took the place of the queue's own: with a nats.ReconnectHandler nothing that
+// an engine had lost was made again.
+func TestHandlersInOptionsAreCalledToo(t *testing.T) {
+	s := listen(t, t.TempDir(), "127.0.0.1:0")
+	p := newProxy(t, s.URL())
+	var log said
+	lost, back, failed, closed := make(chan bool, 100), make(chan bool, 100), make(chan bool, 100), make(chan bool, 1)
+	q := open(t, Config{URL: p.url(), Logger: log.logger(), Options: []nats.Option{
+		nats.DisconnectErrHandler(func(*nats.Conn, error) { lost <- true }),
+		nats.ReconnectHandler(func(*nats.Conn) { back <- true }),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { failed <- true }),
+		nats.ClosedHandler(func(*nats.Conn) { closed <- true }),
+	}})
+	q.nc.Opts.AsyncErrorCB(q.nc, nil, nats.ErrPermissionViolation)
+	await.Receive(t, "a fault", failed)
+	p.cut()
+	await.Receive(t, "the connection is lost", lost)
+	await.Receive(t, "the connection is back", back)
+	q.nc.Close() // as a handler may
+	await.Receive(t, "the connection is closed", closed)
+	for _, said := range []string{"permissions violation", "lost", "is back", "for good"} {
+		if text := strings.Join(log.lines(), ""); !strings.Contains(text, said) {
+			t.Errorf("the log lacks %q: %s", said, text)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,6 +41,7 @@ type queue struct {
 	parts    parts
 	link     link
 	commits  committer
+	answers  answers
 	clock    serverClock
 	advice   advice
 	counters counters
@@ -62,6 +64,7 @@ type queue struct {
 type counters struct {
 	enqueued, duplicates, refused, done, retried, deferred, buried, lost atomic.Uint64
 	running                                                              atomic.Int64
+	unsettled                                                            atomic.Int64 // runs whose jobs are at the engine
 }
 
 // errUnfit means that the server is too old, or that a stream cannot serve the queue. Waiting does
@@ -85,30 +88,49 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	q := &queue{cfg: cfg, names: namesOf(cfg.Name), workers: map[*worker]struct{}{}, draining: make(chan struct{})}
 	q.closing, q.close = context.WithCancelCause(context.Background())
 	q.parts.checking = make(chan struct{}, 1)
-	q.commits = committer{alone: cfg.Sync == Interval, send: q.send, rest: q.rest}
+	q.commits = committer{alone: fewAlone, send: q.send, rest: q.rest}
+	if cfg.Sync == Interval {
+		q.commits.alone = math.MaxInt
+	}
 	connecting, cancel := context.WithTimeout(ctx, cfg.Wait)
 	defer cancel()
 	if err := q.connect(connecting); err != nil {
 		return nil, err
 	}
 	q.link.renew(errLink)
-	events := q.nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
-	q.hangUp = sync.OnceFunc(func() { q.nc.Close(); q.nc.RemoveStatusListener(events) })
+	q.link.silence.connected, q.link.silence.move, q.link.silence.first = q.nc.IsConnected, q.moved, silentFor
+	events := q.nc.StatusChanged(nats.CONNECTED, nats.RECONNECTING, nats.CLOSED)
+	q.hangUp = sync.OnceFunc(func() { q.link.silence.stop(); q.nc.Close(); q.nc.RemoveStatusListener(events) })
 	go q.link.watch(events)        // ends with hangUp
 	q.parts.checking <- struct{}{} // a reconnect during Open has nothing to check
-	err := q.prepare(answerByAnswer{ctx})
-	for tries := 1; tries < prepareTries && lacksFiles(err, codeStreamFiles) && pause(connecting, retryPause); tries++ {
-		q.parts.streams, q.parts.consumers = nil, nil
-		err = q.prepare(answerByAnswer{ctx})
+	err := q.prepareTries(ctx, connecting)
+	for others := len(q.nc.Servers()) - 1; others > 0 && err != nil && q.elsewhere(ctx, err); others-- {
+		err = q.prepareTries(ctx, connecting)
 	}
 	q.parts.whole = err == nil
 	<-q.parts.checking
+	if err == nil && q.clustered() {
+		_, err = q.nc.Subscribe(leaderElected, q.elected)
+	}
 	if err != nil {
+		err = q.unavailable(ctx, err)
 		q.close(err)
 		q.hangUp()
-		return nil, fmt.Errorf("jetstream: preparing queue %s: %w", cfg.Name, q.unavailable(ctx, err))
+		return nil, fmt.Errorf("jetstream: preparing queue %s: %w", cfg.Name, err)
 	}
 	return q, nil
+}
+
+// prepareTries prepares the queue. It tries again while the server removes a stream of the same
+// name, until connecting ends.
+func (q *queue) prepareTries(ctx, connecting context.Context) error {
+	for tries := 1; ; tries++ {
+		q.parts.streams, q.parts.consumers = nil, nil
+		err := q.prepare(answerByAnswer{ctx})
+		if tries == prepareTries || !lacksFiles(err, codeStreamFiles) || !pause(connecting, retryPause) {
+			return err
+		}
+	}
 }
 
 // prepareTries is how often Open tries to create the parts of a queue: a server that is removing a
@@ -121,78 +143,6 @@ func lacksFiles(err error, code js.ErrorCode) bool {
 	api, ok := errors.AsType[*js.APIError](err)
 	return ok && api.ErrorCode == code && (code == codeStreamFiles || strings.Contains(api.Description, "no such file"))
 }
-
-func (q *queue) connect(ctx context.Context) error {
-	log := q.cfg.Logger.With("queue", q.cfg.Name)
-	options := append([]nats.Option{
-		nats.Name("spillway jobs " + q.cfg.Name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.Timeout(q.cfg.Wait),
-		nats.ClosedHandler(func(nc *nats.Conn) {
-			if q.closing.Err() == nil { // otherwise it was closed here
-				log.Error("the job engine has ended the connection for good: open the queue again", "error", nc.LastError())
-			}
-		}),
-		nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 500*time.Millisecond),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if q.closing.Err() == nil { // otherwise Close ends the connection
-				log.Warn("connection to the job engine lost", "error", err)
-			}
-		}),
-		nats.ReconnectHandler(func(*nats.Conn) {
-			q.link.login(nil)
-			log.Info("connection to the job engine is back")
-			q.mend(q.closing, true) // the engine may have come back without its data
-		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			switch {
-			case !refusesLogin(err):
-				log.Warn("job engine", "error", err)
-			case q.link.login(err):
-				log.Error("the job engine refuses the login, and is tried again: see whether the credentials are right", "error", err)
-			}
-		}),
-	}, q.cfg.Options...)
-	options = append(options, forEver)
-	if q.cfg.Server != nil {
-		options = append(options, nats.InProcessServer(q.cfg.Server))
-	}
-	for {
-		nc, err := nats.Connect(q.cfg.URL, options...)
-		if err == nil {
-			q.nc = nc
-			break
-		}
-		if errors.Is(err, nats.ErrAuthorization) || !pause(ctx, retryPause) {
-			return fmt.Errorf("%w: connecting: %w", jobqueue.ErrUnavailable, err)
-		}
-	}
-	client, err := js.New(q.nc, js.WithDefaultTimeout(q.cfg.Wait))
-	q.js = client
-	return err
-}
-
-// forEver makes a connection try again until it is closed here. A connection that gives up stays
-// closed: after two refused logins, which is the client library's default, or after a number of
-// tries.
-func forEver(o *nats.Options) error {
-	o.AllowReconnect, o.MaxReconnect, o.IgnoreAuthErrorAbort = true, -1, true
-	return nil
-}
-
-// refusesLogin reports whether a server's error is about the credentials.
-func refusesLogin(err error) bool {
-	for _, sign := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
-		if errors.Is(err, sign) {
-			return true
-		}
-	}
-	return false
-}
-
-// answerByAnswer hides the deadline of a context, so that each request to the engine gets the
-// client's own timeout, which is Config.Wait.
-type answerByAnswer struct{ context.Context }
-
-func (answerByAnswer) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // prepare creates streams and consumers, or adapts them to the Config. A queue that cannot be opened
 // leaves nothing behind.
@@ -367,7 +317,7 @@ func (q *queue) ensure(ctx context.Context, cfg js.StreamConfig, change func(*js
 		return nil, false, misfit(cfg.Name, strings.Join(changes, ", ")+": "+api.Description)
 	}
 	if err == nil && len(changes) > 0 {
-		q.cfg.Logger.Warn("a stream of the queue had another policy, and was changed", "queue", q.cfg.Name, "stream", cfg.Name, "now", strings.Join(changes, ", "))
+		q.cfg.Logger.Warn(otherPolicy, "queue", q.cfg.Name, "stream", cfg.Name, "now", strings.Join(changes, ", "))
 	}
 	return changed, false, err
 }
@@ -377,10 +327,16 @@ func (q *queue) consumer(ctx context.Context, stream js.Stream, name, subject st
 		Durable: name, AckPolicy: js.AckExplicitPolicy, MaxDeliver: -1, MaxAckPending: pending, MaxWaiting: mostInFlight,
 		FilterSubject: subject, AckWait: orElse(q.cfg.AckWait, defaultAckWait),
 	}
-	if existing, err := stream.Consumer(ctx, name); err == nil && q.cfg.AckWait == 0 {
-		cfg.AckWait = existing.CachedInfo().Config.AckWait
-	}
 	in := stream.CachedInfo().Config.Name
+	if existing, err := stream.Consumer(ctx, name); err == nil {
+		have := existing.CachedInfo().Config
+		if q.cfg.AckWait == 0 {
+			cfg.AckWait = have.AckWait
+		}
+		if err := q.explained(q.restoreConsumer(ctx, consumerOf{in, cfg}, have)); err != nil {
+			return nil, err
+		}
+	}
 	consumer, err := q.makeConsumer(ctx, in, cfg)
 	err = q.explained(err)
 	if api, ok := errors.AsType[*js.APIError](err); ok && (api.Code < 500 || strings.Contains(api.Description, "can not")) { // 500 is also the code for a fixed field
@@ -405,6 +361,7 @@ func (q *queue) makeConsumer(ctx context.Context, stream string, cfg js.Consumer
 	if !lacksFiles(err, codeConsumerFiles) {
 		return consumer, err
 	}
+	q.link.doubt()
 	if err := q.js.DeleteConsumer(ctx, stream, cfg.Durable); err != nil && !errors.Is(err, js.ErrConsumerNotFound) {
 		return nil, err
 	}

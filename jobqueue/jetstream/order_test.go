@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -27,7 +28,7 @@ func TestDelayedJobWaitsForItsTime(t *testing.T) {
 		got <- d.Key
 		return nil
 	})
-	if a, b := <-got, <-got; a == b {
+	if a, b := await.Receive(t, "a job runs", got), await.Receive(t, "the other job runs", got); a == b {
 		t.Errorf("%s twice", a)
 	}
 }
@@ -43,11 +44,12 @@ func TestPriorityIsStrict(t *testing.T) {
 	if _, err := q.Enqueue(spillway.WithPriority(within(t), spillway.Critical), jobqueue.Job{Key: "by context"}); err != nil {
 		t.Fatal(err)
 	}
+	await.True(t, "all are ready", func() bool { return stats(t, q).Ready == 33 }) // the server counts them a moment later
 	got := make(chan spillway.Priority, 100)
 	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { got <- d.Priority; return nil })
 	last := spillway.Critical
 	for range 33 {
-		p := <-got
+		p := await.Receive(t, "a job runs", got)
 		if p > last {
 			t.Fatalf("%s after %s", p, last)
 		}
@@ -63,10 +65,11 @@ func TestLowestPriorityHasAFloor(t *testing.T) {
 		all.Go(func() { enqueue(t, q, jobqueue.Job{}) })
 	}
 	all.Wait()
+	await.True(t, "all are ready", func() bool { return stats(t, q).Ready == 3*floorEvery+1 }) // as above
 	order := make(chan string, 4*floorEvery)
 	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { order <- d.Key; return nil })
 	for i := range 3*floorEvery + 1 {
-		if <-order == "low" {
+		if await.Receive(t, "a job runs", order) == "low" {
 			if i < floorEvery || i > 2*floorEvery {
 				t.Errorf("the low job was number %d", i)
 			}

@@ -63,14 +63,17 @@ func notFound(err error) bool {
 }
 
 // asked makes a request to the engine through ask. The context of ask ends with parent, after
-// Config.Wait, and with the connection. If a part of the queue was missing and exists again, asked
-// repeats the request.
+// Config.Wait, and with the connection. If a part of the queue was missing and exists again, or
+// another server leads a part, asked repeats the request.
 func (q *queue) asked(parent context.Context, ask func(context.Context) error) error {
 	for tries := 1; ; tries++ {
 		ctx, cancel := q.asking(parent)
+		q.link.silence.begin()
 		err := ask(ctx)
-		again := errors.Is(context.Cause(ctx), errAnew)
-		if err != nil && errors.Is(context.Cause(ctx), errLink) {
+		q.link.silence.end(endOf(parent, ctx, err))
+		cause := context.Cause(ctx)
+		again := errors.Is(cause, errAnew) || errors.Is(cause, errLeader)
+		if err != nil && errors.Is(cause, errLink) {
 			err = fmt.Errorf("%w: %w", jobqueue.ErrUnavailable, errLink)
 		}
 		cancel()
@@ -98,7 +101,7 @@ func (q *queue) mend(parent context.Context, sure bool) (whole bool) {
 	if !p.whole || p.calm && !sure && time.Since(p.looked) < lookAgain {
 		return false
 	}
-	ctx, leave := q.link.during(parent)
+	ctx, leave := q.link.connected(parent)
 	defer leave()
 	defer context.AfterFunc(q.closing, leave)()
 	names, created, err := q.remake(answerByAnswer{ctx})
@@ -138,12 +141,12 @@ func (q *queue) mendSoon() {
 	}
 }
 
-// removed is the time after which a server has removed the files of a deleted consumer.
+// removed is the time after which a server has removed the files of a deleted stream or consumer.
 const removed = 100 * time.Millisecond
 
 // confirm ensures that newly created consumers have files: see makeConsumer.
 func (q *queue) confirm(parent context.Context, created []consumerOf) error {
-	ctx, leave := q.link.during(parent)
+	ctx, leave := q.link.connected(parent)
 	defer leave()
 	defer context.AfterFunc(q.closing, leave)()
 	pause(ctx, removed)
@@ -162,10 +165,18 @@ func (q *queue) remake(ctx context.Context) (names []string, created []consumerO
 		stream, err := q.js.Stream(ctx, cfg.Name)
 		lost := errors.Is(err, js.ErrStreamNotFound)
 		if lost {
+			q.link.doubt()
+			// A server answers so while it removes the files of the stream, and would remove those of the next one.
+			pause(ctx, removed)
 			stream, lost, err = q.create(ctx, cfg)
 		}
 		if err != nil {
 			return names, created, err
+		}
+		if !lost {
+			if stream, err = q.restoreStream(ctx, stream, cfg); err != nil {
+				return names, created, err
+			}
 		}
 		if lost {
 			names, anew[cfg.Name] = append(names, "stream "+cfg.Name), true
@@ -181,13 +192,17 @@ func (q *queue) remake(ctx context.Context) (names []string, created []consumerO
 		}
 	}
 	for _, c := range q.parts.consumers {
-		_, err := q.js.Consumer(ctx, c.stream, c.cfg.Name)
+		there, err := q.js.Consumer(ctx, c.stream, c.cfg.Name)
+		if err == nil {
+			err = q.restoreConsumer(ctx, c, there.CachedInfo().Config)
+		}
 		if !errors.Is(err, js.ErrConsumerNotFound) {
 			if err != nil {
 				return names, created, err
 			}
 			continue
 		}
+		q.link.doubt()
 		if _, err := q.makeConsumer(ctx, c.stream, c.cfg); err != nil {
 			return names, created, err
 		}
@@ -198,6 +213,53 @@ func (q *queue) remake(ctx context.Context) (names []string, created []consumerO
 	}
 	return names, created, nil
 }
+
+// restoreStream gives a stream its policy again, which somebody may have changed by hand.
+func (q *queue) restoreStream(ctx context.Context, stream js.Stream, cfg js.StreamConfig) (js.Stream, error) {
+	wanted, changes, err := adapt(stream.CachedInfo().Config, cfg)
+	if err != nil || len(changes) == 0 {
+		return stream, err
+	}
+	if stream, err = q.js.UpdateStream(ctx, wanted); err == nil {
+		q.cfg.Logger.Warn(otherPolicy, "queue", q.cfg.Name, "stream", cfg.Name, "now", strings.Join(changes, ", "))
+	}
+	return stream, err
+}
+
+// restoreConsumer is restoreStream for a consumer. A pause is left to whoever made the pause, and said.
+func (q *queue) restoreConsumer(ctx context.Context, c consumerOf, have js.ConsumerConfig) error {
+	if until := have.PauseUntil; until != nil && until.After(time.Now()) {
+		q.cfg.Logger.Warn("somebody has paused a consumer of the queue: its jobs do not run until it is resumed",
+			"queue", q.cfg.Name, "stream", c.stream, "consumer", have.Durable, "until", until)
+	}
+	fit, changes, anew := strays(have, c.cfg)
+	if len(changes) == 0 {
+		return nil
+	}
+	if anew {
+		q.link.doubt()
+		if err := q.js.DeleteConsumer(ctx, c.stream, have.Durable); err != nil && !errors.Is(err, js.ErrConsumerNotFound) {
+			return err
+		}
+	}
+	_, err := q.makeConsumer(ctx, c.stream, fit)
+	if err == nil {
+		q.cfg.Logger.Warn(otherPolicy, "queue", q.cfg.Name, "stream", c.stream, "consumer", have.Durable, "now", strings.Join(changes, ", "))
+	}
+	return err
+}
+
+const otherPolicy = "a part of the queue had another policy, and was changed"
+
+// inspect checks the parts every inspectEvery while Work runs: what somebody has changed by hand may
+// cause no error. It returns when ctx ends.
+func (q *queue) inspect(ctx context.Context) {
+	for pause(ctx, inspectEvery) {
+		q.mendSoon()
+	}
+}
+
+const inspectEvery = time.Minute
 
 // create creates a stream, unless another process is faster. A recreated stream starts above all
 // sequence numbers of the old stream: a handler's answer for an old job must not end a job of the

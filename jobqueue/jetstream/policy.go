@@ -65,6 +65,9 @@ var policy = []rule{
 	{"AllowDirect", func(have, want *js.StreamConfig) (any, any, bool) {
 		return have.AllowDirect, want.AllowDirect, want.AllowDirect && !have.AllowDirect // extra AllowDirect is fine
 	}, func(have, _ *js.StreamConfig) { have.AllowDirect = true }},
+	{"AllowAtomicPublish", func(have, want *js.StreamConfig) (any, any, bool) {
+		return have.AllowAtomicPublish, want.AllowAtomicPublish, want.AllowAtomicPublish && !have.AllowAtomicPublish
+	}, func(have, _ *js.StreamConfig) { have.AllowAtomicPublish = true }},
 	field("ConsumerLimits", func(c *js.StreamConfig) *js.StreamConsumerLimits { return &c.ConsumerLimits }),
 	absent("Sources", func(c *js.StreamConfig) bool { return len(c.Sources) > 0 }, func(c *js.StreamConfig) { c.Sources = nil }),
 	absent("SubjectTransform", func(c *js.StreamConfig) bool { return c.SubjectTransform != nil }, func(c *js.StreamConfig) { c.SubjectTransform = nil }),
@@ -131,4 +134,37 @@ func misfit(stream, why string) error {
 func sameLimits(a, b js.StreamConfig) bool {
 	return a.MaxMsgs == b.MaxMsgs && a.MaxBytes == b.MaxBytes && a.Duplicates == b.Duplicates &&
 		a.Replicas == b.Replicas && a.AllowAtomicPublish == b.AllowAtomicPublish
+}
+
+// strays returns how a consumer differs from what the queue's promises depend on, and the adapted
+// configuration. Jobs that a consumer has passed over do not come again: then the consumer must be
+// made anew.
+func strays(have, want js.ConsumerConfig) (fit js.ConsumerConfig, changes []string, anew bool) {
+	differs := func(yes bool, format string, args ...any) bool {
+		if yes {
+			changes = append(changes, fmt.Sprintf(format, args...))
+		}
+		return yes
+	}
+	subjects := have.FilterSubjects
+	if have.FilterSubject != "" {
+		subjects = append(slices.Clone(subjects), have.FilterSubject)
+	}
+	anew = differs(!slices.Equal(subjects, []string{want.FilterSubject}), "FilterSubject: %s, not %s", want.FilterSubject, strings.Join(subjects, " "))
+	anew = differs(have.MaxDeliver > 0, "MaxDeliver: -1, not %d", have.MaxDeliver) || anew
+	differs(have.HeadersOnly, "HeadersOnly: false, not true")
+	differs(len(have.BackOff) > 0, "BackOff: none, not %v", have.BackOff)
+	differs(have.MaxRequestExpires > 0 && have.MaxRequestExpires < sentryWait, "MaxRequestExpires: none, not %v", have.MaxRequestExpires)
+	tight := 0 < have.MaxAckPending && have.MaxAckPending < want.MaxAckPending
+	differs(tight, "MaxAckPending: %d, not %d", want.MaxAckPending, have.MaxAckPending)
+	differs(have.InactiveThreshold > 0, "InactiveThreshold: none, not %v", have.InactiveThreshold)
+	differs(have.MaxRequestMaxBytes > 0, "MaxRequestMaxBytes: none, not %d", have.MaxRequestMaxBytes)
+	fit = have
+	fit.FilterSubject, fit.FilterSubjects, fit.MaxDeliver = want.FilterSubject, nil, -1
+	fit.HeadersOnly, fit.BackOff, fit.MaxRequestExpires, fit.MaxRequestMaxBytes = false, nil, 0, 0
+	fit.InactiveThreshold = 0
+	if tight {
+		fit.MaxAckPending = want.MaxAckPending
+	}
+	return fit, changes, anew
 }

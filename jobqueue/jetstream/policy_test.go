@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
@@ -199,7 +201,7 @@ func TestALimitOfTheServerIsNamed(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "the server's limit "+c.says) || strings.Contains(err.Error(), "delete") {
 				t.Error(err)
 			}
-			nc, err := nats.Connect(c.cfg.URL)
+			nc, err := nats.Connect(c.cfg.URL, nats.Timeout(await.Limit))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,5 +286,111 @@ func TestASlotsStreamThatSaysNothingUsefulIsToldAgain(t *testing.T) {
 		if again := open(t, Config{Server: server}); again.inFlight != 4 {
 			t.Errorf("%q: the next process takes %d at once", says, again.inFlight)
 		}
+	}
+}
+
+// Somebody changes a part of a queue by hand while the queue is open. The engine reports nothing:
+// jobs were acknowledged and never run, and Stats had none of them.
+func TestWhatSomebodyHasChangedByHandIsRestored(t *testing.T) {
+	server := serve(t, t.TempDir())
+	consumer := func(change func(*js.ConsumerConfig)) func(*queue) error {
+		return func(q *queue) error {
+			cfg := q.ready[slices.Index(priorities[:], spillway.Normal)].CachedInfo().Config
+			change(&cfg)
+			_, err := q.js.UpdateConsumer(within(t), q.names.jobs, cfg)
+			return err
+		}
+	}
+	stream := func(change func(*js.StreamConfig)) func(*queue) error {
+		return func(q *queue) error {
+			cfg := q.jobs.CachedInfo().Config
+			change(&cfg)
+			_, err := q.js.UpdateStream(within(t), cfg)
+			return err
+		}
+	}
+	for name, edit := range map[string]func(*queue) error{
+		"FilterSubject":      consumer(func(c *js.ConsumerConfig) { c.FilterSubject += ".none" }),
+		"MaxDeliver":         consumer(func(c *js.ConsumerConfig) { c.MaxDeliver = 1 }),
+		"HeadersOnly":        consumer(func(c *js.ConsumerConfig) { c.HeadersOnly = true }),
+		"MaxRequestExpires":  consumer(func(c *js.ConsumerConfig) { c.MaxRequestExpires = sentryWait / 2 }),
+		"MaxAckPending":      consumer(func(c *js.ConsumerConfig) { c.MaxAckPending = 1 }),
+		"InactiveThreshold":  consumer(func(c *js.ConsumerConfig) { c.InactiveThreshold = time.Hour }),
+		"MaxRequestMaxBytes": consumer(func(c *js.ConsumerConfig) { c.MaxRequestMaxBytes = 10 }),
+		"MaxAge":             stream(func(c *js.StreamConfig) { c.MaxAge = time.Hour }),
+		"Discard":            stream(func(c *js.StreamConfig) { c.Discard = js.DiscardOld }),
+		"Subjects":           stream(func(c *js.StreamConfig) { c.Subjects = append(c.Subjects, "other") }),
+		"AllowAtomicPublish": stream(func(c *js.StreamConfig) { c.AllowAtomicPublish = false }),
+		"MaxMsgs of dead": func(q *queue) error {
+			cfg := q.dead.CachedInfo().Config
+			cfg.MaxMsgs = 1
+			_, err := q.js.UpdateStream(within(t), cfg)
+			return err
+		},
+	} {
+		for _, how := range []string{"Stats", "Work", "Open"} {
+			var log said
+			q := open(t, Config{Server: server, Logger: log.logger(), Policy: jobqueue.Policy{Backoff: time.Millisecond}})
+			if err := edit(q); err != nil {
+				t.Fatal(name, err)
+			}
+			for i := range 2 {
+				enqueue(t, q, jobqueue.Job{Key: fmt.Sprint(name, how, i), Payload: []byte("payload")})
+			}
+			handle := func(_ context.Context, d *jobqueue.Delivery) error {
+				switch {
+				case string(d.Payload) != "payload":
+					t.Errorf("%s: the payload is %q", name, d.Payload)
+				case d.Attempt == 1:
+					return errors.New("again")
+				}
+				return nil
+			}
+			switch how {
+			case "Stats":
+				stats(t, q)
+			case "Work": // after a minute
+				q.mendSoon()
+				await.True(t, "it is restored", func() bool { return len(log.lines()) > 0 })
+			case "Open":
+				q = open(t, Config{Server: server, Logger: log.logger(), Policy: jobqueue.Policy{Backoff: time.Millisecond}})
+			}
+			if text := strings.Join(log.lines(), ""); !strings.Contains(text, strings.Fields(name)[0]) || strings.Count(text, "another policy") != 1 {
+				t.Errorf("%s, %s: the log says %q", name, how, text)
+			}
+			stop := work(t, q, handle)
+			await.True(t, name+": all are done", func() bool { s := stats(t, q); return s.Done == 2 && s.Depth == jobqueue.Depth{} })
+			_ = stop()
+			_ = q.Close()
+		}
+	}
+}
+
+// The queue jobs-slots took the stream of the slots of the queue jobs for its own: jobs ran nothing from
+// then on. For jobs-dead, the error advised to delete the dead letters of jobs.
+func TestAQueueDoesNotTakeThePartsOfAnother(t *testing.T) {
+	server := serve(t, t.TempDir())
+	open(t, Config{Server: server, Name: "jobs"})
+	for _, name := range []string{"jobs-dead", "jobs-slots", "jobs-returns"} {
+		if _, err := Open(within(t), Config{Server: server, Name: name}); err == nil || !strings.Contains(err.Error(), "Name is") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A consumer was paused, and its jobs waited without a word.
+func TestAPausedConsumerIsSaid(t *testing.T) {
+	var log said
+	q := open(t, Config{Logger: log.logger()})
+	if _, err := q.js.PauseConsumer(within(t), q.names.jobs, spillway.High.String(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	q.mendSoon() // as Work does after a minute
+	await.True(t, "it is said", func() bool { return len(log.lines()) > 0 })
+	if text := strings.Join(log.lines(), ""); !strings.Contains(text, "consumer=high") || strings.Count(text, "paused") != 1 {
+		t.Errorf("the log says %q", text)
+	}
+	if c, err := q.js.Consumer(within(t), q.names.jobs, spillway.High.String()); err != nil || !c.CachedInfo().Paused {
+		t.Errorf("resumed: %v", err)
 	}
 }

@@ -19,6 +19,7 @@ type proxy struct {
 	mu     sync.Mutex
 	slow   time.Duration
 	silent bool
+	shut   bool   // no connection passes
 	heard  []byte // requests of the clients while it is silent
 	open   map[net.Conn]bool
 }
@@ -42,6 +43,12 @@ func newProxy(t *testing.T, url string) *proxy {
 				continue
 			}
 			p.mu.Lock()
+			if p.shut {
+				p.mu.Unlock()
+				client.Close()
+				server.Close()
+				continue
+			}
 			p.open[client], p.open[server] = true, true
 			p.mu.Unlock()
 			all.Go(func() { _, _ = io.Copy(server, io.TeeReader(client, p)); server.Close(); client.Close() })
@@ -120,4 +127,12 @@ func (p *proxy) cut() {
 		c.Close()
 		delete(p.open, c)
 	}
+}
+
+// close cuts the connections, and lets no other through.
+func (p *proxy) close() {
+	p.mu.Lock()
+	p.shut = true
+	p.mu.Unlock()
+	p.cut()
 }

@@ -12,18 +12,24 @@ import (
 )
 
 // pull asks a consumer for messages, one request at a time. Unlike the client library, pull can
-// take a request back without losing messages in transit. A message delivered to no worker comes
-// again only after AckWait, and counts as an attempt.
+// take a request back without losing messages in transit. A message delivered to no worker counts as
+// an attempt. The message comes again at once if the engine notices that nobody listens, and
+// otherwise after AckWait.
 type pull struct {
 	q       *queue
 	subject string
+	late    func(*nats.Msg) // gives back a message that nobody waits for
 	replies *nats.Subscription
 	owed    int       // messages that the engine may still send for the latest request
 	expires time.Time // when the engine ends the latest request
 }
 
 func (q *queue) pull(stream, consumer string) *pull {
-	return &pull{q: q, subject: "$JS.API.CONSUMER.MSG.NEXT." + stream + "." + consumer}
+	p := &pull{q: q, subject: "$JS.API.CONSUMER.MSG.NEXT." + stream + "." + consumer, late: q.giveBack}
+	if stream == q.names.slots {
+		p.late = handBack
+	}
+	return p
 }
 
 // now takes at most most messages that are ready, and calls take for each.
@@ -49,16 +55,28 @@ func (p *pull) ask(ctx context.Context, request string, most int, expires time.D
 		if p.replies, err = q.nc.SubscribeSync(q.nc.NewInbox()); err != nil {
 			return q.unavailable(ctx, err)
 		}
+		_ = p.replies.SetPendingLimits(-1, -1) // each request bounds its answers; the default drops jobs beyond 64 MB
 	}
 	if err := q.nc.PublishRequest(p.subject, p.replies.Subject, []byte(request)); err != nil {
 		return q.unavailable(ctx, err)
 	}
 	p.owed, p.expires = most, time.Now().Add(expires)
 	defer time.AfterFunc(sentryWait+lookAgain, q.mendSoon).Stop() // a deleted consumer never answers
-	if err = p.answers(ctx, take); err == nil {
+	q.link.silence.begin()
+	err = p.answers(ctx, take)
+	how := endOf(q.closing, ctx, err)
+	q.link.silence.end(how)
+	if err == nil {
 		return nil
 	}
-	p.end(take)
+	if how == withoutAnswer && q.clustered() {
+		q.link.doubt() // the server that has the consumer may have been killed: without replicas there is no new leader
+	}
+	if errors.Is(context.Cause(ctx), errLeader) {
+		p.leave()
+	} else {
+		p.end(take)
+	}
 	if errors.Is(err, jobqueue.ErrUnavailable) || missing(err) {
 		q.mendSoon()
 	}
@@ -87,6 +105,14 @@ func (p *pull) answers(ctx context.Context, take func(*nats.Msg)) error {
 	return nil
 }
 
+// leave takes the request back in the background, because the former leader may not answer for as
+// long as end waits. What it sent goes to whoever asks next.
+func (p *pull) leave() {
+	former := *p
+	p.replies, p.owed = nil, 0
+	p.q.stragglers.Go(func() { former.end(p.late) })
+}
+
 // end takes the request back. It takes the messages that the engine sent before the request ended.
 //
 // A standalone server has processed the end of the request when it answers the Drain. In a cluster
@@ -97,8 +123,8 @@ func (p *pull) end(take func(*nats.Msg)) {
 		return
 	}
 	if p.owed > 0 && p.q.clustered() {
-		ctx, cancel := context.WithDeadline(context.Background(), p.expires.Add(p.q.cfg.Wait))
-		ctx, leave := p.q.link.during(ctx)
+		ctx, cancel := context.WithDeadline(context.Background(), p.expires.Add(min(p.q.cfg.Wait, defaultWait)))
+		ctx, leave := p.q.link.connected(ctx)
 		_ = p.answers(ctx, take)
 		leave()
 		cancel()

@@ -39,6 +39,9 @@ type task struct {
 	late       bool   // the run ended after the engine had given the job to another worker
 	asked      string // the server that was asked to end the job, and did not answer
 	removed    bool   // this run has ended the job
+
+	extend sync.Mutex // held while a report of progress extends the run
+	letter string     // names this run in its dead letter
 }
 
 // idOf is a permanent name of a job's message. The sequence number alone is not unique: a stream
@@ -127,21 +130,26 @@ func (w *worker) run(t *task) {
 		return
 	}
 	// From here on only the handler's reports of progress keep the job.
-	w.kept.drop(t.msg)
+	if w.kept.release(t.msg) { // lost while it waited for the limiter
+		q.counters.lost.Add(1)
+		return
+	}
 	_ = t.msg.InProgress()
 	ctx, lose := context.WithCancelCause(w.ctx)
 	defer lose(nil)
-	expiry := time.AfterFunc(q.runLimit(), func() { lose(jobqueue.ErrLost) })
+	expiry := time.AfterFunc(q.runLimit(), func() { lose(jobqueue.ErrLost); over() })
 	defer expiry.Stop()
 	d := jobqueue.NewDelivery(t.job, t.attempt, t.enqueued, func(caller context.Context) error {
 		return q.progress(caller, ctx, t, expiry)
 	})
 	q.counters.running.Add(1)
+	q.counters.unsettled.Add(1)
 	engine.Run(ctx, w.handler, d, func(err error) {
 		q.counters.running.Add(-1)
 		permit.Done(err)
 		lost := !expiry.Stop() && errors.Is(context.Cause(ctx), jobqueue.ErrLost)
 		w.settle(t, lost, err)
+		q.counters.unsettled.Add(-1)
 	})
 }
 
@@ -171,6 +179,8 @@ func (q *queue) progress(caller, job context.Context, t *task, expiry *time.Time
 		}
 		return q.unavailable(ctx, err)
 	}
+	t.extend.Lock() // a handler may report from several goroutines
+	defer t.extend.Unlock()
 	if !expiry.Stop() {
 		return jobqueue.ErrLost
 	}
@@ -189,7 +199,7 @@ func (w *worker) settled(t *task) bool {
 	case q.ending.has(t.id): // done here, and the engine that was told so was killed
 		w.finishTask(t)
 		return true
-	case t.deliveries > 1 && q.isDead(w.ctx, t.id):
+	case (t.deliveries > 1 || q.renewedSince(t.enqueued)) && q.isDead(w.ctx, t.id):
 		w.finishTask(t)
 		return true
 	case t.attempt > engine.Attempts(q.cfg.Policy):
@@ -243,7 +253,11 @@ func (w *worker) defers(t *task, settled engine.Settlement) {
 	if t.held.IsZero() {
 		t.held = time.Now()
 	}
-	if t.suspect || settled.Away || after > heldFor || time.Since(t.held) >= heldFor {
+	crowded := !t.limited && int(w.waiting.Load()) >= deferredEach*w.q.inFlight
+	if crowded {
+		after = max(after, heldFor) // spares the engine
+	}
+	if crowded || t.suspect || settled.Away || after > heldFor || time.Since(t.held) >= heldFor {
 		t.away = true
 		w.putOff(t, after)
 		return
@@ -287,7 +301,10 @@ func (q *queue) hasEnded(t *task) bool {
 // giveBack makes the engine hand the task to the next worker that asks. The delivery to this
 // process does not count as an attempt.
 func (w *worker) giveBack(t *task) {
-	w.kept.drop(t.msg)
+	if w.kept.release(t.msg) {
+		w.q.counters.lost.Add(1)
+		return
+	}
 	w.q.giveBack(t.msg)
 }
 
@@ -343,8 +360,8 @@ func (q *queue) end(ctx context.Context, t *task) error {
 	return nil
 }
 
-// renewedSince reports whether the connection was lost, or parts of the queue were, after the
-// engine's time at. A killed engine may have forgotten how often it delivered the jobs of that time.
+// renewedSince reports whether the connection was lost, or parts of the queue were, or another
+// server leads a part, after the engine's time at. A killed engine may have forgotten how often it delivered the jobs of that time.
 func (q *queue) renewedSince(at time.Time) bool {
 	past, ok := q.link.age()
 	return ok && at.Before(q.clock.now().Add(lookEach-past))

@@ -55,20 +55,16 @@ type pubAck struct {
 
 // send stores a whole batch or nothing. A single message is sent as it is. Several messages form an
 // atomic batch of the server, whose last message requests the answer.
-func (q *queue) send(batch []*entry) (outcome, error) {
+func (q *queue) send(ctx context.Context, batch []*entry) (outcome, error) {
 	if what, err := q.store(batch); err != nil {
 		return what, err
 	}
-	ctx, cancel := context.WithDeadline(q.closing, batch[0].deadline)
-	defer cancel()
-	ctx, leave := q.link.during(ctx)
-	defer leave()
 	for {
 		what, ack, err := q.publish(ctx, batch)
 		if what != repeated || len(batch) > 1 || ack.Sequence == 0 {
 			return what, err
 		}
-		again, err := q.hasForgotten(ctx, ack.Sequence)
+		again, err := q.hasForgotten(ctx, ack.Sequence, batch[0].deadline)
 		if err != nil {
 			return uncertain, q.unavailable(ctx, err)
 		}
@@ -80,35 +76,42 @@ func (q *queue) send(batch []*entry) (outcome, error) {
 }
 
 func (q *queue) publish(ctx context.Context, batch []*entry) (what outcome, ack pubAck, err error) {
-	id := newKey()
-	for i, e := range batch {
-		if len(batch) == 1 {
-			e.msg.Header.Del(headerBatch)
-			e.msg.Header.Del(headerBatchSeq)
+	last := batch[len(batch)-1].msg
+	if len(batch) > 1 {
+		id := newKey()
+		for i, e := range batch {
+			e.batched = true
+			e.msg.Header.Set(headerBatch, id)
+			e.msg.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
+			if e.msg == last {
+				e.msg.Header.Set(headerBatchCommit, "1")
+				break
+			}
 			e.msg.Header.Del(headerBatchCommit)
-			break
-		}
-		e.msg.Header.Set(headerBatch, id)
-		e.msg.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
-		if i < len(batch)-1 {
-			e.msg.Header.Del(headerBatchCommit)
+			e.msg.Reply = ""
 			if err := q.nc.PublishMsg(e.msg); err != nil {
 				what, err := q.unsent(ctx, err)
 				return what, ack, err
 			}
 		}
+	} else if batch[0].batched {
+		batch[0].batched = false
+		last.Header.Del(headerBatch)
+		last.Header.Del(headerBatchSeq)
+		last.Header.Del(headerBatchCommit)
 	}
-	last := batch[len(batch)-1].msg
-	if len(batch) > 1 {
-		last.Header.Set(headerBatchCommit, "1")
-	}
-	reply, err := q.nc.RequestMsgWithContext(ctx, last)
+	q.link.silence.begin()
+	defer func() { q.link.silence.end(sent(ctx, what, err)) }()
+	reply, err := q.ask(ctx, last, batch[0].deadline)
 	if err != nil {
 		if missing(err) {
 			q.mendSoon()
 		}
 		what, err := q.unsent(ctx, err)
 		return what, ack, err
+	}
+	if sequence, ok := storedAs(q.names.jobs, reply.Data); ok && len(batch) == 1 {
+		return stored, pubAck{Sequence: sequence}, nil
 	}
 	if err := json.Unmarshal(reply.Data, &ack); err != nil {
 		return uncertain, ack, q.unavailable(ctx, fmt.Errorf("unexpected answer %.80q", reply.Data))
@@ -186,16 +189,18 @@ func (q *queue) unavailable(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, jobqueue.ErrUnavailable) || errors.Is(err, jobqueue.ErrDiskFull) || errors.Is(err, errUnfit):
 		return err
+	case q.failed() != nil:
+		return q.failed()
 	case q.closing.Err() != nil:
 		return fmt.Errorf("%w: the queue was closed", jobqueue.ErrUnavailable)
 	case errors.Is(context.Cause(ctx), errLink):
 		return fmt.Errorf("%w: %w", jobqueue.ErrUnavailable, errLink)
 	case errors.Is(err, context.Canceled):
 		return err
-	case q.nc.IsClosed():
-		return fmt.Errorf("%w: it has ended the connection for good (%w): open the queue again", jobqueue.ErrUnavailable, q.nc.LastError())
 	case q.link.refusal() != nil:
 		return fmt.Errorf("%w: the server refuses the login, and is tried again: %w", jobqueue.ErrUnavailable, q.link.refusal())
+	case q.link.silence.lasts() && !isAnswer(err):
+		return fmt.Errorf("%w: connected, and no server has answered: those of the URL and of their cluster are tried in turn (%v)", jobqueue.ErrUnavailable, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		// The deadline was the queue's own: the caller's context may have time left. An HTTP
 		// service would otherwise report that the request's deadline has passed.
@@ -211,7 +216,12 @@ func (q *queue) unavailable(ctx context.Context, err error) error {
 }
 
 // rest waits between two tries of a commit.
-func (q *queue) rest() bool { return pause(q.closing, retryPause) }
+func (q *queue) rest(ctx context.Context) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(q.closing, cancel)()
+	return pause(ctx, retryPause)
+}
 
 // pause waits for d, and reports whether ctx is still alive.
 func pause(ctx context.Context, d time.Duration) bool {

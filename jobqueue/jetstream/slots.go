@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,9 +18,12 @@ type slot struct {
 	kept  *keeper
 }
 
+// giveBack lets the engine hand the slot to whoever asks. A lost slot may have another holder already:
+// the engine takes a hand-back from anybody, and would hand that holder's slot to a third one.
 func (s *slot) giveBack() {
-	s.kept.drop(s.msg)
-	handBack(s.msg)
+	if !s.kept.release(s.msg) {
+		handBack(s.msg)
+	}
 }
 
 // slotHolder has a worker's unused slots. Only the dispatcher uses it.
@@ -35,6 +39,17 @@ type slotHolder struct {
 }
 
 func (h *slotHolder) free() int { return len(h.idle) }
+
+// check drops the idle slots that are lost.
+func (h *slotHolder) check() {
+	h.idle = slices.DeleteFunc(h.idle, func(s *slot) bool {
+		lost := h.kept.lost(s.msg)
+		if lost {
+			h.kept.drop(s.msg)
+		}
+		return lost
+	})
+}
 
 // ask takes at most most slots that are free now. If no slot is free, ask requests the next one,
 // which arrives on the channel arrived.
@@ -100,7 +115,7 @@ func (h *slotHolder) end() {
 				s.giveBack()
 			}
 		}
-		h.pull.end(handBack)
+		h.pull.end(h.pull.late)
 	})
 	h.keep(0)
 }
@@ -134,10 +149,16 @@ func (k *keeper) lost(m *nats.Msg) bool {
 	return time.Since(k.msgs[m]) > k.silence
 }
 
-func (k *keeper) drop(m *nats.Msg) {
+func (k *keeper) drop(m *nats.Msg) { k.release(m) }
+
+// release is drop, and reports whether the message was kept and is lost: then another worker may have
+// it, and only that worker may hand it back.
+func (k *keeper) release(m *nats.Msg) (lost bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	reported, kept := k.msgs[m]
 	delete(k.msgs, m)
+	return kept && time.Since(reported) > k.silence
 }
 
 // start begins reporting. The returned function stops the reports and waits for their end.

@@ -20,6 +20,7 @@ func TestAStalledProcessLosesItsShare(t *testing.T) {
 	stalled, other := open(t, cfg), open(t, cfg)
 	var logged, running, most atomic.Int32
 	release := make(chan struct{})
+	defer close(release)
 	work(t, stalled, func(ctx context.Context, _ *jobqueue.Delivery) error {
 		<-ctx.Done()
 		if errors.Is(context.Cause(ctx), jobqueue.ErrLost) {
@@ -53,7 +54,6 @@ func TestAStalledProcessLosesItsShare(t *testing.T) {
 	if n := stalled.counters.running.Load(); n != 2 {
 		t.Errorf("%d handlers stall", n)
 	}
-	close(release)
 }
 
 // Jobs that a worker holds when Work ends count no attempt: a rejected job that waits, and a
@@ -96,4 +96,32 @@ func TestJobsThatAreHandedBackWereNotTried(t *testing.T) {
 		return nil
 	})
 	await.True(t, "all are done", func() bool { s := stats(t, q); return s.Done == 3 && s.Dead == 0 })
+}
+
+// A job at its last attempt runs alone if nobody knows how the attempt before ended. The handler of such
+// a job never returned: its process took no other job, for ever.
+func TestAHandlerThatNeverReturnsHoldsUpNoOtherJob(t *testing.T) {
+	q := open(t, Config{AckWait: time.Second, Policy: jobqueue.Policy{MaxAttempts: 2}})
+	var hangs atomic.Bool // in the last attempt
+	release := make(chan struct{})
+	defer close(release)
+	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error {
+		if d.Key != "fine" {
+			if d.Attempt == 2 {
+				hangs.Store(true)
+			}
+			<-release
+		}
+		return nil
+	})
+	tried := 0
+	await.True(t, "the last attempt runs", func() bool {
+		if !hangs.Load() && stats(t, q).Dead == tried { // a machine that stalls for AckWait loses a job before its run
+			enqueue(t, q, jobqueue.Job{})
+			tried++
+		}
+		return hangs.Load()
+	})
+	enqueue(t, q, jobqueue.Job{Key: "fine"})
+	await.True(t, "the other job is done", func() bool { return q.counters.done.Load() == 1 })
 }

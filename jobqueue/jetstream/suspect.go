@@ -13,7 +13,7 @@ import (
 // A suspect is a job at its last attempt whose previous attempt has no recorded end: the process
 // died, or the engine was away. The job may be the cause. When a process dies, each job that it
 // held has lost an attempt. So suspects run one at a time. While a suspect runs, the process takes
-// no other job.
+// no other job. A suspect that is lost holds up no other job: its handler may never return.
 //
 // suspects holds a process's suspect: none, a suspect that waits until all taken jobs are checked,
 // or a running suspect.
@@ -105,7 +105,7 @@ func (q *queue) suspect(t *task) bool {
 }
 
 // apart lets a task run. If the task is a suspect that must wait, apart hands it back. The caller
-// calls the returned function when the task is over.
+// calls the returned function when the task is over or lost; further calls do nothing.
 func (w *worker) apart(t *task) (over func(), ok bool) {
 	s := &w.q.suspects
 	t.suspect = w.q.suspect(t)
@@ -123,7 +123,7 @@ func (w *worker) apart(t *task) (over func(), ok bool) {
 		s.over()
 		return nil, false
 	}
-	return s.over, true
+	return sync.OnceFunc(s.over), true
 }
 
 // sure ends the task's look, once, when it is known whether the task is a suspect.
@@ -142,7 +142,10 @@ func redelivered(msg *nats.Msg) bool {
 
 // putOff makes the engine deliver a task later. This delivery does not count as an attempt.
 func (w *worker) putOff(t *task, d time.Duration) {
-	w.kept.drop(t.msg)
+	if w.kept.release(t.msg) {
+		w.q.counters.lost.Add(1)
+		return
+	}
 	w.q.noAttempt(t.msg)
 	_ = t.msg.NakWithDelay(max(d, time.Millisecond))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,7 +28,8 @@ const (
 	// spares the engine a record and a delivery.
 	heldFor = time.Second
 	// deferredEach bounds the jobs that wait in this process after a rejection by a resource that
-	// they need, for each job that may run. Taking more such jobs would be useless.
+	// they need, for each job that may run. Further such jobs wait at the engine, for heldFor at
+	// least.
 	deferredEach = 4
 	// limiterAgain is the longest pause before the limiter of this process is asked again. The end
 	// of a job also causes a request. The limiter's advice, up to a minute, spreads remote callers.
@@ -55,6 +57,7 @@ type worker struct {
 	running  int                   // jobs with a goroutine
 	ended    chan ending           // has room for all running jobs
 	deferred map[*task]*time.Timer // deferred tasks that wait in this process until they are due
+	waiting  atomic.Int32          // the number of deferred tasks
 	limited  []*task               // deferred tasks that the limiter refused, the oldest first
 	due      chan *task            // has room for all deferred tasks
 	again    []*task               // deferred tasks that are due
@@ -85,7 +88,7 @@ func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 	}
 	w := &worker{
 		q: q, handler: handler, deferred: map[*task]*time.Timer{},
-		ended: make(chan ending, q.inFlight), due: make(chan *task, (deferredEach+1)*q.inFlight),
+		ended: make(chan ending, q.inFlight), due: make(chan *task, (deferredEach+2)*q.inFlight),
 	}
 	for i, p := range priorities {
 		w.sentries[i] = sentry{pull: q.pull(q.names.jobs, p.String()), answer: make(chan *nats.Msg, 1)}
@@ -93,7 +96,7 @@ func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 	stop, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !q.join(w) {
-		return nil
+		return q.failed()
 	}
 	defer q.leave(w)
 	go func() { // ends with stop
@@ -109,11 +112,15 @@ func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 	w.ctx = run
 	w.slots = &slotHolder{q: q, stop: stop, kept: &w.kept, pull: q.pull(q.names.slots, slotConsumer), arrived: make(chan *slot, 1)}
 	w.kept.connected, w.kept.silence = q.nc.IsConnected, q.runLimit()
+	go q.inspect(stop)
 	keeping := w.kept.start(q.ackWait / 3)
 	w.dispatch(stop)
 	w.finish()
 	keeping()
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return q.failed()
 }
 
 // dispatch starts jobs until stop ends.
@@ -141,6 +148,7 @@ func (w *worker) start(stop context.Context) int {
 		w.slots.keep(0)
 		return 0
 	}
+	w.slots.check()
 	if w.slots.free() == 0 {
 		w.slots.ask(w.q.inFlight - w.running)
 		if w.slots.free() == 0 {
@@ -155,11 +163,9 @@ func (w *worker) start(stop context.Context) int {
 	return n
 }
 
-// saturated reports whether taking more jobs is useless, because the held jobs wait for a resource.
-// The limiter of this process would refuse further jobs as well.
-func (w *worker) saturated() bool {
-	return len(w.deferred) >= deferredEach*w.q.inFlight || len(w.limited)+w.running >= w.q.inFlight
-}
+// saturated reports whether taking more jobs is useless, because the limiter of this process would
+// refuse them as well.
+func (w *worker) saturated() bool { return len(w.limited)+w.running >= w.q.inFlight }
 
 // startSome starts ready jobs, at most one for each free slot, and returns the number started.
 // Deferred jobs that are due come first: they have waited longest.
@@ -297,9 +303,11 @@ func (w *worker) returnHeld() {
 		s := &w.sentries[i]
 		if held := s.held; held != nil && redelivered(held) {
 			s.held = nil
-			w.kept.drop(held)
+			lost := w.kept.release(held)
 			w.q.stragglers.Go(func() {
-				w.q.giveBack(held)
+				if !lost {
+					w.q.giveBack(held)
+				}
 				w.q.suspects.sure()
 			})
 		}
@@ -319,6 +327,7 @@ func (w *worker) over(e ending) {
 		return
 	}
 	w.deferred[t] = time.AfterFunc(t.after, func() { w.due <- t })
+	w.waiting.Add(1)
 	if t.after = 0; t.limited {
 		w.limited = append(w.limited, t)
 	}
@@ -335,6 +344,7 @@ func (w *worker) wake() {
 
 func (w *worker) askAgain(t *task) {
 	delete(w.deferred, t)
+	w.waiting.Add(-1)
 	if t.limited {
 		w.limited = slices.DeleteFunc(w.limited, func(other *task) bool { return other == t })
 		t.limited = false
@@ -381,12 +391,12 @@ func (w *worker) finish() {
 	}
 	for i := range w.sentries {
 		s := &w.sentries[i]
-		if s.held != nil {
-			w.kept.drop(s.held)
-		}
+		lost := s.held != nil && w.kept.release(s.held)
 		w.q.stragglers.Go(func() {
 			if s.held != nil {
-				w.q.giveBack(s.held)
+				if !lost {
+					w.q.giveBack(s.held)
+				}
 				w.seen(s)
 			}
 			if s.out {
@@ -395,7 +405,7 @@ func (w *worker) finish() {
 				}
 				w.q.suspects.sure()
 			}
-			s.pull.end(w.q.giveBack)
+			s.pull.end(s.pull.late)
 		})
 	}
 	w.slots.end()

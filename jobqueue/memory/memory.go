@@ -26,7 +26,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -148,15 +147,9 @@ func (q *queue) check(job jobqueue.Job) error {
 		return fmt.Errorf("%w: its payload has %d bytes, at most %d are taken", jobqueue.ErrTooLarge, len(job.Payload), q.cfg.MaxPayload)
 	case size > q.cfg.MaxBytes:
 		return fmt.Errorf("%w: it has %d bytes, and the whole queue takes %d", jobqueue.ErrTooLarge, size, q.cfg.MaxBytes)
-	case job.Priority < spillway.Low || job.Priority > spillway.Critical:
-		return fmt.Errorf("memory: the priority is %d: use spillway.Low to Critical", job.Priority)
-	case job.Delay < 0:
-		return fmt.Errorf("memory: the delay is %v: it must not be negative", job.Delay)
 	}
-	for name := range job.Header {
-		if strings.HasPrefix(name, "Spillway-") || strings.HasPrefix(name, "Nats-") {
-			return fmt.Errorf("memory: header %.40q: names that begin with Spillway- or Nats- are the engine's", name)
-		}
+	if err := engine.CheckJob(job); err != nil {
+		return fmt.Errorf("memory: %w", err)
 	}
 	return nil
 }
@@ -270,6 +263,13 @@ func (q *queue) shut(reason spillway.Reason) {
 	q.refusal = max(q.refusal, reason)
 	q.shared.mu.Unlock()
 	q.close()
+}
+
+// Open reports whether the queue accepts jobs.
+func (q *queue) Open() bool {
+	q.shared.mu.Lock()
+	defer q.shared.mu.Unlock()
+	return q.refusal == 0
 }
 
 // ended returns a channel that is closed once no handler runs.

@@ -9,11 +9,11 @@ import (
 
 // Terms are the terms on which a replica joins.
 type Terms struct {
-	ID, Name string
-	Totals   Amounts       // to set on joining; zero: the totals of the others
-	TTL      time.Duration // how long a lease lasts after its request was sent
-	Fade     time.Duration // how long a kept lease takes to become an equal share
-	Keep     bool          // continue with the lease while the store cannot be reached
+	ID     string
+	Totals Amounts       // to set on joining; zero: the totals of the others
+	TTL    time.Duration // how long a lease lasts after its request was sent
+	Fade   time.Duration // how long a kept lease takes to become an equal share
+	Keep   bool          // continue with the lease while the store cannot be reached
 }
 
 // Standing is the ground on which a replica admits work.
@@ -54,8 +54,10 @@ type Bound struct {
 type Holder struct {
 	terms    Terms
 	has      Amounts // usable before until
-	totals   Amounts
-	replicas int
+	totals   Amounts // of the whole budget
+	replicas int     // in the whole budget
+	group    Group   // as last known
+	order    Order   // of the latest visit that was written; zero once it is carried out
 	token    uint64
 	epoch    uint64 // the latest epoch that the holder wrote
 	until    time.Duration
@@ -66,10 +68,13 @@ type Holder struct {
 	missed time.Duration // start of the latest attempt, if it failed
 	failed bool
 	seen   map[string]beat
+	visit  Order
 	draft  State
 	wants  Amounts
 	aim    Amounts
 	next   State
+
+	written State // at the latest Confirm
 }
 
 // beat is a renewal of another replica, and the time at which the holder first saw it.
@@ -87,13 +92,19 @@ func (h *Holder) Begin(now time.Duration) { h.began = now }
 // Aim reads the state and returns the amounts usable from now on: the part of the lease that the
 // replica will keep. The caller must enforce them before it passes the amounts in use to Renew.
 func (h *Holder) Aim(now time.Duration, s State, wants Amounts) Amounts {
-	s.Epoch = max(s.Epoch, h.epoch) // s.Epoch is smaller if the store has lost the budget
-	if h.token == 0 {
-		s = s.Share(h.terms.Totals)
+	s.Epoch = max(s.Epoch, h.epoch)    // s.Epoch is smaller if the store has lost the budget
+	if h.group.Seq > 0 && s.Seq == 0 { // a new group, or the store has lost it
+		s.Totals, s.Group = Amounts{}, h.group
 	}
-	for kind, n := range h.totals {
-		s.Totals[kind] = cmp.Or(s.Totals[kind], n)
+	if s.Seq == 0 {
+		if h.token == 0 {
+			s = s.Share(h.terms.Totals)
+		}
+		for kind, n := range h.totals {
+			s.Totals[kind] = cmp.Or(s.Totals[kind], n)
+		}
 	}
+	s = h.order.apply(s)
 	h.draft, h.wants = h.expire(now, s), wants
 	if s.Of(h.terms.ID).Token == 0 {
 		h.has, h.until, h.failed = Amounts{}, now, false // the others have waited, and taken the lease
@@ -104,6 +115,10 @@ func (h *Holder) Aim(now time.Duration, s State, wants Amounts) Amounts {
 	}
 	return h.has
 }
+
+// Expire returns the state without the leases that have not been renewed for too long, as this holder
+// has seen them. It is for a group whose members are all gone.
+func (h *Holder) Expire(now time.Duration, s State) State { return h.expire(now, s) }
 
 // expire removes the leases that have not been renewed for too long. After a failed attempt the
 // wait starts anew for all leases: the other replicas may have been unable to renew.
@@ -139,8 +154,39 @@ func (h *Holder) Renew(now time.Duration, inUse Amounts) State {
 func (h *Holder) Confirm() {
 	mine := h.next.Of(h.terms.ID)
 	h.has, h.token, h.epoch = h.aim, mine.Token, h.next.Epoch
-	h.totals, h.replicas = h.next.Totals, len(h.next.Leases)
+	h.written, h.order = h.next, Order{}
+	h.totals, h.replicas, h.group = h.next.Totals, len(h.next.Leases), h.next.Group
+	if h.group.Seq > 0 {
+		h.totals, h.replicas = h.group.Whole, max(h.group.Members, h.replicas)
+	}
 	h.until, h.standing, h.failed = h.sent+h.terms.TTL, Held, false
+}
+
+// Enter makes the holder a member of a group of the root: attempts are on the group's state from now
+// on, which is the zero State if the group is new.
+func (h *Holder) Enter(root State) {
+	h.group = Group{Seq: 1, Whole: root.Totals, Members: root.Members}
+}
+
+// Visit returns the root to write for a visit on behalf of the group id, after Confirm, and the groups
+// that seem to be without members.
+func (h *Holder) Visit(root State, id string) (next State, missing []string) {
+	next, h.visit, missing = root.Visit(id, h.terms.TTL, h.written)
+	return next, missing
+}
+
+// Visited records that the root was written, and reports whether the group should be renewed at once.
+func (h *Holder) Visited() (urgent bool) {
+	h.order = h.visit
+	return h.order.Urgent(h.written)
+}
+
+// DueVisit reports whether a visit is due after Confirm.
+func (h *Holder) DueVisit() bool { return h.written.DueVisit() }
+
+// Every is the time between two renewals: a budget with many replicas is renewed half as often.
+func (h *Holder) Every() time.Duration {
+	return h.terms.TTL / time.Duration(Renewals(h.replicas))
 }
 
 // Fail records that the store did not answer, or not in time. The state may have been written all
@@ -204,7 +250,7 @@ func (h *Holder) kept(since time.Duration) (left Amounts) {
 	return left
 }
 
-// Token orders the leases of a budget: a later lease has a higher token. Zero: no lease yet.
+// Token is that of the lease: the next lease of the same replica has a higher token. Zero: no lease yet.
 func (h *Holder) Token() uint64 { return h.token }
 
 // Totals returns the budget's totals and the number of replicas, as last known.

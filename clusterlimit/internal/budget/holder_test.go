@@ -169,12 +169,12 @@ func TestAPausedHolderAdmitsNothingBeforeItHasAsked(t *testing.T) {
 
 // The cost of one try of a renewal for a process, in a budget with a thousand members.
 func BenchmarkATryOfAThousand(b *testing.B) {
-	s := State{}.Share(Amounts{5000, 100_000})
-	for i := range 1000 {
-		s = s.Renew(Terms{ID: fmt.Sprintf("%026d", i), Name: fmt.Sprintf("orders-%d", i), TTL: 30 * time.Second}, Amounts{5, 100}, Amounts{})
+	s := State{}.Share(Amounts{5000, 100_000}).Split()
+	for i := range MostMembers {
+		s = s.Renew(Terms{ID: fmt.Sprintf("%012d", i), TTL: 3 * time.Second}, Amounts{5, 100}, Amounts{})
 	}
 	text := s.Encode()
-	h := NewHolder(Terms{ID: fmt.Sprintf("%026d", 7), TTL: 30 * time.Second})
+	h := NewHolder(Terms{ID: fmt.Sprintf("%012d", 7), TTL: 3 * time.Second})
 	for b.Loop() {
 		read, err := Parse(text)
 		if err != nil {

@@ -22,7 +22,8 @@ const (
 	Kinds
 )
 
-// Most bounds every amount, so that the product of two amounts does not overflow.
+// Most bounds every amount, so that the product of two amounts does not overflow
+// 64 bits.
 const Most = 1 << 30
 
 // MostTTL bounds how long a lease lasts. The amounts of a dead member stay unused for longer than
@@ -37,33 +38,36 @@ type Amounts [Kinds]int
 
 // Lease is one replica's lease.
 type Lease struct {
-	ID    string  `json:"id"`    // of one life of a replica: never reused
-	Name  string  `json:"name"`  // for people
-	Token uint64  `json:"token"` // the epoch in which the lease was granted, which orders holders
-	Beat  uint64  `json:"beat"`  // the epoch of the latest renewal
-	TTL   int64   `json:"ttl"`   // how long the lease lasts after its request was sent, nanoseconds
-	Has   Amounts `json:"has"`
-	Wants Amounts `json:"wants"`
+	ID    string // of one life of a replica: never reused
+	Token uint64 // the epoch in which the lease was granted
+	Beat  uint64 // the epoch of the latest renewal
+	TTL   int64  // how long the lease lasts after its request was sent, nanoseconds
+	Has   Amounts
+	Wants Amounts
 
-	others members // JSON members of a newer version
+	Account // zero except in a root
+
+	newer string // words of a newer version
 }
 
 // State is a budget and its leases, by ID. The leases sum to at most the total, except just after a
 // total has been lowered.
 type State struct {
-	Epoch  uint64  `json:"epoch"` // counts the states
-	Totals Amounts `json:"totals"`
-	Leases []Lease `json:"leases"`
+	Epoch  uint64 // counts the states
+	Totals Amounts
+	Leases []Lease
 
-	others members // JSON members of a newer version
+	Group // zero while the budget is one value
+
+	newer string // words of a newer version
 }
 
 // check returns an error if the state's numbers or order are invalid.
 func (s State) check() error {
-	wrong := !s.Totals.valid() || s.Epoch > mostEpoch
+	wrong := !s.Totals.valid() || !s.Whole.valid() || s.Members < 0 || s.Members > Most || s.Epoch > mostEpoch
 	for i, l := range s.Leases {
 		wrong = wrong || l.ID == "" || i > 0 && s.Leases[i-1].ID >= l.ID || !l.Has.valid() || !l.Wants.valid() ||
-			l.Token == 0 || l.Token > l.Beat || l.Beat > s.Epoch || l.TTL < 0 || l.TTL > int64(MostTTL)
+			l.Members < 0 || l.Members > Most || l.Token == 0 || l.Token > l.Beat || l.Beat > s.Epoch || l.TTL < 0 || l.TTL > int64(MostTTL)
 	}
 	if wrong {
 		return errors.New("its numbers or its order cannot be")
@@ -119,7 +123,7 @@ func (s State) Renew(t Terms, wants, inUse Amounts) State {
 	s = s.next()
 	i, found := s.find(t.ID)
 	if !found {
-		s.Leases = slices.Insert(s.Leases, i, Lease{ID: t.ID, Name: t.Name, Token: s.Epoch})
+		s.Leases = slices.Insert(s.Leases, i, Lease{ID: t.ID, Token: s.Epoch})
 	}
 	s.Leases[i].Beat, s.Leases[i].TTL = s.Epoch, int64(t.TTL)
 	for kind, n := range wants {

@@ -1,28 +1,73 @@
 package budget
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// members are the members of a JSON object that this version does not know. During an update of a
-// service, several versions share a budget, and each replica writes the whole value. Entries of a
-// newer version stay, unless their lease is removed.
-type members map[string]json.RawMessage
+// format is the first word of a text. The text is a line of the State's numbers and a line for each
+// lease; a beat is written as its distance from the epoch. During an update of a service several
+// versions share a budget, and each replica writes the whole value: words with a "=" at the end of a
+// line, which a newer version has added, stay. A text that replicas of this version must not write has
+// another format.
+const format = "spillway-budget-1"
+
+var errFormat = errors.New("it is no budget of this format")
+
+// Encode returns the state as text.
+func (s State) Encode() []byte {
+	text := fmt.Appendf(make([]byte, 0, 64+48*len(s.Leases)), "%s %d", format, s.Epoch)
+	text = appendNumbers(text, s.Totals[:], s.Whole[:], []int{s.Members})
+	text = append(strconv.AppendUint(append(text, ' '), s.Seq, 10), s.newer...)
+	for _, l := range s.Leases {
+		text = fmt.Appendf(text, "\n%s %d %d %d", l.ID, l.Token, s.Epoch-l.Beat, (l.TTL+int64(time.Millisecond)-1)/int64(time.Millisecond))
+		text = appendNumbers(text, l.Has[:], l.Wants[:])
+		if l.Account != (Account{}) {
+			text = fmt.Appendf(text, " %d %d %d", l.Members, l.Seq, l.Missed)
+		}
+		text = append(text, l.newer...)
+	}
+	return text
+}
+
+func appendNumbers(text []byte, lists ...[]int) []byte {
+	for _, n := range slices.Concat(lists...) {
+		text = strconv.AppendInt(append(text, ' '), int64(n), 10)
+	}
+	return text
+}
 
 // Parse reads the output of Encode, of this version or of a newer one.
 func Parse(data []byte) (s State, err error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if d.Decode(&s) != nil || len(bytes.TrimSpace(data[d.InputOffset():])) > 0 {
-		if s, err = parseNewer(data); err != nil {
-			return State{}, err
+	first := true
+	for line := range strings.Lines(string(data)) {
+		row := numbers{left: strings.Fields(line)}
+		word := row.word()
+		if first {
+			s.Epoch, s.Totals, s.Whole, s.Members, s.Seq = row.number(mostEpoch), row.amounts(), row.amounts(), row.int(), row.number(mostEpoch)
+			s.newer = row.newer()
+			row.wrong = row.wrong || word != format
+		} else {
+			l := Lease{ID: word, Token: row.number(mostEpoch), Beat: s.Epoch - row.number(s.Epoch)}
+			l.TTL = int64(row.number(uint64(MostTTL/time.Millisecond))) * int64(time.Millisecond)
+			l.Has, l.Wants = row.amounts(), row.amounts()
+			if len(row.left) > 0 && !strings.Contains(row.left[0], "=") {
+				l.Account = Account{Members: row.int(), Seq: row.number(mostEpoch), Missed: row.int()}
+			}
+			l.newer = row.newer()
+			s.Leases = append(s.Leases, l)
 		}
+		if row.wrong || len(row.left) > 0 {
+			return State{}, errFormat
+		}
+		first = false
+	}
+	if first {
+		return State{}, errFormat
 	}
 	if err := s.check(); err != nil {
 		return State{}, err
@@ -30,87 +75,39 @@ func Parse(data []byte) (s State, err error) {
 	return s, nil
 }
 
-// parseNewer is Parse for a text with members that this version does not know. Every version writes
-// all members that this version knows, except for an empty list.
-func parseNewer(data []byte) (s State, err error) {
-	var leases struct {
-		Leases []json.RawMessage `json:"leases"`
-	}
-	if err := json.Unmarshal(data, &s); err != nil {
-		return State{}, err
-	}
-	if err := json.Unmarshal(data, &leases); err != nil {
-		return State{}, err
-	}
-	if s.others, err = unknown(data, "epoch", "totals", "leases"); err != nil {
-		return State{}, err
-	}
-	for i, lease := range leases.Leases {
-		if s.Leases[i].others, err = unknown(lease, "id", "name", "token", "beat", "ttl", "has", "wants"); err != nil {
-			return State{}, err
-		}
-	}
-	return s, nil
+// numbers is the rest of a line. A missing word or a wrong number makes the line wrong.
+type numbers struct {
+	left  []string
+	wrong bool
 }
 
-// unknown returns the members of an object that are not in known.
-func unknown(object json.RawMessage, known ...string) (others members, err error) {
-	if err := json.Unmarshal(object, &others); err != nil {
-		return nil, err
+func (r *numbers) word() (word string) {
+	if r.wrong = r.wrong || len(r.left) == 0; r.wrong {
+		return ""
 	}
-	maps.DeleteFunc(others, func(name string, _ json.RawMessage) bool {
-		return slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) // like encoding/json
-	})
-	return others, nil
+	word, r.left = r.left[0], r.left[1:]
+	return word
 }
 
-// Encode returns the state as text.
-func (s State) Encode() []byte {
-	newer := len(s.others) > 0 || slices.ContainsFunc(s.Leases, func(l Lease) bool { return len(l.others) > 0 })
-	if !newer {
-		return encode(s)
-	}
-	leases := make([]json.RawMessage, 0, len(s.Leases))
-	for _, l := range s.Leases {
-		leases = append(leases, l.others.appendTo(encode(l)))
-	}
-	return s.others.appendTo(encode(struct {
-		Epoch  uint64            `json:"epoch"`
-		Totals Amounts           `json:"totals"`
-		Leases []json.RawMessage `json:"leases"`
-	}{s.Epoch, s.Totals, leases}))
+func (r *numbers) number(most uint64) uint64 {
+	n, err := strconv.ParseUint(r.word(), 10, 64)
+	r.wrong = r.wrong || err != nil || n > most
+	return n
 }
 
-func encode(v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("budget: %v", err)) // numbers, strings, and JSON that was read
+// newer takes the words at the end of the line that have a "=".
+func (r *numbers) newer() (words string) {
+	for !r.wrong && len(r.left) > 0 && strings.Contains(r.left[0], "=") {
+		words += " " + r.word()
 	}
-	return text
+	return words
 }
 
-// appendTo adds the members to a nonempty object.
-func (m members) appendTo(object []byte) []byte {
-	if len(m) == 0 {
-		return object
-	}
-	return slices.Concat(object[:len(object)-1], []byte{','}, encode(m)[1:])
-}
+func (r *numbers) int() int { return int(min(r.number(Most), Most)) }
 
-// UnmarshalJSON reads one number of each kind. A list of another length comes from a version that
-// divides other kinds. It is an error: this member would give dropped amounts to other members.
-func (a *Amounts) UnmarshalJSON(text []byte) error {
-	list, isList := strings.CutPrefix(string(text), "[")
-	numbers := strings.Split(strings.TrimSuffix(list, "]"), ",")
-	if !isList || len(numbers) != Kinds {
-		return fmt.Errorf("%.40s is no list of %d amounts", text, Kinds)
+func (r *numbers) amounts() (a Amounts) {
+	for kind := range a {
+		a[kind] = r.int()
 	}
-	for kind, number := range numbers {
-		n, err := strconv.Atoi(strings.TrimSpace(number))
-		if err != nil {
-			return fmt.Errorf("%.40s is no list of %d amounts", text, Kinds)
-		}
-		a[kind] = n
-	}
-	return nil
+	return a
 }

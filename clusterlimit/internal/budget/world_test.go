@@ -19,11 +19,17 @@ const (
 	total    = 40         // of most worlds
 )
 
-type simStore struct {
+type simValue struct {
 	State
 	revision int
-	away     bool
 }
+
+type simStore struct {
+	values map[string]simValue // by group, and the root
+	away   bool
+}
+
+const simRoot = "root"
 
 type simNode struct {
 	*Holder
@@ -44,6 +50,10 @@ type simNode struct {
 	most    int  // the amount at the loss of the lease
 	gone    bool
 	had     bool // has had a usable amount since the calm
+	group   string
+	full    map[string]bool
+	urgent  bool               // the attempt is the one after a visit
+	orphans map[string]*Holder // as of Member
 }
 
 type event struct {
@@ -59,6 +69,9 @@ type world struct {
 	nodes  []*simNode
 	events []event
 	total  int
+	crowd  int // replicas at a time
+	alone  int // leases of the single value
+	most   int // members of a group
 	keep   bool
 	calm   bool
 	made   int
@@ -74,6 +87,7 @@ func (w *world) join() {
 	n := &simNode{
 		w: w, id: fmt.Sprintf("%04d", w.r.IntN(10000)) + fmt.Sprint(w.made), speed: .9 + .2*w.r.Float64(),
 		offset: time.Duration(w.r.Int64N(int64(time.Hour))), demand: w.r.IntN(40), long: time.Duration(1 + w.r.Int64N(int64(3*time.Second))),
+		full: map[string]bool{}, orphans: map[string]*Holder{},
 	}
 	n.Holder = NewHolder(Terms{ID: n.id, Totals: Amounts{w.total}, TTL: simTTL, Fade: 4 * simTTL, Keep: w.keep})
 	w.nodes = append(w.nodes, n)
@@ -119,44 +133,52 @@ func (n *simNode) hears(attempt int, do func()) {
 }
 
 func (n *simNode) start() {
-	n.busy = true
+	n.busy, n.urgent = true, false
 	n.attempt++
 	n.Begin(n.clock())
 	n.ask()
 }
 
 func (n *simNode) ask() {
-	attempt := n.attempt
-	n.reaches(func() {
-		state, revision := n.w.store.State, n.w.store.revision
-		n.hears(attempt, func() { n.answer(state, revision) })
-	})
+	if n.group == "" {
+		n.place()
+		return
+	}
+	n.get(n.group, n.answer)
 }
 
 func (n *simNode) answer(s State, revision int) {
+	most := n.w.most
+	if s.Seq == 0 {
+		most = n.w.alone
+	}
+	if n.token == 0 && len(s.Leases) >= most && s.Of(n.id).Token == 0 {
+		n.full[n.group], n.group = true, ""
+		n.ask()
+		return
+	}
 	n.Aim(n.clock(), s, Amounts{n.demand})
 	n.tell()
-	next := n.Renew(n.clock(), Amounts{len(n.work)})
-	attempt := n.attempt
-	n.reaches(func() {
-		won := n.w.store.revision == revision
-		if won {
-			n.w.store.State, n.w.store.revision = next, revision+1
+	n.put(n.group, n.Renew(n.clock(), Amounts{len(n.work)}), revision, func(won bool) {
+		switch {
+		case !won:
+			n.ask()
+			return
+		case n.urgent:
+			n.Confirm()
+			n.lookAfter()
+			return
 		}
-		n.hears(attempt, func() {
-			if won {
-				n.Confirm()
-				n.end(true)
-			} else {
-				n.ask()
-			}
-		})
+		n.Confirm()
+		n.tell()
+		n.visit()
 	})
 }
 
 func (n *simNode) end(ok bool) {
 	if !ok {
 		n.Fail()
+		clear(n.orphans)
 	}
 	n.busy, n.tick = false, n.clock()+simEvery
 	n.tell()
@@ -215,12 +237,10 @@ func (w *world) step() {
 
 // check checks the invariants.
 func (w *world) check() {
-	if free := w.store.Free(Slots); free < 0 {
-		w.t.Fatalf("%v: %d more are leased than there are", w.now, -free)
-	}
+	w.checkGroups()
 	valid, running, allowed := 0, 0, w.total
 	for _, n := range w.nodes {
-		b, record := n.Bound(n.clock()), w.store.Of(n.id).Has[Slots]
+		b, record := n.Bound(n.clock()), w.store.values[n.group].Of(n.id).Has[Slots]
 		if b.Standing == Held {
 			valid += b.Amounts[Slots]
 			if b.Amounts[Slots] > record {
@@ -264,7 +284,7 @@ func (w *world) disturb() {
 		n.gone, n.work = true, nil
 		w.join()
 	case 5:
-		if len(w.nodes) < 8 {
+		if len(w.nodes) < w.crowd {
 			w.join()
 		}
 	case 6:
@@ -274,7 +294,9 @@ func (w *world) disturb() {
 	case 8:
 		if n.paused <= w.now && !n.gone && !w.store.away && !n.cut { // Close
 			n.Quit()
-			w.store.State, w.store.revision = n.Leave(w.store.State, Amounts{len(n.work)}), w.store.revision+1
+			if v := w.store.values[n.group]; v.revision > 0 {
+				w.store.values[n.group] = simValue{n.Leave(v.State, Amounts{len(n.work)}), v.revision + 1}
+			}
 			n.gone = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/spillway-go/spillway"
@@ -68,6 +69,9 @@ func badJobs(w *world) {
 		"a priority that is none": {Priority: spillway.Critical + 1},
 		"a negative delay":        {Delay: -1},
 		"the engine's header":     {Header: map[string]string{"Nats-Msg-Id": "x"}},
+		"a key that is too long":  {Key: strings.Repeat("k", 513)},
+		"a key of bytes":          {Key: "\xff"},
+		"a header of bytes":       {Header: map[string]string{"x": "\xff"}},
 	} {
 		_, err := q.Enqueue(w.Context(), job)
 		if err == nil || errors.Is(err, spillway.ErrRejected) || errors.Is(err, jobqueue.ErrUnavailable) {

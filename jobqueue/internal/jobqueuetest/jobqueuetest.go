@@ -69,6 +69,7 @@ var checks = []struct {
 	{"DeadBuriesAtOnceAndReplayRevives", quick(3), deadAndReplayed},
 	{"ARejectionIsNoAttempt", quick(2), rejected},
 	{"NotYetIsNoAttempt", quick(1), notYet},
+	{"JobsThatMustWaitHoldUpNoOther", elsewhere, crowded},
 	{"ARejectedJobGoesToWhoeverAsks", elsewhere, rejectedHere},
 	{"AJobThatIsNotForHereGoesToWhoeverAsks", elsewhere, notHere},
 	{"APanicIsAFailedAttempt", quick(2), panics},
@@ -107,6 +108,7 @@ var checks = []struct {
 	{"NothingAcknowledgedIsLostToADrain", Options{}, drainRace},
 	{"CloseGivesJobsToOthers", Options{AckWait: time.Hour, Policy: jobqueue.Policy{MaxAttempts: 1}}, closing},
 	{"PurgeForgets", quick(1), purge},
+	{"PurgeDoesNotCountWhatRuns", elsewhere, purgedRunning},
 	{"WhatWasPurgedDoesNotRun", elsewhere, purgedHeld},
 }
 
@@ -149,12 +151,22 @@ type world struct {
 // queue opens a queue and closes it at the end.
 func (w *world) queue() jobqueue.Queue {
 	q := w.open()
-	w.Cleanup(func() {
+	w.end("Close returns", func() {
 		if err := q.Close(); err != nil {
 			w.Errorf("Close: %v", err)
 		}
 	})
 	return q
+}
+
+// end calls f at the end of the check. A handler of a check that has failed may wait for ever: the
+// check then ends without f.
+func (w *world) end(what string, f func()) {
+	w.Cleanup(func() {
+		ended := make(chan struct{})
+		go func() { f(); close(ended) }()
+		wait(w, what, ended)
+	})
 }
 
 // put enqueues a job and fails the test if the queue refuses it.
@@ -185,7 +197,7 @@ func (w *world) work(q jobqueue.Queue, handler jobqueue.Handler) (stop func() er
 		cancel()
 		return <-ended
 	})
-	w.Cleanup(func() { _ = stop() })
+	w.end("Work returns", func() { _ = stop() })
 	return stop
 }
 

@@ -232,6 +232,7 @@ func floor(w *world) {
 		})
 	}
 	producers.Wait()
+	w.ready(q, high+2*low)
 	release()
 	w.empty(q)
 	for _, p := range []spillway.Priority{spillway.Low, spillway.Normal} {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -211,6 +212,29 @@ func notYet(w *world) {
 	if s := w.stats(q); s.Deferred != 2 || s.Retried != 0 || s.Dead != 0 {
 		w.Errorf("%+v", s)
 	}
+}
+
+// crowded has more jobs that must wait than a worker holds, before a job that need not.
+func crowded(w *world) {
+	q := w.queue()
+	for range 10 * w.options.MaxInFlight {
+		w.put(q, jobqueue.Job{Priority: spillway.Critical})
+	}
+	w.put(q, jobqueue.Job{Key: "fine", Priority: spillway.Low})
+	var early atomic.Int32
+	stop := w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
+		if d.Key == "fine" {
+			return nil
+		}
+		early.Add(1)
+		return jobqueue.NotYet(100*time.Millisecond, nil)
+	})
+	const most = 1000 // each of those that wait runs once or a few times before
+	w.until("the job that need not wait is done", func() bool { return w.stats(q).Done == 1 || early.Load() > most })
+	if w.stats(q).Done == 0 {
+		w.Errorf("%d runs of jobs that must wait, and none of the job that need not", early.Load())
+	}
+	_ = stop()
 }
 
 func rejectedHere(w *world) {

@@ -132,10 +132,16 @@ func (w *world) refused(q jobqueue.Queue, reason spillway.Reason) {
 	if r, ok := errors.AsType[*spillway.Rejection](err); !ok || r.Reason != reason {
 		w.Errorf("Enqueue: %v, want %v", err, reason)
 	}
+	if q.Open() {
+		w.Errorf("it is open, and refuses jobs for %v", reason)
+	}
 }
 
 func drain(w *world) {
 	q, other := w.queue(), w.queue()
+	if !q.Open() {
+		w.Error("it is not open")
+	}
 	running, gate := make(chan bool, 9), make(chan bool)
 	var ran atomic.Int64
 	ctx, cancel := context.WithCancel(context.Background())

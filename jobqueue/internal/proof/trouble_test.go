@@ -23,10 +23,17 @@ import (
 func open(t *testing.T, cfg jetstream.Config) jobqueue.Queue {
 	t.Helper()
 	cfg.Wait = cmp.Or(cfg.Wait, await.Limit) // on a busy disk an answer may take longer than the default
-	q, err := jetstream.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var q jobqueue.Queue
+	await.True(t, "the queue is open", func() bool { // Config.Wait may be short, and the disk slow
+		var err error
+		if q, err = jetstream.Open(t.Context(), cfg); err != nil && !errors.Is(err, jobqueue.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		if err != nil {
+			t.Log(err)
+		}
+		return err == nil
+	})
 	t.Cleanup(func() { _ = q.Close() })
 	return q
 }
@@ -108,7 +115,7 @@ func TestAnEngineThatIsAwayAtTheStart(t *testing.T) {
 		opened <- err
 	}()
 	e.comes()
-	if err := <-opened; err != nil {
+	if err := await.Receive(t, "Open returns", opened); err != nil {
 		t.Errorf("Open while the engine comes: %v", err)
 	}
 }

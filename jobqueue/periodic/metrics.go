@@ -1,0 +1,48 @@
+package periodic
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway/metrics"
+)
+
+const (
+	ofInstants = iota
+	ofFailures
+	ofPassed
+	ofLast
+	ofNext
+)
+
+var described = []metrics.Metric{
+	ofInstants: {Name: "spillway.jobqueue.periodic.instants", Kind: metrics.Counter, Unit: "{instant}", Help: "Instants that this process enqueued, by result: stored, or duplicate of what another process or an earlier call had stored.", Labels: []string{"entry", "result"}},
+	ofFailures: {Name: "spillway.jobqueue.periodic.failures", Kind: metrics.Counter, Unit: "{call}", Help: "Calls of Enqueue that failed. They are repeated.", Labels: []string{"entry"}},
+	ofPassed:   {Name: "spillway.jobqueue.periodic.passed", Kind: metrics.Counter, Unit: "{occasion}", Help: "Occasions on which this process enqueued nothing for one or more instants. Other processes may have.", Labels: []string{"entry"}},
+	ofLast:     {Name: "spillway.jobqueue.periodic.last", Kind: metrics.Gauge, Unit: "s", Help: "The latest instant that this process knows to be enqueued, in seconds since 1970. Absent until there is one.", Labels: []string{"entry"}},
+	ofNext:     {Name: "spillway.jobqueue.periodic.next", Kind: metrics.Gauge, Unit: "s", Help: "The next instant, in seconds since 1970. Absent until Run is called.", Labels: []string{"entry"}},
+}
+
+// Metrics returns a scheduler's metrics, with the label scheduler set to name, and the label entry set
+// to the entry's name. A reading asks nobody.
+func Metrics(name string, s *Scheduler) *metrics.Source {
+	return metrics.New("scheduler", name, described, func() []metrics.Sample {
+		var all []metrics.Sample
+		put := func(metric int, n float64, labels ...string) {
+			all = append(all, metrics.Sample{Metric: metric, Value: n, Labels: labels})
+		}
+		at := func(metric int, t time.Time, entry string) {
+			if !t.IsZero() {
+				put(metric, float64(t.Unix()), entry)
+			}
+		}
+		for _, st := range s.Stats() {
+			put(ofInstants, float64(st.Stored), st.Name, "stored")
+			put(ofInstants, float64(st.Duplicates), st.Name, "duplicate")
+			put(ofFailures, float64(st.Failures), st.Name)
+			put(ofPassed, float64(st.Passed), st.Name)
+			at(ofLast, st.Last, st.Name)
+			at(ofNext, st.Next, st.Name)
+		}
+		return all
+	})
+}
