@@ -30,8 +30,9 @@ import (
 	"github.com/spillway-go/spillway/internal/carry"
 )
 
-// Priority orders work that competes for the same capacity. The zero value is
-// Normal, so work without a priority is neither favoured nor shed first.
+// Priority orders work that competes for the same capacity: Low, Normal, High and
+// Critical. The zero value is Normal, so work without a priority is neither favoured
+// nor shed first.
 type Priority int8
 
 const (

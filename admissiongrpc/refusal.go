@@ -3,6 +3,7 @@ package admissiongrpc
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,12 +58,31 @@ func Refuse(ctx context.Context, err error) error {
 		}
 		return err
 	}
+	advice := adviceOf(rejection)
 	trailer := metadata.Pairs(ReasonKey, rejection.Reason.String())
-	if ms, ok := pushback(ctx, rejection); ok {
+	if ms, ok := pushback(ctx, rejection.Reason, advice); ok {
 		trailer.Set(PushbackKey, strconv.FormatInt(ms, 10))
 	}
 	_ = grpc.SetTrailer(ctx, trailer) // without the trailer the status says enough
-	return &refused{statusOf(rejection), rejection}
+	return &refused{statusOf(rejection, advice), rejection}
+}
+
+// firstAdvice is the mean time until a retry where a limiter has measured nothing yet, as in
+// admissionhttp.
+const firstAdvice = time.Second
+
+// adviceOf returns when the client should try again. Without a measured time it is a random time around
+// firstAdvice, so that clients that are refused together do not return together: else their own
+// backoff, of some milliseconds, would bring them to a limiter that knows nothing yet. Zero for an
+// instance that stops, since another server may be free, and where a retry is pointless.
+func adviceOf(r *spillway.Rejection) time.Duration {
+	switch {
+	case r.RetryAfter > 0:
+		return r.RetryAfter
+	case r.Reason == spillway.Draining, r.Reason == spillway.Closed, r.Reason == spillway.DeadlineTooClose:
+		return 0
+	}
+	return time.Millisecond + rand.N(2*firstAdvice)
 }
 
 // hasStatus reports whether err has a status. Unlike status.FromError, hasStatus does not build a
@@ -77,16 +97,16 @@ func hasStatus(err error) bool {
 
 // statusOf returns the status of a refusal, with the reason but without the cause: callers must not
 // see which signals a server watches.
-func statusOf(r *spillway.Rejection) *status.Status {
+func statusOf(r *spillway.Rejection, advice time.Duration) *status.Status {
 	code := codes.Unavailable
 	if r.Reason == spillway.Quota {
 		code = codes.ResourceExhausted
 	}
 	st := status.New(code, refusedFor+r.Reason.String())
-	if r.RetryAfter <= 0 {
+	if advice <= 0 {
 		return st
 	}
-	detailed, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(r.RetryAfter)})
+	detailed, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(advice)})
 	if err != nil {
 		return st
 	}
@@ -95,20 +115,20 @@ func statusOf(r *spillway.Rejection) *status.Status {
 
 // pushback returns when the client should try again, in milliseconds rounded up, or -1 if a retry
 // is pointless. False: the client decides, and may find another server.
-func pushback(ctx context.Context, r *spillway.Rejection) (ms int64, ok bool) {
-	if r.Reason == spillway.Closed {
+func pushback(ctx context.Context, reason spillway.Reason, advice time.Duration) (ms int64, ok bool) {
+	if reason == spillway.Closed {
 		return -1, true
 	}
 	if end, has := ctx.Deadline(); has {
-		if r.Reason == spillway.DeadlineTooClose || r.RetryAfter >= time.Until(end) {
+		if reason == spillway.DeadlineTooClose || advice >= time.Until(end) {
 			return -1, true
 		}
 	}
-	if r.RetryAfter <= 0 {
+	if advice <= 0 {
 		return 0, false
 	}
-	ms = r.RetryAfter.Milliseconds()
-	if r.RetryAfter%time.Millisecond > 0 {
+	ms = advice.Milliseconds()
+	if advice%time.Millisecond > 0 {
 		ms++
 	}
 	return ms, true

@@ -39,14 +39,13 @@ func TestWhatARefusedCallIsTold(t *testing.T) {
 		"shed":                        {spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: second}, 0, codes.Unavailable, "1500", second},
 		"a part of a millisecond":     {spillway.Rejection{Reason: spillway.Memory, RetryAfter: 1}, 0, codes.Unavailable, "1", 1},
 		"quota":                       {spillway.Rejection{Reason: spillway.Quota, RetryAfter: second}, 0, codes.ResourceExhausted, "1500", second},
-		"quota without advice":        {spillway.Rejection{Reason: spillway.Quota}, 0, codes.ResourceExhausted, "", 0},
 		"draining: another server":    {spillway.Rejection{Reason: spillway.Draining}, 0, codes.Unavailable, "", 0},
 		"closed":                      {spillway.Rejection{Reason: spillway.Closed}, 0, codes.Unavailable, "-1", 0},
 		"advice after the deadline":   {spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: 2 * time.Hour}, time.Hour, codes.Unavailable, "-1", 2 * time.Hour},
 		"advice before the deadline":  {spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: second}, time.Hour, codes.Unavailable, "1500", second},
 		"no time for the work":        {spillway.Rejection{Reason: spillway.DeadlineTooClose, RetryAfter: second}, time.Hour, codes.Unavailable, "-1", second},
-		"a reason that is added":      {spillway.Rejection{Reason: 99}, 0, codes.Unavailable, "", 0},
-		"a signal's name is not told": {spillway.Rejection{Reason: spillway.Signal, Cause: "secret"}, 0, codes.Unavailable, "", 0},
+		"no time, and no advice":      {spillway.Rejection{Reason: spillway.DeadlineTooClose}, time.Hour, codes.Unavailable, "-1", 0},
+		"a signal's name is not told": {spillway.Rejection{Reason: spillway.Signal, Cause: "secret", RetryAfter: second}, 0, codes.Unavailable, "1500", second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := connect(t, Config{}, &service{unary: func(context.Context) error {
@@ -79,6 +78,44 @@ func TestWhatARefusedCallIsTold(t *testing.T) {
 	}
 }
 
+// A limiter that has measured nothing has no advice. Its refusals once came without a pushback, so that
+// clients tried again after milliseconds, and a service above took them for failures.
+func TestARefusalWithoutAdviceHasAPushback(t *testing.T) {
+	for name, rejection := range map[string]*spillway.Rejection{
+		"full": {Reason: spillway.QueueFull}, "quota": {Reason: spillway.Quota}, "signal": {Reason: spillway.Signal}, "a reason that is added": {Reason: 99},
+	} {
+		conn := connect(t, Config{}, &service{unary: func(context.Context) error { return rejection }})
+		different := map[time.Duration]bool{}
+		for range 20 {
+			trailer, err := do(t.Context(), conn)
+			delay := retryDelay(err)
+			want := strconv.FormatInt((delay + time.Millisecond - 1).Milliseconds(), 10)
+			if got := trailer.Get(PushbackKey); delay <= 0 || delay > 2*firstAdvice+time.Millisecond || len(got) != 1 || got[0] != want {
+				t.Errorf("%s: pushback %q, delay %v", name, got, delay)
+			}
+			if rejection.Reason == spillway.QueueFull && outcome(t.Context(), err) != spillway.ErrRejected {
+				t.Errorf("%v is no sign of overload below", err)
+			}
+			different[delay] = true
+		}
+		if len(different) < 10 {
+			t.Errorf("%s: all clients return together: %v", name, different)
+		}
+	}
+}
+
+// The first refusals of a limiter, cold as it is, are like the later ones.
+func TestAColdLimiterHasAPushback(t *testing.T) {
+	lim := fixed(t, 1)
+	conn := connect(t, Config{Limiter: lim}, &service{})
+	release := hold(t, lim)
+	defer release()
+	trailer, err := do(t.Context(), conn)
+	if got := trailer.Get(PushbackKey); status.Code(err) != codes.Unavailable || len(got) != 1 || got[0] == "-1" || retryDelay(err) <= 0 {
+		t.Errorf("%v, pushback %q", err, got)
+	}
+}
+
 func TestAFullLimiterRefuses(t *testing.T) {
 	lim := fixed(t, 1)
 	conn := connect(t, Config{Limiter: lim}, &service{})
@@ -92,9 +129,9 @@ func TestAFullLimiterRefuses(t *testing.T) {
 	}
 	ms := ""
 	if d := retryDelay(err); d > 0 {
-		ms = strconv.FormatInt(d.Milliseconds(), 10)
+		ms = strconv.FormatInt((d + time.Millisecond - 1).Milliseconds(), 10)
 	}
-	if got := trailer.Get(PushbackKey); len(got) > 0 && got[0] != ms {
+	if got := trailer.Get(PushbackKey); len(got) != 1 || got[0] != ms {
 		t.Errorf("pushback %q, but a retry delay of %q ms", got, ms)
 	}
 	release()
@@ -155,10 +192,10 @@ func TestAClientThatRetriesObeys(t *testing.T) {
 func TestWhatAnAnswerTeachesTheLimiter(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	shed := statusOf(&spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Second}).Err()
-	late := statusOf(&spillway.Rejection{Reason: spillway.DeadlineTooClose, RetryAfter: time.Second}).Err()
-	budget := statusOf(&spillway.Rejection{Reason: spillway.Budget, RetryAfter: time.Second}).Err()
-	quota := statusOf(&spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Second}).Err()
+	shed := statusOf(&spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Second}, time.Second).Err()
+	late := statusOf(&spillway.Rejection{Reason: spillway.DeadlineTooClose, RetryAfter: time.Second}, time.Second).Err()
+	budget := statusOf(&spillway.Rejection{Reason: spillway.Budget, RetryAfter: time.Second}, time.Second).Err()
+	quota := statusOf(&spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Second}, time.Second).Err()
 	for _, c := range []struct {
 		ctx  context.Context
 		err  error
@@ -207,14 +244,15 @@ func FuzzPushback(f *testing.F) {
 			defer cancel()
 		}
 		r := &spillway.Rejection{Reason: spillway.Reason(reason), RetryAfter: time.Duration(after)}
-		ms, ok := pushback(ctx, r)
+		advice := adviceOf(r)
+		ms, ok := pushback(ctx, r.Reason, advice)
 		if ms < -1 || ok == (ms == 0) {
 			t.Errorf("%d %v", ms, ok)
 		}
-		if ms > 0 && ms < r.RetryAfter.Milliseconds() {
-			t.Errorf("%d ms for an advice of %v", ms, r.RetryAfter)
+		if ms > 0 && ms < advice.Milliseconds() {
+			t.Errorf("%d ms for an advice of %v", ms, advice)
 		}
-		if st := statusOf(r); st.Code() != codes.Unavailable && st.Code() != codes.ResourceExhausted {
+		if st := statusOf(r, advice); st.Code() != codes.Unavailable && st.Code() != codes.ResourceExhausted {
 			t.Error(st)
 		}
 	})

@@ -115,7 +115,10 @@ func newLedger(t *testing.T, limits limiter.Config, cfg admissionhttp.Config) *l
 		}
 		b.count(b.wire, how)
 	}))
-	t.Cleanup(b.server.Close)
+	t.Cleanup(func() {
+		close(b.leave) // a test that has failed leaves handlers behind
+		b.server.Close()
+	})
 	return b
 }
 
@@ -149,7 +152,18 @@ func (b *ledger) send(headers ...string) (leave context.CancelFunc) {
 	return cancel
 }
 
-func (b *ledger) end() { b.leave <- struct{}{} }
+// end ends one handler.
+func (b *ledger) end() {
+	b.t.Helper()
+	await.True(b.t, "a handler ends", func() bool {
+		select {
+		case b.leave <- struct{}{}:
+			return true
+		default:
+			return false
+		}
+	})
+}
 
 // decided waits until n requests are through.
 func (b *ledger) decided(n int) {

@@ -198,6 +198,7 @@ func TestEventsThroughAProxyHoldNoSlot(t *testing.T) {
 		events(w, r)
 		<-goOn
 	}))
+	defer close(goOn)
 	target, _ := url.Parse(backend.URL)
 	lim := one(t)
 	s := serve(t, middleware(t, admissionhttp.Config{Limiter: lim})(httputil.NewSingleHostReverseProxy(target)))
@@ -214,7 +215,6 @@ func TestEventsThroughAProxyHoldNoSlot(t *testing.T) {
 	if st := lim.Stats(); st.LongInFlight != 3 || st.InFlight != 0 {
 		t.Errorf("%d in flight, %d long", st.InFlight, st.LongInFlight)
 	}
-	close(goOn)
 }
 
 // The handler sees exactly the interfaces of the server's writer.

@@ -87,7 +87,7 @@ type Config struct {
 	OnLate func(*BranchError)
 }
 
-// Mode selects where branches run.
+// Mode selects where branches run: Auto, Sequential or Parallel.
 type Mode uint8
 
 const (

@@ -96,7 +96,7 @@ const (
 
 func (c *cohort) begin(first uint64, want int, usual, slow float64, now time.Duration) {
 	want = min(max(want, 1), maxCohort)
-	*c = cohort{first: first, want: want, usual: usual, slow: slow, start: now, last: now, exact: slices.Grow(c.exact[:0], want), atLeast: c.atLeast[:0]}
+	*c = cohort{first: first, want: want, usual: usual, slow: slow, start: now, last: now, exact: c.exact[:0], atLeast: c.atLeast[:0]}
 }
 
 // takes reports whether an admission is a member.
@@ -138,6 +138,9 @@ func (c *cohort) measured() int { return c.members - c.skipped }
 // end enters the end of a member. log is the logarithm of the time, net of the offset of the class.
 func (c *cohort) end(log float64, o Outcome) {
 	if o == Success {
+		if cap(c.exact) < c.want { // not at the start: most limiters of a family have few requests
+			c.exact = slices.Grow(c.exact, c.want-len(c.exact))
+		}
 		c.exact = enter(c.exact, log)
 		return
 	}

@@ -30,7 +30,14 @@ func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
 	}
 	l.pollIfDue(now)
 	would := spillway.Reason(0) // why a dry run refuses the work at the door
-	if (l.door.sheds.Load() || l.memos.live.Load()) && ctxErr == nil {
+	if ctxErr != nil {
+		if !l.answersLate(ctxErr) {
+			l.lock(now)
+			l.gate.Abandoned(a.Priority)
+			l.unlock()
+			return Permit{}, ctxErr
+		}
+	} else if l.door.sheds.Load() || l.memos.live.Load() {
 		var rej *spillway.Rejection
 		if would, rej = l.unasked(now, &a, mode, !r.NoWait); rej != nil {
 			return Permit{}, rej
@@ -44,9 +51,9 @@ func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
 	now = max(l.last, now)
 	l.last = now
 	mode = l.Mode() // SetMode may have come before the lock
-	if ctxErr != nil && (enforces(mode, &a) || !l.answersLate(ctxErr)) {
+	if ctxErr != nil && enforces(mode, &a) {
 		l.gate.Abandoned(a.Priority)
-		return Permit{}, l.left(ctxErr, a.Priority, nil, 0)
+		return Permit{}, l.left(ctxErr, true, a.Priority, nil, 0)
 	}
 	if !enforces(mode, &a) {
 		return l.dryRun(now, &a, mode, !r.NoWait, would)
@@ -64,7 +71,9 @@ func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
 	if l.stale() {
 		l.changed()
 	}
-	if changes := l.release(); changes != nil || !l.quiet {
+	if !l.quiet {
+		l.admitted(p, nil, l.releaseFor(p))
+	} else if changes := l.release(); changes != nil {
 		l.admitted(p, nil, changes)
 	}
 	return p, nil
@@ -186,12 +195,11 @@ func (l *Limiter) queue(ctx context.Context, now time.Duration, a *gate.Arrival,
 	}
 	l.changed()
 	recheck := l.recheckEvery(a.Cost, 0)
-	changes := l.release()
 	expires := forever // ctx ends the wait
 	if l.maxWait < forever && a.Deadline > now+l.maxWait {
 		expires = now + l.maxWait
 	}
-	return l.wait(ctx, w, expires, recheck, changes)
+	return l.wait(ctx, w, expires, recheck)
 }
 
 // reject refuses work as the gate has decided, and remembers the decision for like work that comes soon.
@@ -234,7 +242,9 @@ func (l *Limiter) started(s *slot, would *spillway.Rejection) (Permit, error) {
 	if l.stale() {
 		l.changed()
 	}
-	if changes := l.release(); changes != nil || !l.quiet {
+	if !l.quiet {
+		l.admitted(p, would, l.releaseFor(p))
+	} else if changes := l.release(); changes != nil {
 		l.admitted(p, would, changes)
 	}
 	return p, nil

@@ -12,11 +12,17 @@ import (
 // bubbles of testing/synctest and outside of them. Each bubble has a clock of its own, which starts in the
 // year 2000. The time of the limiter goes on from where it was when another clock is read.
 type epoch struct {
-	base atomic.Pointer[time.Time] // begin by the real clock; future while a bubble uses the limiter
+	base  atomic.Pointer[time.Time] // begin by the real clock; future while a bubble uses the limiter
+	first time.Time                 // begin by the real clock when the limiter was made: base refers to it, and it never changes
 
-	mu    sync.Mutex // locked before Limiter.mu
-	begin time.Time  // by the clock that was read last
-	read  time.Time  // the latest time of that clock if it is a bubble's, else zero
+	mu     sync.Mutex // locked before Limiter.mu
+	bubble *bubble    // whose clock was read last; nil: the real clock was
+}
+
+// bubble is the clock of a bubble.
+type bubble struct {
+	begin time.Time // of the limiter's time, by this clock
+	read  time.Time // the latest time of this clock
 }
 
 // future makes all times negative, by every clock.
@@ -51,9 +57,9 @@ func (l *Limiter) otherClock() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
-	if clock.Virtual(now) && !e.read.IsZero() && !now.Before(e.read) { // the clock of another bubble begins anew
-		e.read = now
-		return now.Sub(e.begin)
+	if b := e.bubble; clock.Virtual(now) && b != nil && !now.Before(b.read) { // the clock of another bubble begins anew
+		b.read = now
+		return now.Sub(b.begin)
 	}
 	l.mu.Lock()
 	last := l.last
@@ -63,14 +69,24 @@ func (l *Limiter) otherClock() time.Duration {
 	return last
 }
 
+// start begins the time of a new limiter.
+func (e *epoch) start(now time.Time) {
+	if clock.Virtual(now) {
+		e.set(now, 0)
+		return
+	}
+	e.first = now
+	e.base.Store(&e.first)
+}
+
 // set makes now, which was just read, the time last of the limiter.
 func (e *epoch) set(now time.Time, last time.Duration) {
 	begin := now.Add(-last)
-	e.begin, e.read = begin, time.Time{}
 	if clock.Virtual(now) {
-		e.read = now
+		e.bubble = &bubble{begin, now}
 		e.base.Store(&future)
 	} else {
+		e.bubble = nil
 		e.base.Store(&begin)
 	}
 }

@@ -25,7 +25,9 @@ type Config struct {
 	// law's stack, by New, the next Acquire that admits work, the next end of a permit or
 	// Stats. The panic may reach a caller whose work did not cause it. A panic costs no
 	// slot and leaves the limit unchanged, and the limiter calls the law again.
-	// Stats().State counts such panics.
+	// A law that calls runtime.Goexit ends the goroutine of such a caller, whose deferred calls run, and the
+	// limiter goes on in the same way. Stats().State counts both. The limiter calls the law one call at a time,
+	// at the end of each operation.
 	Law limit.Law
 
 	// QueueSize is how many callers may wait. Zero means 16,384, which only bounds
@@ -70,13 +72,13 @@ type Config struct {
 	// not cause the wait, or if most arrivals are in a dry run. If some limiter is at
 	// the front of the process (see Limiter.Front), only limiters at the front shed.
 	//
-	// A trial may shed healthy work. If a wait lasts for half a second and the arrivals do not
-	// explain the wait, three of four arrivals are shed: for half a second, for two seconds if the
-	// wait becomes shorter meanwhile, and for as long as the wait grows. This happens beside other
-	// work of the process that fills the processors, such as a batch or a backup. If the trial shows
-	// that shedding does not help, shedding pauses for four seconds, and each time for twice as long,
-	// up to a minute; a pause ends early once the wait has doubled. Set IgnoreProcessors where such
-	// work is expected.
+	// A trial may shed healthy work. If a wait of two bounds or more lasts for half a second and the
+	// arrivals do not explain the wait, three of four arrivals are shed: for half a second or two waits,
+	// for two seconds if the wait becomes shorter meanwhile, and for as long as the wait grows. This
+	// happens beside other work of the process that fills the processors, such as a batch or a backup.
+	// If the trial shows that shedding does not help, shedding pauses for eight times as long as it
+	// lasted, and each time for at least twice as long, up to a minute; a pause ends early once the wait
+	// has doubled. Set IgnoreProcessors where such work is expected.
 	IgnoreProcessors bool
 
 	// SlowStart is for a process that starts cold. From the first arrival the limit

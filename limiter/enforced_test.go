@@ -15,7 +15,7 @@ import (
 type witness struct {
 	adaptiveLaw
 	t      *testing.T
-	lim    *Limiter // nil while New runs
+	lim    *Limiter
 	events int
 	above  int // events with an enforced limit above the law's own limit
 	below  int // events with an enforced limit below the law's own limit
@@ -51,12 +51,20 @@ func (w *witness) own() int {
 	return w.Limit()
 }
 
-// watched returns a limiter with a witness, in virtual time.
+// watched returns a limiter with a witness, in virtual time. The witness takes the place of the adaptive law that New
+// makes, so that the gate tells the witness of each end while the end is settled, as with every law of this module.
 func watched(t *testing.T, cfg Config) (*Limiter, *witness) {
-	w := &witness{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw), t: t}
-	cfg.Law = w
-	w.lim = configured(t, cfg)
-	return w.lim, w
+	l := configured(t, cfg)
+	return l, witnessed(t, l)
+}
+
+func witnessed(t *testing.T, l *Limiter) *witness {
+	w := &witness{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw), t: t, lim: l}
+	l.lock(l.now())
+	defer l.unlock()
+	l.law = w
+	l.gate.SetLaw(w)
+	return w
 }
 
 // busy sends work of 20 ms for the duration d, more than a backend with the given slots
@@ -128,11 +136,7 @@ func TestTheAdaptiveLawIsToldOfTheEstimateThatFades(t *testing.T) {
 		}
 		l.SetMode(Enforce)
 		l.released()
-		w := &witness{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw), t: t, lim: l}
-		l.lock(l.now())
-		l.law = w // replaces the law that SetMode has just started
-		l.gate.SetLaw(w)
-		l.unlock()
+		w := witnessed(t, l) // replaces the law that SetMode has just started
 		last, own := l.Limit(), 0
 		busy(t, l, 1, 3*time.Second, func(passed time.Duration) {
 			own = w.own()
@@ -183,6 +187,7 @@ func TestSlowStartIsTheShareOfWhatTheLimitWouldBe(t *testing.T) {
 	l := configured(t, Config{Law: law, SlowStart: 10 * time.Second})
 	at := func(now time.Duration) int {
 		l.tick(now)
+		l.consult()
 		return l.gate.Limit()
 	}
 	at(time.Hour)
@@ -191,6 +196,7 @@ func TestSlowStartIsTheShareOfWhatTheLimitWouldBe(t *testing.T) {
 	}
 	law.n = 60
 	l.gate.Arrive(time.Hour+5*time.Second, gate.Arrival{Cost: 1, Deadline: gate.Never}, nil)
+	l.consult()
 	if l.gate.Limit() != 30 || l.overruledBy() != "slow start" {
 		t.Errorf("half of the time has passed, and the limit is %d of 60, %q", l.gate.Limit(), l.overruledBy())
 	}

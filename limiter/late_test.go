@@ -36,7 +36,7 @@ func TestInFrontADeadlineThatPassesIsARefusal(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var told []*spillway.Rejection
 				l := fixed(t, 1, 10)
-				l.observer.Rejected = func(_ spillway.Priority, r *spillway.Rejection) { told = append(told, r) }
+				l.observer = &Observer{Rejected: func(_ spillway.Priority, r *spillway.Rejection) { told = append(told, r) }}
 				if c.front {
 					l.Front()
 				}

@@ -4,8 +4,35 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 )
+
+// history is how the limit has come to be what it is. Most limiters of a family have none: they share noHistory,
+// which nobody changes. The limiter's lock guards a history.
+type history struct {
+	over      overruling
+	press     press
+	log       laws.Log // last changes of the limit
+	overruled string   // what overruled the law at the last change; empty: nothing
+}
+
+var noHistory history
+
+// beginHistory is called before the first change of l.history. The caller holds the lock.
+func (l *Limiter) beginHistory() {
+	if l.history == &noHistory {
+		l.history = &history{}
+	}
+}
+
+// noteRule notes what overrules the law now. The caller holds the lock.
+func (l *Limiter) noteRule() {
+	if by := l.overruledBy(); by != l.overruled {
+		l.beginHistory()
+		l.overruled = by
+	}
+}
 
 // overruling holds everything that overrules the law, except signals, which are in press:
 // the operator's lower and upper bound, a lease, the ramp of a slow start, and the estimate
@@ -87,6 +114,7 @@ func (l *Limiter) replaceLaw(now time.Duration, from, to Mode) {
 	if !l.ownLaw || (from == DryRun) == (to == DryRun) {
 		return
 	}
+	l.beginHistory()
 	o, estimate := &l.over, l.law.Limit()
 	l.law = lawFor(to)
 	o.inherited, o.handoverLow = 0, 0

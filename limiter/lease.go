@@ -33,11 +33,12 @@ func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 	now, end := l.now(), l.at(until)
 	now = l.lock(now)
 	defer l.unlock()
-	l.overruled = l.overruledBy() // before the change
+	l.noteRule() // before the change
 	row := l.over.lease.row
 	if row == nil || row[0].Cause != cause {
 		row = refusal.NewRow(spillway.Budget, cause)
 	}
+	l.beginHistory()
 	l.over.lease = lease{row, slots, end}
 	if until.IsZero() {
 		l.over.lease = lease{}

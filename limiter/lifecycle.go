@@ -24,7 +24,7 @@ func (l *Limiter) SetMode(m Mode) {
 	defer l.unlock()
 	l.replaceLaw(now, Mode(l.mode.Swap(uint32(m))), m)
 	l.grant(now)
-	l.overruled = l.overruledBy() // the limit may be the same for another reason
+	l.noteRule() // the limit may be the same for another reason
 }
 
 // Mode returns the mode. Mode takes no lock.
@@ -44,7 +44,8 @@ func (l *Limiter) SetBounds(low, high int) error {
 	}
 	now := l.lock(l.now())
 	defer l.unlock()
-	l.overruled = l.overruledBy() // before the change; the law's limit may have changed meanwhile
+	l.noteRule() // before the change; the law's limit may have changed meanwhile
+	l.beginHistory()
 	l.over.low, l.over.high = low, high
 	l.bound()
 	l.grant(now)

@@ -98,7 +98,6 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
-	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/internal/refusal"
 	"github.com/spillway-go/spillway/limit"
@@ -150,50 +149,47 @@ type Request struct {
 // has no goroutine. Create a Limiter with New: the zero Limiter panics with a message.
 // A Limiter must not be copied.
 type Limiter struct {
+	// What each arrival reads without the lock comes first, apart from what the lock guards: refusals must not slow
+	// down admitted work. What is seldom touched comes last, because a family has many limiters.
+	mode     atomic.Uint32
+	shut     atomic.Bool  // the intake is closed
+	aside    bool         // work may run without its slots: time alone may free slots
+	quiet    bool         // an admission needs no call site, no observer and no look at a user-defined law
+	ownLaw   bool         // the law is the limiter's choice, not the operator's
+	ruled    bool         // time alone changes the limit, or there is a lease
+	limit    atomic.Int64 // copy of the gate's limit, for readers without the lock
+	due      atomic.Int64 // time of the next check of signals and leaks
+	memos    memos
+	gate     *gate.Gate
+	observer *Observer
+	epoch    epoch
+	careful  *careful // wrapper of a user-defined law, else nil; set once
+	door     door
+
+	mu      sync.Mutex
+	last    time.Duration // latest time seen: the gate's time never goes back
+	running slots
+	ended   atomic.Pointer[slot] // ends handed to the lock holder, latest first, linked by next
+	woken   *waiter              // waiters to notify after the unlock, linked by next
+	changes []limit.Decision     // not yet reported to the observer
+	waiters waiters
+	idle    chan struct{} // closed when the last work ends; nil unless Drain waits
+
 	name      string
 	maxWait   time.Duration
-	observer  Observer
 	leakAfter time.Duration
 	signals   []Signal
-	aside     bool        // work may run without its slots: time alone may free slots
-	quiet     bool        // an admission needs no call site, no observer and no look at a user-defined law
-	shut      atomic.Bool // the intake is closed
-
-	mode  atomic.Uint32
-	limit atomic.Int64         // copy of the gate's limit, for readers without the lock
-	due   atomic.Int64         // time of the next check of signals and leaks
-	ended atomic.Pointer[slot] // ends handed to the lock holder, latest first, linked by next
-	memos memos
-
-	door door
-
-	epoch    epoch
-	polling  sync.Mutex    // held while the user's signals run; locked before mu
-	nextPoll time.Duration // guarded by polling
-	follow   followers     // guarded by polling
-	followed atomic.Bool   // there are followers
-	mu       sync.Mutex
-	last     time.Duration // latest time seen: the gate's time never goes back
-	law      limit.Law
-	ownLaw   bool     // the law is the limiter's choice, not the operator's
-	careful  *careful // wrapper of a user-defined law, else nil; set once
-	over     overruling
-	ruled    bool // time alone changes the limit, or there is a lease
-	gate     *gate.Gate
-	press    press
-	refusal  *refusal.Table
-	running  slots
-	nextLook time.Duration // earliest time of the next look for slots that others may have
-	pauses   atomic.Bool   // some work has ever paused
-	waiters  waiters
-	woken    *waiter       // waiters to notify after the unlock, linked by next
-	grew     time.Duration // when last a slot was allocated or a caller queued
-	idle     chan struct{} // closed when the last work ends; nil unless Drain waits
-	leaked   uint64
-
-	log       laws.Log         // last changes of the limit
-	overruled string           // what overruled the law at the last change; empty: nothing
-	changes   []limit.Decision // not yet reported to the observer
+	polling   sync.Mutex    // held while the user's signals run; locked before mu
+	nextPoll  time.Duration // guarded by polling
+	follow    followers     // guarded by polling
+	followed  atomic.Bool   // there are followers
+	pauses    atomic.Bool   // some work has ever paused
+	law       limit.Law
+	refusal   refusal.Table
+	nextLook  time.Duration // earliest time of the next look for slots that others may have
+	grew      time.Duration // when last a slot was allocated or a caller queued
+	leaked    uint64
+	*history  // noHistory until the limit changes, or something may overrule the law
 }
 
 // New returns a limiter. New(Config{}) works: no number is required. The error names
@@ -205,10 +201,14 @@ func New(cfg Config) (*Limiter, error) {
 	l := &Limiter{
 		name: cfg.Name, maxWait: min(cmp.Or(cfg.MaxWait, defaultMaxWait), longestWait),
 		leakAfter: cfg.LeakAfter, signals: slices.Clone(cfg.Signals),
-		law: cfg.Law, ownLaw: cfg.Law == nil, over: overruling{rampFor: cfg.SlowStart},
+		law: cfg.Law, ownLaw: cfg.Law == nil, history: &noHistory, observer: &nobody,
+	}
+	if cfg.SlowStart > 0 {
+		l.beginHistory()
+		l.over.rampFor = cfg.SlowStart
 	}
 	began := time.Now()
-	l.epoch.set(began, 0)
+	l.epoch.start(began)
 	if cfg.MaxWait == NoMaxWait {
 		l.maxWait = forever
 	}
@@ -218,7 +218,8 @@ func New(cfg Config) (*Limiter, error) {
 		l.law, l.careful = carefully(cfg.Law)
 	}
 	if cfg.Observer != nil {
-		l.observer = *cfg.Observer
+		observer := *cfg.Observer
+		l.observer = &observer
 	}
 	l.quiet = l.leakAfter == 0 && l.observer.Admitted == nil && l.observer.WouldReject == nil && l.careful == nil
 	l.aside = cfg.MaxAside >= 0
@@ -227,16 +228,14 @@ func New(cfg Config) (*Limiter, error) {
 		MaxAside: cmp.Or(cfg.MaxAside, defaultAside), Parks: l.ownLaw && l.maxWait < forever,
 	})
 	l.bound()
-	l.refusal = refusal.NewTable(uint64(began.UnixNano()))
+	l.refusal = *refusal.NewTable(uint64(began.UnixNano()))
 	l.mode.Store(uint32(cfg.Mode))
 	l.limit.Store(int64(l.gate.Limit()))
-	l.overruled = l.overruledBy()
+	l.noteRule()
 	if l.ownLaw && !cfg.IgnoreProcessors {
-		minShare := 0.
-		if cfg.MaxRefused > 0 {
-			minShare = 1 - cfg.MaxRefused
+		if l.door.monitor = processors.Of(began); cfg.MaxRefused > 0 {
+			l.door.minShare = 1 - cfg.MaxRefused
 		}
-		l.door.watch(processors.Of(began), minShare)
 	}
 	l.due.Store(int64(forever))
 	if len(cfg.Signals) > 0 || cfg.LeakAfter > 0 || l.door.monitor != nil {

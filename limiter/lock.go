@@ -63,9 +63,23 @@ func (l *Limiter) settleAll() {
 // panic: a caller that must clean up after a panic uses release.
 func (l *Limiter) unlock() { l.reportChanges(l.release()) }
 
+// releaseFor is release after the admission of p. If a user-defined law ends the goroutine, releaseFor ends the work, which
+// will not run.
+func (l *Limiter) releaseFor(p Permit) []limit.Decision {
+	returned := false
+	defer func() {
+		if !returned {
+			p.Release()
+		}
+	}()
+	changes := l.release()
+	returned = true
+	return changes
+}
+
 // release ends an operation and returns the changes to report to the observer.
 func (l *Limiter) release() []limit.Decision {
-	if l.changes == nil && l.woken == nil { // what releaseAll does in one round, sooner
+	if l.changes == nil && l.woken == nil && l.careful == nil { // what releaseAll does in one round, sooner
 		l.mu.Unlock()
 		if l.ended.Load() == nil || !l.mu.TryLock() {
 			return nil
@@ -77,6 +91,9 @@ func (l *Limiter) release() []limit.Decision {
 
 func (l *Limiter) releaseAll() (changes []limit.Decision) {
 	for again := true; again; again = l.free() {
+		if l.careful != nil {
+			l.consult() // before the changes are collected
+		}
 		changes, l.changes = append(changes, l.changes...), nil
 	}
 	return changes
@@ -86,6 +103,9 @@ func (l *Limiter) releaseAll() (changes []limit.Decision) {
 // it took the lock again to settle ends that were handed over meanwhile: any later end
 // finds the lock free or another holder. Every holder of the lock releases it with free.
 func (l *Limiter) free() (again bool) {
+	if l.careful != nil {
+		l.consult()
+	}
 	woken := l.woken
 	l.woken = nil
 	l.mu.Unlock()

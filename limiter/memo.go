@@ -17,8 +17,15 @@ import (
 // arrivals are rejected, and rejections must not slow down admitted work. Each
 // repeated decision is the decision that the gate would make.
 type memos struct {
-	live   atomic.Bool // some memo is valid; set under the limiter's lock, which guards all non-atomic fields
-	dirty  bool        // some memo may have been used since the last fold
+	live  atomic.Bool // some memo is valid; set under the limiter's lock, which guards all non-atomic fields
+	dirty bool        // some memo may have been used since the last fold
+	// kept is nil until the first memo or expectation. It is set before live, or the caller's own sign for an
+	// expectation, so that who sees the sign sees kept without the lock.
+	*kept
+}
+
+// kept is what memos keep.
+type kept struct {
 	of     [priority.Levels][2]memo
 	used   uint64   // bit set of the counts in use: by level, then reason
 	_      [64]byte // separates fields that all callers read from fields that all callers write
@@ -100,8 +107,8 @@ func which(mayWait bool) int {
 // repeat returns and counts the known rejection for an arrival of cost one. Nil means
 // that the gate must decide.
 func (m *memos) repeat(now time.Duration, a *gate.Arrival, mayWait bool) *spillway.Rejection {
-	lv := priority.Level(a.Priority)
-	k := &m.of[lv][which(mayWait)]
+	lv, kept := priority.Level(a.Priority), m.kept // read once
+	k := &kept.of[lv][which(mayWait)]
 	version := k.version.Load()
 	if version&1 == 0 || now >= time.Duration(k.until.Load()) || int64(a.Deadline-now) < k.needs.Load() {
 		return nil
@@ -110,8 +117,8 @@ func (m *memos) repeat(now time.Duration, a *gate.Arrival, mayWait bool) *spillw
 	if k.version.Load() != version {
 		return nil
 	}
-	m.keys.add(gate.Key(now, a))
-	return row.Near(advice, m.count[lv*reasons+int(row.Reason())].Add(1))
+	kept.keys.add(gate.Key(now, a))
+	return row.Near(advice, kept.count[lv*reasons+int(row.Reason())].Add(1))
 }
 
 // refuse counts and returns the limiter's own refusal of an arrival. The caller needs no lock, but
@@ -121,8 +128,16 @@ func (m *memos) refuse(now time.Duration, a *gate.Arrival, reason spillway.Reaso
 	return refusal.Of(reason).Near(advice, m.count[priority.Level(a.Priority)*reasons+int(reason)].Add(1))
 }
 
+// begin is called before the first change of m.kept. The caller holds the lock.
+func (m *memos) begin() {
+	if m.kept == nil {
+		m.kept = &kept{}
+	}
+}
+
 // expect prepares refuse for a reason. The caller holds the lock.
 func (m *memos) expect(reason spillway.Reason) {
+	m.begin()
 	for lv := range priority.Levels {
 		m.used |= 1 << (lv*reasons + int(reason))
 	}
@@ -135,6 +150,7 @@ func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool
 	if !ok || row.Reason() >= reasons {
 		return
 	}
+	m.begin()
 	k := &m.of[priority.Level(a.Priority)][which(mayWait)]
 	if k.version.Load()&1 == 1 {
 		k.version.Add(1)
@@ -152,6 +168,9 @@ func (m *memos) keep(g *gate.Gate, a gate.Arrival, d gate.Decision, mayWait bool
 // fold adds the repeated rejections to the counts of the gate. A rejection that is being
 // counted at the same time is added by the next fold.
 func (m *memos) fold(g *gate.Gate) {
+	if m.kept == nil {
+		return
+	}
 	m.dirty = m.live.Load()
 	for left := m.used; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(left)

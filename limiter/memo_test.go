@@ -36,7 +36,9 @@ func life(t *testing.T, seed uint64, queue, steps int, repeats, held bool) (answ
 			}
 			if !repeats {
 				l.lock(l.now())
-				l.memos.forget()
+				if l.memos.live.Load() {
+					l.memos.forget()
+				}
 				l.unlock()
 			}
 			ctx := spillway.WithPriority(t.Context(), spillway.Priority(r.IntN(4)-1))

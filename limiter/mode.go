@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Mode says whether decisions are enforced.
+// Mode says whether decisions are enforced: Enforce, DryRun or Off.
 type Mode uint8
 
 const (

@@ -29,6 +29,9 @@ type Observer struct {
 	LimitChanged func(limit.Decision)
 }
 
+// nobody is the observer of a limiter without one.
+var nobody Observer
+
 // End describes how one piece of work ended. Fields may be added.
 type End struct {
 	Priority spillway.Priority
@@ -38,10 +41,15 @@ type End struct {
 	Took     time.Duration // from the admission to the end
 }
 
-// reportEnd reports the end of work, and the changes that the end caused.
-func (l *Limiter) reportEnd(e End, changes []limit.Decision) {
-	defer l.reportChanges(changes)
-	l.observer.Ended(e)
+// endObserved ends work, and reports the end and the changes that it caused. The end is reported also if a user-defined
+// law ends the goroutine.
+func (l *Limiter) endObserved(now time.Duration, s *slot, o limit.Outcome, e End) {
+	var changes []limit.Decision
+	defer func() {
+		defer func() { l.reportChanges(changes) }()
+		l.observer.Ended(e)
+	}()
+	changes = l.handOver(now, s, o)
 }
 
 // reportChanges reports all changes to the observer, also if the observer panics.

@@ -43,7 +43,7 @@ func TestARequestThatSaysNoPriorityHasThatOfItsContext(t *testing.T) {
 	l := fixed(t, 1, -1)
 	defer acquire(t, l).Release()
 	var refused []spillway.Priority
-	l.observer.Rejected = func(p spillway.Priority, _ *spillway.Rejection) { refused = append(refused, p) }
+	l.observer = &Observer{Rejected: func(p spillway.Priority, _ *spillway.Rejection) { refused = append(refused, p) }}
 	for _, r := range []Request{{}, {Cost: 1}, {Priority: spillway.Low}, {Priority: spillway.Critical}} {
 		ctx := spillway.WithPriority(t.Context(), spillway.High)
 		_, _ = l.AcquireWith(ctx, r)

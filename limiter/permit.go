@@ -99,18 +99,19 @@ func (p Permit) end(o limit.Outcome) {
 	}
 	s.mu.Unlock()
 	var changes []limit.Decision
-	if l.mu.TryLock() {
+	switch {
+	case l.observer.Ended != nil:
+		l.endObserved(now, s, o, e)
+	case l.mu.TryLock():
 		l.catchUp()
 		now = max(l.last, now)
 		l.last = now
 		l.settle(now, s, o)
 		changes = l.release()
-	} else {
+	default:
 		changes = l.handOver(now, s, o)
 	}
-	if l.observer.Ended != nil {
-		l.reportEnd(e, changes)
-	} else if changes != nil {
+	if changes != nil {
 		l.reportChanges(changes)
 	}
 	l.pollIfDue(now)

@@ -42,7 +42,6 @@ type ProcessorStats struct {
 // door sheds a share of the arrivals while processors are short.
 type door struct {
 	monitor  *processors.Monitor // nil: processors are ignored
-	report   *processors.Report  // of this limiter to the monitor
 	minShare float64             // share that is always admitted
 	front    atomic.Bool         // see Limiter.Front
 	sheds    atomic.Bool         // a share of the arrivals is shed, or would be in a dry run
@@ -57,13 +56,6 @@ type door struct {
 
 // lookLasts is how long a limiter sheds after its last look.
 const lookLasts = time.Second
-
-// watch has a new limiter watch the processors. The share least is always admitted.
-func (d *door) watch(m *processors.Monitor, minShare float64) {
-	if d.monitor, d.minShare = m, minShare; m != nil {
-		d.report = new(processors.Report)
-	}
-}
 
 // lookAtProcessors reports the arrivals to the monitor, which may take a reading, and starts or ends
 // shedding.
@@ -81,7 +73,7 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 
 	l.lock(now)
 	l.memos.fold(l.gate)
-	seen := processors.Door{InFlight: l.gate.Holding(), Service: l.gate.Took()}
+	seen := processors.Door{Service: l.gate.Took()}
 	for lv := range d.came {
 		n := l.gate.Came(lv)
 		seen.Arrivals[lv], d.came[lv] = float64(n-d.came[lv]), n
@@ -102,7 +94,7 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 		d.sheds.Store(false)
 		return
 	}
-	d.monitor.Look(seen, d.report)
+	d.monitor.Look(seen)
 	if !d.monitor.Sheds(front) {
 		d.sheds.Store(false)
 		return

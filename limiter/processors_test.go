@@ -35,7 +35,7 @@ func crowded(t *testing.T, cfg Config) (*Limiter, *crowd) {
 	t.Helper()
 	c := &crowd{fall: true}
 	l := configured(t, cfg)
-	l.door.watch(processors.New(time.Now(), c.read), l.door.minShare)
+	l.door.monitor = processors.New(time.Now(), c.read)
 	l.due.Store(0)
 	return l, c
 }
@@ -275,7 +275,7 @@ func TestALimiterBehindTheFrontIsNotReported(t *testing.T) {
 		front, c := crowded(t, Config{})
 		c.waiting.Store(500)
 		behind := configured(t, Config{Mode: DryRun})
-		behind.door.watch(front.door.monitor, 0)
+		behind.door.monitor = front.door.monitor
 		behind.due.Store(0)
 		front.Front()
 		admitted := 0

@@ -107,7 +107,8 @@ func (l *Limiter) poll(now time.Duration) {
 
 	now = l.lock(now)
 	if s != nil {
-		l.overruled = l.overruledBy() // before the change
+		l.beginHistory()
+		l.noteRule() // before the change
 		bounds := l.over.bounds(&press{})
 		unpressed, _ := bounds.Within(l.law.Limit())
 		l.press.update(s, name, level, unpressed, l.gate.InFlight())

@@ -14,16 +14,16 @@ import (
 type slot struct {
 	mu         sync.Mutex    // guards the fields up to away; locked after Limiter.mu
 	generation atomic.Uint64 // how many uses have ended; read without the lock too
-	pauses     int           // pauses of the work that have not ended
+	pauses     int32         // pauses of the work that have not ended
 	given      bool          // the slots of the paused work were given to others
 	pausedAt   time.Duration // when the current pause began
 	away       time.Duration // time of all past pauses of the work
 	work       gate.Work
 	ended      time.Duration // when the work ended, if handed to the lock holder
 	outcome    limit.Outcome
+	reported   bool      // as a leak
 	site       *callSite // where the permit was acquired; nil without leak detection
-	reported   bool
-	next       *slot // next in slots.free, or in Limiter.ended
+	next       *slot     // next in slots.free, or in Limiter.ended
 }
 
 // slots is the list of free slots.

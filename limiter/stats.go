@@ -113,6 +113,7 @@ func (l *Limiter) Stats() Stats {
 		l.tick(now)
 		l.grant(now)
 	}
+	l.describeLaw()
 	l.memos.fold(l.gate)
 	c := l.gate.Counts()
 	s := Stats{

@@ -9,7 +9,6 @@ import (
 	"github.com/spillway-go/spillway/internal/clock"
 	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/refusal"
-	"github.com/spillway-go/spillway/limit"
 )
 
 // waiter is one blocked caller. A grant sets slot, and a drop sets refused; after the
@@ -109,20 +108,21 @@ func (l *Limiter) recheck(w *waiter) time.Duration {
 	return l.recheckEvery(w.arrival.Cost, now-w.Since())
 }
 
-// wait blocks until w is granted or dropped, ctx ends, or the time expires has come.
-func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Duration, changes []limit.Decision) (Permit, error) {
+// wait releases the lock and blocks until w is granted or dropped, ctx ends, or the time expires has come.
+func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Duration) (Permit, error) {
 	waits := true
 	defer func() {
-		if waits { // the observer, a signal or ctx panicked
+		if waits { // the observer, a law, a signal or ctx panicked or called runtime.Goexit
 			l.abandon(w)
 		}
 	}()
-	l.reportChanges(changes)
+	l.unlock()
 	notified, expired := l.sleep(ctx, w, expires, recheck)
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 	ctxErr := ctx.Err()
+	late := ctxErr != nil && l.answersLate(ctxErr) // may call the user's code
 
 	waits = false
 	now := l.lock(l.now())
@@ -145,7 +145,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 	}
 	switch {
 	case left:
-		return Permit{}, l.left(ctxErr, priority, &w.Waiter, waited)
+		return Permit{}, l.left(ctxErr, late, priority, &w.Waiter, waited)
 	case s == nil:
 		advice := time.Duration(0)
 		if reason == spillway.Preempted || reason == spillway.WaitTooLong {
@@ -199,15 +199,16 @@ func (e late) Unwrap() error        { return e.Rejection }
 func (e late) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // answersLate reports whether ctxErr is a deadline that passed in front of the process. There
-// someone still waits for an answer, which is a refusal; anywhere else the caller has left.
+// someone still waits for an answer, which is a refusal; anywhere else the caller has left. The caller does not hold
+// the lock, because errors are the user's code.
 func (l *Limiter) answersLate(ctxErr error) bool {
 	return l.door.front.Load() && errors.Is(ctxErr, context.DeadlineExceeded)
 }
 
 // left returns the error for work that the gate has counted as cancelled, because its context ended
-// with ctxErr. It unlocks.
-func (l *Limiter) left(ctxErr error, p spillway.Priority, w *gate.Waiter, waited time.Duration) error {
-	if !l.answersLate(ctxErr) {
+// with ctxErr; isLate is what answersLate says of ctxErr. left unlocks.
+func (l *Limiter) left(ctxErr error, isLate bool, p spillway.Priority, w *gate.Waiter, waited time.Duration) error {
+	if !isLate {
 		l.unlock()
 		return ctxErr
 	}
@@ -235,10 +236,11 @@ func (l *Limiter) revoke(now time.Duration, w *waiter) {
 }
 
 // grant starts every waiter that may run now, and ends Drain when no work is left.
-// Every operation that may have made room calls grant. The caller holds the lock.
+// Every operation that may have made room calls grant. While a user-defined law does not know the news, grant starts
+// nobody: consult calls grant again. The caller holds the lock.
 func (l *Limiter) grant(now time.Duration) {
 	forced := l.Mode() != Enforce
-	for l.gate.Queued() > 0 && (forced || !l.over.lease.over(now)) {
+	for l.gate.Queued() > 0 && (l.careful == nil || !l.careful.due) && (forced || !l.over.lease.over(now)) {
 		next, granted := (*gate.Waiter)(nil), true
 		if forced {
 			next = l.gate.NextForced(now)

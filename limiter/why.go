@@ -15,6 +15,7 @@ import (
 // relimit publishes the new limit n and adds the change to the log. The caller holds the
 // lock.
 func (l *Limiter) relimit(n int) {
+	l.beginHistory()
 	d := limit.Decision{At: l.last, From: int(l.limit.Swap(int64(n))), To: n, Why: l.overruledBy()}
 	lifted := l.overruled
 	l.overruled = d.Why

@@ -148,7 +148,7 @@ func TestTheDashboardShowsWhatIsThereAndAllOfIt(t *testing.T) {
 
 func TestTheFilesToDeployHaveMetricsThatAreThere(t *testing.T) {
 	shown := exposition(t)
-	var files []string // the other folder is for agents that send load, and uses no metrics
+	var files []string
 	for _, folder := range []string{"kubernetes", "prometheus"} {
 		found, err := filepath.Glob("../deploy/" + folder + "/*.yaml")
 		if err != nil {

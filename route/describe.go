@@ -28,7 +28,8 @@ func (m *Mux) OpenAPI(info Info) ([]byte, error) { return Describe(m.root.cfg, i
 // Describe returns the OpenAPI 3.1 document of routes, from the plans that bind them. It is for
 // routes that another router than Mux serves; cfg is the Config of their Handlers. Routes for all
 // methods, or for a method that HTTP does not define, are left out, because OpenAPI cannot express
-// them.
+// them. The document is JSON without indentation, which json.Indent adds. What operations repeat,
+// responses to failures and schemas of bodies, is moved to its components last, after all edits.
 func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 	var operations []openapi.Operation
 	for _, r := range routes {

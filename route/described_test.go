@@ -88,7 +88,7 @@ func TestFormatsOfProblemsAreDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	own, err := m.OpenAPI(Info{})
-	if err != nil || strings.Contains(string(own), "Problem\"") || !strings.Contains(string(own), `"application/x+json": {`) {
+	if err != nil || strings.Contains(string(own), "Problem\"") || !strings.Contains(string(own), `"application/x+json":{`) {
 		t.Errorf("%v %s", err, own)
 	}
 	g := m.Group("/g", func(c *Config) { c.ProblemFormat = ProblemFormat{} })

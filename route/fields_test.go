@@ -95,7 +95,7 @@ func TestNamedBytesAreBase64AsInResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc, err := m.OpenAPI(Info{})
-	if n := strings.Count(string(doc), `"contentEncoding": "base64"`); err != nil || n != 4 {
+	if n := strings.Count(string(doc), `"contentEncoding":"base64"`); err != nil || n != 4 {
 		t.Errorf("%d, %v\n%s", n, err, doc)
 	}
 }

@@ -1,11 +1,11 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -14,17 +14,18 @@ import (
 // Group is a part of a Mux: routes below one prefix, with middleware and a Config of their own. A
 // Group is set up before serving, like a Mux.
 type Group struct {
-	mux      *Mux
-	parent   *Group
-	prefix   string
-	segments []string // of the prefix
-	cfg      Config
-	use      []func(http.Handler) http.Handler
-	err      error
+	mux    *Mux
+	parent *Group
+	prefix string
+	cfg    Config
+	use    []func(http.Handler) http.Handler
+	err    error
 
 	stages []*Group     // this group and its ancestors that have middleware, the outermost first
 	stage  int          // index of this group in stages
 	chain  http.Handler // the middleware, then the next stage or the handler
+
+	notFound, wrongMethod *refusal
 }
 
 // Group returns a group whose prefix is the prefix of g followed by prefix, such as "/fhir" or
@@ -45,8 +46,8 @@ func (g *Group) Group(prefix string, set ...func(*Config)) *Group {
 		strings.Contains(prefix, "...}") || strings.Contains(prefix, "{$}") {
 		errs = append(errs, fmt.Errorf("route: prefix %q of a group: it begins with a slash, ends without one, and is clean", prefix))
 	} else {
-		inner.segments = strings.Split(inner.prefix[1:], "/")
 		g.mux.groups = append(g.mux.groups, inner)
+		g.mux.paths.addGroup(inner)
 	}
 	inner.err = errors.Join(errs...)
 	return inner
@@ -80,7 +81,7 @@ func (g *Group) add(r *Route) error {
 	r = r.at(g.withPrefix(r.pattern))
 	r.cfg = &g.cfg
 	h, err := r.build(g.cfg)
-	if err == nil && r.name != "" && slices.ContainsFunc(g.mux.routes, func(o *Route) bool { return o.name == r.name }) {
+	if err == nil && r.name != "" && g.mux.names[r.name] {
 		err = fmt.Errorf("route %s: another route is called %s", r.Pattern(), r.name)
 	}
 	if err == nil && g.err == nil {
@@ -88,6 +89,7 @@ func (g *Group) add(r *Route) error {
 	}
 	if err == nil && g.err == nil {
 		g.mux.routes = append(g.mux.routes, r)
+		g.mux.names[r.name] = true
 	}
 	return err
 }
@@ -106,7 +108,7 @@ func (g *Group) Handle(pattern string, h http.Handler) error {
 }
 
 func (g *Group) handle(pattern string, h http.Handler, a admission) error {
-	t := &target{g, h, a}
+	t := &target{g, h, a, strings.HasSuffix(pattern, "/{$}")}
 	if err := g.mux.register(pattern, t); err != nil {
 		return err
 	}
@@ -132,10 +134,7 @@ func (m *Mux) register(pattern string, h http.Handler) (err error) {
 	}()
 	m.mux.Handle(pattern, h)
 	m.folders = m.folders || pattern != "/" && (strings.HasSuffix(pattern, "/") || strings.HasSuffix(pattern, "/{$}") || strings.HasSuffix(pattern, "...}"))
-	if i := strings.IndexAny(pattern, " \t"); i > 0 && !slices.Contains(m.methods, pattern[:i]) {
-		m.methods = append(m.methods, pattern[:i])
-		slices.Sort(m.methods)
-	}
+	m.paths.add(pattern)
 	return nil
 }
 
@@ -144,10 +143,16 @@ type target struct {
 	group     *Group
 	handler   http.Handler
 	admission admission
+	ends      bool // the pattern ends with {$}
 }
 
 func (t *target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	t.serve(innermost(w), t.admission.apply(r))
+	w = innermost(w)
+	if t.ends && endsInEscapedSlash(r.URL) { // ServeMux takes it for {$}
+		t.group.mux.serveNotFound(w, r)
+		return
+	}
+	t.serve(w, t.admission.apply(r))
 }
 
 // serve serves r, starting with the outermost middleware.
@@ -164,6 +169,7 @@ func (t *target) serveFrom(stage int, w http.ResponseWriter, r *http.Request) {
 
 // build makes the middleware chain of g. The chain of the parent must exist.
 func (g *Group) build() {
+	g.notFound, g.wrongMethod = g.refusal(errNotFound), g.refusal(errWrongMethod)
 	if g.parent != nil {
 		g.stages = slices.Clip(g.parent.stages)
 	}
@@ -195,47 +201,23 @@ func (m *Mux) targetOf(r *http.Request) *target {
 
 type targetKey struct{ *Mux }
 
-// serveUnmatched lets the Mux answer r, inside the middleware of the group that the path belongs
-// to.
-func (m *Mux) serveUnmatched(w http.ResponseWriter, r *http.Request, answer func(*Group, http.ResponseWriter, *http.Request)) {
+// serveUnmatched answers r with h, inside the middleware of g, the group that the path of r belongs to.
+func (g *Group) serveUnmatched(w http.ResponseWriter, r *http.Request, h http.Handler) {
 	r.Pattern = "" // empty, as for all requests without a route
-	g := m.groupOf(r)
-	t := &target{group: g, handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(g, w, r) })}
-	if len(g.stages) > 0 {
-		r = r.WithContext(context.WithValue(r.Context(), targetKey{m}, t))
+	if len(g.stages) == 0 {
+		h.ServeHTTP(w, r)
+		return
 	}
-	t.serve(w, r)
+	t := &target{group: g, handler: h}
+	t.serve(w, r.WithContext(context.WithValue(r.Context(), targetKey{g.mux}, t)))
 }
 
 // groupOf returns the group of r: the group of its pattern, or else the group with the longest
-// matching prefix.
+// matching prefix. Of prefixes of one length, the one that has a literal segment first wins.
 func (m *Mux) groupOf(r *http.Request) *Group {
 	if t := m.targets[r.Pattern]; t != nil {
 		return t.group
 	}
-	g, segments := m.root, strings.Split(cleaned(r.URL.EscapedPath())[1:], "/")
-	for i, s := range segments {
-		if plain, err := url.PathUnescape(s); err == nil {
-			segments[i] = plain // an escaped slash is not a separator
-		}
-	}
-	for _, other := range m.groups {
-		if len(other.segments) > len(g.segments) && other.covers(segments) {
-			g = other
-		}
-	}
-	return g
-}
-
-// covers reports whether a path of these segments is below the prefix.
-func (g *Group) covers(segments []string) bool {
-	if len(segments) < len(g.segments) {
-		return false
-	}
-	for i, s := range g.segments {
-		if wild := strings.HasPrefix(s, "{"); s != segments[i] && !wild || segments[i] == "" {
-			return false
-		}
-	}
-	return true
+	_, g := m.paths.at(r.Host, cleaned(r.URL.EscapedPath()))
+	return cmp.Or(g, m.root)
 }

@@ -233,19 +233,23 @@ func TestGroupsBesideEachOtherHaveTheirOwnMiddleware(t *testing.T) {
 }
 
 // A problem is written in the format of the request's group. With a pattern, that is the pattern's
-// group, whatever prefix the path has. Without a pattern, it is the group with the longest prefix.
+// group, whatever prefix the path has. Without a pattern, it is the group with the longest prefix, and the most literal one.
 func TestProblemsAreThoseOfTheGroup(t *testing.T) {
 	m := NewMux(Config{ProblemBase: "urn:root:"})
 	based := func(base string) func(*Config) { return func(c *Config) { c.ProblemBase = base } }
 	m.Group("/a/b", based("urn:ab:"))
 	m.Group("/a", based("urn:a:"))
 	m.Group("/{tenant}", based("urn:tenant:"))
+	m.Group("/b", based("urn:b:"))
+	m.Group("/{tenant}/x", based("urn:x:"))
+	m.Group("/c%20d", based("urn:cd:"))
+	m.Group("/b", based("urn:second:"))
 	if err := m.Handle("GET /a/x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.Problem(w, r, &Problem{Status: 409, Type: "no-such-resource"})
 	})); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{"/a/x": "root", "/a/y": "a", "/a/b/y": "ab", "/c": "tenant", "/": "root"} {
+	for path, want := range map[string]string{"/a/x": "root", "/a/y": "a", "/a/b/y": "ab", "/c": "tenant", "/": "root", "/b/y": "b", "/b/x/y": "x", "/%62": "b", "/c%20d": "cd", "/c%20d/x": "x", "/c%2Fd/x": "x"} {
 		w := do(m, "GET", path, "", "")
 		if p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String()); p.Type != "urn:"+want+":no-such-resource" {
 			t.Errorf("%s: %d %s, want that of %s", path, w.Code, p.Type, want)

@@ -234,7 +234,7 @@ func TestAJSONNumberIsANumberInTheDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc, err := m.OpenAPI(Info{})
-	if err != nil || strings.Count(string(doc), `"type": "number"`) != 4 || !strings.Contains(string(doc), `"default": 1.5`) {
+	if err != nil || strings.Count(string(doc), `"type":"number"`) != 4 || !strings.Contains(string(doc), `"default":1.5`) {
 		t.Errorf("%v\n%s", err, doc)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -21,14 +20,15 @@ type Mux struct {
 	targets map[string]*target // by pattern
 	groups  []*Group           // the root group first
 	routes  []*Route
-	methods []string
+	names   map[string]bool // of routes
+	paths   pathTree
 	folders bool // some pattern other than "/" ends with a slash, {$} or a ...} wildcard
 	first   once
 }
 
 // NewMux returns a Mux without routes. Add reports errors in cfg.
 func NewMux(cfg Config) *Mux {
-	m := &Mux{mux: http.NewServeMux(), targets: map[string]*target{}}
+	m := &Mux{mux: http.NewServeMux(), targets: map[string]*target{}, names: map[string]bool{}}
 	m.root = &Group{mux: m, cfg: cfg, err: cfg.check()}
 	m.groups = []*Group{m.root}
 	return m
@@ -67,8 +67,8 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawPath != "" { // some of the slashes may be escaped
 		path = r.URL.EscapedPath()
 	}
-	if m.mismatches(r, path) {
-		m.serveUnmatched(w, r, notFound)
+	if unclean(r) {
+		m.serveNotFound(w, r)
 		return
 	}
 	if m.mayRedirect(path) {
@@ -77,17 +77,15 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mux.ServeHTTP(w, r)
 }
 
-// mismatches reports whether ServeMux would serve another resource than the resource at path.
-// ServeMux lets a pattern with {$} match a path whose last segment is only an escaped slash.
-func (m *Mux) mismatches(r *http.Request, path string) bool {
-	if unclean(r) {
-		return true
-	}
-	if n := len(path) - len("/%2f"); n < 0 || !strings.EqualFold(path[n:], "/%2f") {
+// endsInEscapedSlash reports whether the last segment of a path is only an escaped slash. ServeMux lets
+// a pattern with {$} match such a path.
+func endsInEscapedSlash(u *url.URL) bool {
+	if u.RawPath == "" { // nothing is escaped
 		return false
 	}
-	_, pattern := m.mux.Handler(r)
-	return strings.HasSuffix(pattern, "/{$}")
+	path := u.EscapedPath()
+	n := len(path) - len("/%2f")
+	return n >= 0 && strings.EqualFold(path[n:], "/%2f")
 }
 
 // mayRedirect reports whether ServeMux may redirect the client to another spelling of an escaped
@@ -109,13 +107,14 @@ func (w *redirecting) WriteHeader(status int) {
 	location := h["Location"]
 	h.Del("Content-Type")
 	h.Del("Location")
-	w.mux.serveUnmatched(w.ResponseWriter, w.request, func(g *Group, w http.ResponseWriter, r *http.Request) {
+	g := w.mux.groupOf(w.request)
+	g.serveUnmatched(w.ResponseWriter, w.request, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if location != nil { // nil where ServeMux refuses the request, such as OPTIONS *
 			w.Header()["Location"] = []string{relocated(r.URL, location[0])}
 		}
 		w.WriteHeader(status)
 		g.cfg.observe(r, &Outcome{Status: status})
-	})
+	}))
 }
 
 // relocated returns the target of the redirect for u that ServeMux sends to location. The path in
@@ -169,46 +168,4 @@ func (m *Mux) Problem(w http.ResponseWriter, r *http.Request, err error) {
 	g.cfg.Limits.withDefaults(defaults).setReadDeadline(w, r)
 	status, n := g.cfg.answerError(w, r, r.Pattern, nil, err)
 	g.cfg.observe(r, &Outcome{Pattern: r.Pattern, Status: status, Bytes: n, Err: err})
-}
-
-// unmatched answers requests that no pattern matches. Without this catch-all pattern, ServeMux
-// itself would answer 404 or 405, in plain text.
-func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
-	m.serveUnmatched(innermost(w), r, m.missing)
-}
-
-var errNotFound = &Problem{Status: http.StatusNotFound, Type: "no-such-resource", Detail: "there is nothing at this path"}
-
-func (m *Mux) missing(g *Group, w http.ResponseWriter, r *http.Request) {
-	if allow := m.allowed(r); allow != nil {
-		w.Header().Set("Allow", strings.Join(allow, ", "))
-		g.refuse(w, r, &Problem{Status: http.StatusMethodNotAllowed, Type: "method-not-allowed", Detail: "this path does not have this method"})
-		return
-	}
-	notFound(g, w, r)
-}
-
-func notFound(g *Group, w http.ResponseWriter, r *http.Request) { g.refuse(w, r, errNotFound) }
-
-// refuse answers a request that no pattern matches with p.
-func (g *Group) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
-	g.cfg.Limits.withDefaults(defaults).setReadDeadline(w, r)
-	own := *p
-	status, n := g.cfg.writeProblem(w, r, "", &own, p)
-	g.cfg.observe(r, &Outcome{Status: status, Bytes: n, Err: p})
-}
-
-// allowed lists the methods that the path of r supports.
-func (m *Mux) allowed(r *http.Request) (allow []string) {
-	for _, method := range m.methods {
-		other := *r
-		other.Method = method
-		if _, pattern := m.mux.Handler(&other); pattern != "" && pattern != "/" && !m.mismatches(&other, r.URL.EscapedPath()) {
-			allow = append(allow, method)
-			if method == http.MethodGet && !slices.Contains(m.methods, http.MethodHead) {
-				allow = append(allow, http.MethodHead)
-			}
-		}
-	}
-	return allow
 }

@@ -54,6 +54,14 @@ func TestDocumentIsTheSameEveryTimeAndAsReviewed(t *testing.T) {
 	if again, _ := documented(t).OpenAPI(info); !bytes.Equal(doc, again) {
 		t.Error("the second document differs")
 	}
+	if bytes.IndexByte(doc, '\n') != len(doc)-1 {
+		t.Error("the document is not one line")
+	}
+	var indented bytes.Buffer // for its readers
+	if err := json.Indent(&indented, doc, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	doc = indented.Bytes()
 	const golden = "testdata/openapi.json"
 	if *update {
 		if err := os.WriteFile(golden, doc, 0o644); err != nil {
@@ -114,7 +122,7 @@ func TestTheDocumentIsServed(t *testing.T) {
 	if err := m.Document("GET /openapi.json", Info{Title: "Test", Version: "1"}); err != nil {
 		t.Fatal(err)
 	}
-	if w := do(m, "GET", "/openapi.json", "", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"openapi": "3.1.0"`) {
+	if w := do(m, "GET", "/openapi.json", "", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"openapi":"3.1.0"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -201,7 +209,7 @@ func TestSchemasAreOpenWhereUnknownMembersAreAllowed(t *testing.T) {
 			t.Fatal(err)
 		}
 		doc, err := m.OpenAPI(Info{})
-		if n := strings.Count(string(doc), `"additionalProperties": false`); err != nil || n != closed {
+		if n := strings.Count(string(doc), `"additionalProperties":false`); err != nil || n != closed {
 			t.Errorf("unknown members allowed: %v, closed schemas: %d, %v", lax, n, err)
 		}
 		if w := do(m, "POST", "/", "application/json", `{"home":{"city":"a","x":1},"y":1}`); (w.Code == 204) != lax {

@@ -87,12 +87,24 @@ func (p *Problem) write(w http.ResponseWriter, contentType string, body []byte) 
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64((p.RetryAfter+time.Second-1)/time.Second), 10))
 	}
-	h.Set("Content-Type", contentType)
-	h.Set("Cache-Control", "no-store")
-	h.Del("ETag") // ETag and Last-Modified describe the success that failed
-	h.Del("Last-Modified")
-	h.Set("Content-Length", strconv.Itoa(len(body))) // the answer is complete even if the handler ends by runtime.Goexit
-	w.WriteHeader(p.Status)
+	media := problemContent
+	if contentType != problemMedia {
+		media = []string{contentType}
+	}
+	return writeProblemBody(w, p.Status, media, []string{strconv.Itoa(len(body))}, body)
+}
+
+// problemContent and noStore are shared by all problems. See jsonContent.
+var problemContent, noStore = []string{problemMedia}, []string{"no-store"}
+
+// writeProblemBody writes a problem. contentType and length are the values of their headers.
+func writeProblemBody(w http.ResponseWriter, status int, contentType, length []string, body []byte) int64 {
+	h := w.Header()
+	h["Content-Type"], h["Cache-Control"] = contentType, noStore
+	delete(h, "Etag") // ETag and Last-Modified describe the success that failed
+	delete(h, "Last-Modified")
+	h["Content-Length"] = length // the answer is complete even if the handler ends by runtime.Goexit
+	w.WriteHeader(status)
 	n, _ := w.Write(body) // a client that left is not an error
 	return int64(n)
 }

@@ -17,24 +17,24 @@ import (
 
 // everything has a field of every source and of every type.
 type everything struct {
-	ID    string          `path:"id"`
-	Page  Optional[int]   `query:"page" validate:"min=1"`
-	Sizes []uint16        `query:"size"`
-	Since time.Duration   `query:"since" default:"1h"`
-	Match string          `header:"if-match"`
-	Name  string          `json:"name" form:"name" xml:"name" validate:"required,max=5"`
-	Age   *int8           `json:"age" form:"age" xml:"age" validate:"min=0"`
-	Rate  float64         `json:"rate" form:"rate" xml:"rate,attr"`
-	On    bool            `json:"on" form:"on" xml:"on"`
-	Born  time.Time       `json:"born" form:"born" xml:"born"`
-	Tags  []string        `json:"tags" form:"tags" xml:"tag" validate:"max=2"`
-	Home  address         `json:"home" xml:"home"`
-	Maybe Optional[bool]  `json:"maybe" form:"maybe" xml:"maybe"`
-	Extra map[string]int  `json:"extra"`
-	Blob  []byte          `json:"blob"`
-	File  Upload          `form:"file"`
-	Text  string          `body:"text" validate:"max=9"`
-	Free  json.RawMessage `json:"free"`
+	ID    string           `path:"id"`
+	Page  Optional[int64]  `query:"page" validate:"min=1"`
+	Sizes []uint16         `query:"size"`
+	Since time.Duration    `query:"since" default:"1h"`
+	Match string           `header:"if-match"`
+	Name  string           `json:"name" form:"name" xml:"name" validate:"required,max=5"`
+	Age   *int8            `json:"age" form:"age" xml:"age" validate:"min=0"`
+	Rate  float64          `json:"rate" form:"rate" xml:"rate,attr"`
+	On    bool             `json:"on" form:"on" xml:"on"`
+	Born  time.Time        `json:"born" form:"born" xml:"born"`
+	Tags  []string         `json:"tags" form:"tags" xml:"tag" validate:"max=2"`
+	Home  address          `json:"home" xml:"home"`
+	Maybe Optional[bool]   `json:"maybe" form:"maybe" xml:"maybe"`
+	Extra map[string]int64 `json:"extra"`
+	Blob  []byte           `json:"blob"`
+	File  Upload           `form:"file"`
+	Text  string           `body:"text" validate:"max=9"`
+	Free  json.RawMessage  `json:"free"`
 }
 
 type address struct {
@@ -112,7 +112,7 @@ func multiparted(parts ...string) (media, body string) {
 func TestEverySourceIsBound(t *testing.T) {
 	born := time.Date(1815, 12, 10, 0, 0, 0, 0, time.UTC)
 	age := int8(36)
-	params := everything{ID: "a/b", Page: Some(2), Sizes: []uint16{1, 255}, Since: time.Hour, Match: `"7"`}
+	params := everything{ID: "a/b", Page: Some[int64](2), Sizes: []uint16{1, 255}, Since: time.Hour, Match: `"7"`}
 	with := func(set func(*everything)) everything { e := params; set(&e); return e }
 	all := func(e *everything) {
 		e.Name, e.Age, e.Rate, e.On, e.Born, e.Tags, e.Maybe = "Ada", &age, 1.5, true, born, []string{"a", "b"}, Some(false)
@@ -128,7 +128,7 @@ func TestEverySourceIsBound(t *testing.T) {
 			with(func(e *everything) {
 				all(e)
 				e.Home = address{City: "London", Next: []*address{{City: "Ockham"}}}
-				e.Extra, e.Blob, e.Free = map[string]int{"x": 1}, []byte{1, 2}, json.RawMessage(`[1, {}]`)
+				e.Extra, e.Blob, e.Free = map[string]int64{"x": 1}, []byte{1, 2}, json.RawMessage(`[1, {}]`)
 			})},
 		{"json with charset", "application/json; charset=UTF-8", `{"name":"Ada","home":{"city":"London"}}`,
 			with(func(e *everything) { e.Name, e.Home.City = "Ada", "London" })},

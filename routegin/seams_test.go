@@ -66,7 +66,7 @@ func TestSeamsOfRouteOnGin(t *testing.T) {
 		}
 	}
 	doc, err := api.OpenAPI(route.Info{Title: "T", Version: "1"})
-	if text := string(doc); err != nil || !strings.Contains(text, `"x-gin": true`) || !strings.Contains(text, `"Etag"`) || strings.Contains(text, "application/problem+json") {
+	if text := string(doc); err != nil || !strings.Contains(text, `"x-gin":true`) || !strings.Contains(text, `"Etag"`) || strings.Contains(text, "application/problem+json") {
 		t.Errorf("%v %s", err, doc)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Balancer selects the replica for each call.
+// Balancer selects the replica for each call: RoundRobin, LeastLoaded or PowerOfTwo.
 type Balancer uint8
 
 const (

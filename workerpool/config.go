@@ -67,7 +67,7 @@ type Config struct {
 	OnPanic PanicPolicy
 }
 
-// PanicPolicy decides what happens to a panic in a job. A panic is never swallowed.
+// PanicPolicy decides what happens to a panic in a job: Reraise or AsError. A panic is never swallowed.
 type PanicPolicy uint8
 
 const (

@@ -1,7 +1,7 @@
 // Command ablation plays the simulator and the tests without each rule of the law, the gate and the
 // shedding by processors, and prints a table. A rule whose absence nothing notices is one to delete.
 //
-//	go run ./internal/ablation [-rules text] [-seeds n] [-mixes n] [-tests=false]
+//	go run ./internal/ablation [-rules text]
 //
 // The rules are in rules.go. Each is switched off by a replaced line in a build of its own.
 package main
@@ -25,14 +25,10 @@ import (
 
 func main() {
 	only := flag.String("rules", "", "only rules whose names contain `text`, such as \"parking\" or \"cut:\"")
-	seeds := flag.Int("seeds", 3, "seeds of each scenario of the arena")
-	mixes := flag.Int("mixes", 60, "random mixes of work")
-	tests := flag.Bool("tests", true, "also run the tests of "+strings.Join(packages, ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	p := play{seeds: *seeds, mixes: *mixes, tests: *tests}
-	if err := p.table(ctx, *only); err != nil {
+	if err := table(ctx, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "ablation:", err)
 		os.Exit(1)
 	}
@@ -41,75 +37,63 @@ func main() {
 // packages are those whose tests may know a rule.
 var packages = []string{"./limit", "./internal/gate", "./internal/processors", "./limiter", "./sim"}
 
-// play is what is played without a rule.
-type play struct {
-	seeds, mixes int
-	tests        bool
-	known        []string // tests that fail with all rules
-}
-
-func (p *play) table(ctx context.Context, only string) error {
+func table(ctx context.Context, only string) error {
 	chosen := slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return !strings.Contains(r.name, only) })
 	if len(chosen) == 0 {
 		return fmt.Errorf("no rule has %q in its name; rules.go names them, such as %q", only, rules[0].name)
 	}
 	fmt.Fprintf(os.Stderr, "%d rules, one or two minutes each with the tests on two idle cores\n", len(chosen))
-	fmt.Printf("| without | arena: mean, worst, critical, p99 ms | recorded: mean, worst | work lost of %d mixes | tests that fail |\n|---|---|---|---|---|\n", p.mixes)
-	if err := p.row(ctx, nil); err != nil {
+	fmt.Printf("| without | arena: mean, worst, critical, p99 ms | recorded: mean, worst | work lost of 60 mixes | tests that fail |\n|---|---|---|---|---|\n")
+	known, err := row(ctx, nil, nil)
+	if err != nil {
 		return err
 	}
 	for i := range chosen {
-		if err := p.row(ctx, &chosen[i]); err != nil {
+		if _, err := row(ctx, &chosen[i], known); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// row plays without r and prints the figures. A nil r is no rule.
-func (p *play) row(ctx context.Context, r *rule) error {
+// row plays without r, prints the figures and returns the tests that fail. A nil r is no rule; the known
+// tests fail with all rules.
+func row(ctx context.Context, r *rule, known []string) (failed []string, err error) {
 	dir, err := os.MkdirTemp("", "ablation-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	name, overlay := "none", ""
 	if r != nil {
 		if name, overlay, err = r.name, filepath.Join(dir, "overlay.json"), r.write(dir); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	began := time.Now()
-	arena, err := figures(ctx, overlay, arenaTotal, "./sim", "-run=^TestTable$", "-args", "-set=all", "-seeds="+strconv.Itoa(p.seeds))
+	arena, err := figures(ctx, overlay, arenaTotal, "./sim", "-run=^TestTable$", "-args", "-set=all", "-seeds=3")
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	recorded, err := figures(ctx, overlay, recordedTotal, "./sim", "-run=^TestInFrontOfRecordedBackends")
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	mixes, err := figures(ctx, overlay, mixesLost, "./sim", "-run=^TestNoMixIsHarmed$", "-args", "-mixes="+strconv.Itoa(p.mixes))
+	mixes, err := figures(ctx, overlay, mixesLost, "./sim", "-run=^TestNoMixIsHarmed$", "-args", "-mixes=60")
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	failed := "not run"
-	if p.tests {
-		list, err := failures(ctx, overlay)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if r == nil {
-			p.known = list
-		}
-		failed = said(slices.DeleteFunc(list, func(n string) bool { return r != nil && slices.Contains(p.known, n) }))
+	if failed, err = failures(ctx, overlay); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	failed = slices.DeleteFunc(failed, func(n string) bool { return slices.Contains(known, n) })
 	lost, err := strconv.ParseFloat(mixes[0], 64)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Printf("| %s | %s | %s | %.2f %% | %s |\n", name, strings.Join(arena, ", "), strings.Join(recorded, ", "), 100*lost, failed)
+	fmt.Printf("| %s | %s | %s | %.2f %% | %s |\n", name, strings.Join(arena, ", "), strings.Join(recorded, ", "), 100*lost, said(failed))
 	fmt.Fprintf(os.Stderr, "%s: %s\n", name, time.Since(began).Round(time.Second))
-	return nil
+	return failed, nil
 }
 
 // write writes the rule's file without the rule, and the overlay that puts the file in its place.

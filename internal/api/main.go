@@ -130,7 +130,7 @@ func exported() ([]string, error) {
 // forUsers reports whether packages in that folder are made to be imported by others.
 func forUsers(path string) bool {
 	return !slices.ContainsFunc(strings.Split(strings.TrimPrefix(path, self), "/"), func(part string) bool {
-		return part == "internal" || part == "examples" || part == "lab" || part == "load"
+		return part == "internal" || part == "examples" || part == "lab" || part == "cmd" || part == "load"
 	})
 }
 

@@ -35,7 +35,7 @@ func (g *Gate) advise(lv int, wait float64) time.Duration {
 	if !g.service.known() || g.closed == spillway.Closed {
 		return 0
 	}
-	booked := (g.booked[lv] + g.demand.back[lv]) / (overbooked * g.bestRate(lv))
+	booked := (g.booked[lv] + g.back[lv]) / (overbooked * g.bestRate(lv))
 	return time.Duration(min(wait+min(booked, float64(adviceMost)), float64(time.Hour)))
 }
 
@@ -55,8 +55,10 @@ func (g *Gate) accountRefused(passed time.Duration) {
 		g.best[lv] *= fades
 		g.best[lv] = g.bestRate(lv)
 		rate := overbooked * g.best[lv]
-		slots := g.booked[lv] + g.demand.back[lv] - float64(passed)*rate
+		slots := g.booked[lv] + g.back[lv] - float64(passed)*rate
 		g.booked[lv] = min(max(slots, 0), float64(adviceMost)*rate)
 	}
-	g.demand.back = [levels]float64{}
+	if g.shortage != &noShortage {
+		g.back = [levels]float64{}
+	}
 }

@@ -196,7 +196,7 @@ func (m *aside) compare(t *testing.T, op int) {
 		t.Fatalf("op %d: the law was told of %s", op, m.wrong)
 	}
 	for where := isHolding; where <= isParked; where++ {
-		l := &g.lines[where]
+		l := g.line(where)
 		w, last := l.first, (*Work)(nil)
 		for i, p := range m.order[where] {
 			if w != &p.w || w.previous != last || w.where != where || w.Cost != p.cost {

@@ -17,7 +17,8 @@ const (
 // Demand is the work that arrived recently over the work that can be done in the same time. Above
 // one, more work arrives than can be served.
 func (g *Gate) Demand(now time.Duration) float64 {
-	d := g.demand
+	d, rates := g.demand, *g.lately
+	d.lately = &rates
 	d.roll(now, g.service.part.mean) // on a copy: brings the rates up to date
 	asked := g.asked(&d.many, levels-1)
 	lately, before := 0.0, 0.0

@@ -56,7 +56,8 @@ func (g *Gate) beginDryRun(now time.Duration) {
 func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.Reason) Decision {
 	lv, kind := g.came(now, &a)
 	if g.closed != 0 {
-		g.ledger[lv].rejected[g.closed]++
+		g.beginShortage()
+		g.rejected[lv][g.closed]++
 		return Decision{Action: Reject, Reason: g.closed}
 	}
 	if g.dry == nil {
@@ -79,8 +80,13 @@ func (g *Gate) Force(now time.Duration, a Arrival, mayWait bool, would spillway.
 
 // wouldDecide enters work in the books, or refuses it.
 func (g *Gate) wouldDecide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait bool) (d Decision) {
-	g.drain(now)
 	v, slots, ahead := g.dry, float64(g.Limit()), 0.0
+	// While no work would wait, no more would run within the limit than runs without one.
+	if a.Cost <= g.Limit()-g.inFlight && v.callers == ([levels]float64{}) && a.Deadline > now {
+		v.at, v.used = now, float64(g.inFlight+a.held())
+		return Decision{Action: Admit}
+	}
+	g.drain(now)
 	for _, n := range v.callers[:lv+1] {
 		ahead += n
 	}

@@ -29,7 +29,6 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/limit"
@@ -114,48 +113,41 @@ type Config struct {
 
 // Gate decides what may run.
 type Gate struct {
-	cfg               Config
+	// What an admission and its end touch comes first.
+	*lately
+	*shortage
 	limits            limits
-	places            places.Table       // places of the kinds
-	refusedSinceStart int                // refusals for lack of a slot, since work last started
-	closed            spillway.Reason    // why the intake is closed; zero while open
-	inFlight          int                // slots in use
-	running           int                // pieces of work that run, long work included
-	long              int                // pieces of long work that run
-	lines             [isParked + 1]line // tracked work by its whereabouts, in the order of getting there
-	parking           parking
-	crowdedAt         time.Duration // when work last started over the limit, as in a dry run or for MaxRefused
-	busyAt            time.Duration // since when any slots have been in use
-	queues            [levels]queue
-	queued            int
-	large             int // waiters that cost more than one slot
-	floor             floor
-	demand            demand
-	overdemand        float64 // how long demand has exceeded the capacity, as a share of tolerance
-	service           service
-	life              life
+	inFlight          int             // slots in use
+	running           int             // pieces of work that run, long work included
+	long              int             // pieces of long work that run
+	queued            int             // callers that wait
+	closed            spillway.Reason // why the intake is closed; zero while open
+	refusedSinceStart int             // refusals for lack of a slot, since work last started
+	freed             int             // ends since the limit was exceeded whose slots were not granted again
+	seq               uint64          // number of the latest start, without long work
+	unqueued          uint64          // pieces of work that were admitted at once
+	crowdedAt         time.Duration   // when work last started over the limit, as in a dry run or for MaxRefused
+	busyAt            time.Duration   // since when any slots have been in use
+	overdemand        float64         // how long demand has exceeded the capacity, as a share of tolerance
+	life              *life           // nil until a deadline ends work, since nothing is asked of it before
 	dry               *dryRun         // nil while the gate enforces
-	booked            [levels]float64 // slots of refused callers that may come back
-	bears             [levels]float64 // how long work of a level can wait: see kinds.survey
-	best              [levels]float64 // best recent service rate, in slots per nanosecond
+	places            places.Table    // places of the kinds
+	demand            demand
+	service           service
 	ledger            [levels]account
-	seq               uint64              // number of the latest start, without long work
-	latest            Grant               // the latest start
-	freed             int                 // ends since the limit was exceeded whose slots were not granted again
-	granted           int                 // waiters that were granted and whose callers have not answered yet
-	unqueued          uint64              // pieces of work that were admitted at once
-	waits             histogram.Histogram // waits of the work that was queued
+	holding           line // tracked work that holds its slots, in the order of taking them
 	tallies           tallies
+	cfg               Config
+	latest            Grant // the latest start
 }
 
 // New returns an open gate.
 func New(cfg Config) *Gate {
 	cfg.QueueSize, cfg.MaxAside = max(cfg.QueueSize, 0), max(cfg.MaxAside, 0)
-	g := &Gate{cfg: cfg, places: places.New(), overdemand: overdemandMost}
-	g.tallies.find("")
+	g := &Gate{cfg: cfg, places: places.New(), overdemand: overdemandMost, shortage: &noShortage}
+	g.measureIn(&unmeasured)
+	g.limits.bounds = &noBounds
 	g.SetLaw(cfg.Law)
-	g.floor.over(1)
-	_, g.bears = g.service.kinds.survey(0)
 	return g
 }
 
@@ -186,6 +178,7 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 	case Admit:
 		g.admit(now, lv, kind, &a)
 	case Wait:
+		g.beginShortage()
 		w.cost, w.held, w.level, w.kind, w.since, w.deadline = a.Cost, a.held(), lv, kind, now, a.Deadline
 		w.probe = d.probe
 		w.work = float64(w.held) * g.service.holdOf(lv, kind)
@@ -196,9 +189,10 @@ func (g *Gate) Arrive(now time.Duration, a Arrival, w *Waiter) Decision {
 			g.large++
 		}
 	case Reject:
-		g.ledger[lv].rejected[d.Reason]++
+		g.beginShortage()
+		g.rejected[lv][d.Reason]++
 		g.rejectedOf(kind, 1)
-		g.demand.back[lv] += float64(g.slotsFor(&a))
+		g.back[lv] += float64(g.slotsFor(&a))
 		if !d.Anyway {
 			g.demand.refuse(1, d.Reason)
 			g.refusedSinceStart++
@@ -343,9 +337,7 @@ func (g *Gate) Unenforced(p spillway.Priority, reason spillway.Reason) Decision 
 
 // Came returns how many arrivals of a level there were.
 func (g *Gate) Came(lv int) uint64 {
-	var c Counts
-	g.sum(&c, lv)
-	return c.Offered
+	return g.offered(lv)
 }
 
 // Took returns how long work holds its slots in the mean, or zero if nothing has been measured.
@@ -361,7 +353,8 @@ func (g *Gate) unenforced(lv int, d Decision) Decision {
 	if d.Action != Reject {
 		return Decision{Action: Admit}
 	}
-	g.ledger[lv].would[d.Reason]++
+	g.beginShortage()
+	g.would[lv][d.Reason]++
 	return Decision{Action: Admit, Reason: d.Reason}
 }
 
@@ -405,7 +398,7 @@ func (g *Gate) start(now time.Duration, lv int, w *Grant, isNew bool) {
 	}
 	g.inFlight += w.Cost
 	g.ledger[lv].inFlight += w.Cost
-	g.tallies.at(w.tally).InFlight += w.Cost
+	w.tally.InFlight += w.Cost
 	if g.inFlight > g.Limit() && g.Holding() > 1 {
 		g.crowdedAt = now
 	}
@@ -425,7 +418,7 @@ func (g *Gate) start(now time.Duration, lv int, w *Grant, isNew bool) {
 }
 
 // Holding is how many pieces of work hold slots. Granted work counts at once.
-func (g *Gate) Holding() int { return g.running - g.long - g.lines[isPaused].n - g.lines[isParked].n }
+func (g *Gate) Holding() int { return g.running - g.long - g.aside[0].n - g.aside[1].n }
 
 func (g *Gate) load() limit.Load {
 	inFlight := g.inFlight
@@ -445,9 +438,9 @@ type Grant struct {
 	Waited   time.Duration // time in the queue
 	Deadline time.Duration // deadline of the arrival; zero if unknown
 	Cost     int
+	tally    *Tally
 	Priority spillway.Priority
 	Kind     uint8 // place of the kind
-	tally    uint8 // index of the tally
 	Long     bool  // see Traits
 	overtook bool  // see Gate.overtakes
 	// Away is the time since Start in which the work waited for its client. The owner sets Away
@@ -456,9 +449,11 @@ type Grant struct {
 }
 
 // of makes w the grant of an arrival that did not wait.
-func (w *Grant) of(now time.Duration, a *Arrival, kind, tally uint8) {
-	*w = Grant{} // the compiler would copy a literal with all fields
-	w.Start, w.Deadline, w.Cost, w.Priority, w.Kind, w.tally, w.Long = now, a.Deadline, a.Cost, a.Priority, kind, tally, a.Traits&Long != 0
+func (w *Grant) of(now time.Duration, a *Arrival, kind uint8, tally *Tally) {
+	// The compiler would copy a literal. Seq is set at the start.
+	w.Start, w.Waited, w.Deadline, w.Away, w.Cost = now, 0, a.Deadline, 0, a.Cost
+	w.Priority, w.Kind, w.Long, w.overtook = a.Priority, kind, a.Traits&Long != 0, false
+	w.tally = tally
 }
 
 // leavesAtDeadline reports whether a caller that leaves now leaves because of its deadline. Over a
@@ -469,13 +464,18 @@ func (w Grant) leavesAtDeadline(now time.Duration) bool {
 }
 
 // End returns the slots of one piece of work.
-func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) { g.end(now, &w, o) }
+func (g *Gate) End(now time.Duration, w Grant, o limit.Outcome) {
+	if w.tally == nil { // the owner has made the grant
+		w.tally = &g.tallies.first
+	}
+	g.end(now, &w, o)
+}
 
 func (g *Gate) end(now time.Duration, w *Grant, o limit.Outcome) {
 	lv := priority.Level(w.Priority)
 	g.running--
 	g.ledger[lv].completed++
-	tally := g.tallies.at(w.tally)
+	tally := w.tally
 	if w.Long { // long work is no evidence about other work
 		g.long--
 		if o == limit.Canceled {
@@ -548,7 +548,12 @@ func (g *Gate) learn(now time.Duration, w *Grant, k *kind, o limit.Outcome, elap
 	g.service.end(now, k, float64(held), float64(held)/float64(among), within, o)
 	if !dry && (o != limit.Deadline || w.Deadline > 0 && now >= w.Deadline) {
 		// Work that a shorter, unknown deadline ended is left out.
-		g.life.end(float64(elapsed), o, prompt)
+		if g.life == nil && o == limit.Deadline {
+			g.life = &life{}
+		}
+		if g.life != nil {
+			g.life.end(float64(elapsed), o, prompt)
+		}
 	}
 }
 

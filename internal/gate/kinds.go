@@ -8,6 +8,7 @@ import (
 
 	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/internal/priority"
+	"github.com/spillway-go/spillway/limit"
 )
 
 // kinds are the kinds of work that a gate distinguishes, indexed by place. The place of a kind is the
@@ -30,7 +31,7 @@ func (g *Gate) KindOf(name string) places.Name { return g.places.Name(name) }
 func (g *Gate) kind(key places.Key, n float64) uint8 {
 	at := g.places.Find(key, n)
 	if k := &g.service.kinds; int(at) == len(k.list) {
-		k.list = append(k.list, newKind(g.places.Key(at)))
+		k.list = append(k.list, g.newKind(at))
 	}
 	return at
 }
@@ -40,8 +41,8 @@ func (g *Gate) kind(key places.Key, n float64) uint8 {
 func (g *Gate) renew() {
 	for left := g.places.Renew(g.service.kinds.busy()); left != 0; left &= left - 1 {
 		at := bits.TrailingZeros32(left)
-		g.service.kinds.list[at] = newKind(g.places.Key(uint8(at)))
-		if f := g.limits.forgets; f != nil {
+		g.service.kinds.list[at] = g.newKind(uint8(at))
+		if f, ok := g.limits.law.(limit.Forgetter); ok {
 			f.Forget(uint8(at))
 		}
 		if g.dry != nil {
@@ -65,7 +66,7 @@ type kind struct {
 	level   int8
 	named   bool // the kind has a name
 	name    string
-	tally   uint8 // index of the tally
+	tally   *Tally
 	present int32 // pieces of work that wait or run
 	occupancy
 	low, high float64 // estimates of the 5 % and the 95 % quantile
@@ -95,9 +96,10 @@ func (k *kind) came(key places.Key, n uint64) {
 // scales counts work by the order of magnitude of its time to the deadline.
 type scales [places.Scales]uint16
 
-// newKind returns a kind without evidence.
-func newKind(key places.Key) kind {
-	k := kind{level: int8(key.Level()), named: key.Named()}
+// newKind returns the kind of a place, without evidence.
+func (g *Gate) newKind(at uint8) kind {
+	key := g.places.Key(at)
+	k := kind{level: int8(key.Level()), named: key.Named(), tally: &g.tallies.first}
 	if !k.named {
 		k.has = places.Time(key.Scale())
 	}

@@ -8,13 +8,12 @@ import (
 	"github.com/spillway-go/spillway/internal/refusal"
 )
 
-// account is the ledger of one level. The number of offers follows from the other counts.
+// account is the ledger of one level, beside the refusals in shortage. The number of offers follows from the
+// other counts.
 type account struct {
 	admitted, completed, cancelled uint64
-	rejected, would                [refusal.Reasons]uint64
-
-	granted  int // granted waiters whose callers have not answered yet
-	inFlight int // slots in use
+	granted                        int // granted waiters whose callers have not answered yet
+	inFlight                       int // slots in use
 }
 
 // Counts is the ledger of arrivals. At any time
@@ -54,15 +53,25 @@ func (g *Gate) CountsOf(p spillway.Priority) (c Counts) {
 	return c
 }
 
+// offered is how many arrivals of a level there were.
+func (g *Gate) offered(lv int) (n uint64) {
+	a := &g.ledger[lv]
+	n = a.admitted + a.cancelled
+	if g.shortage != &noShortage {
+		n += total(&g.rejected[lv]) + uint64(g.queues[lv].n+a.granted)
+	}
+	return n
+}
+
 func (g *Gate) sum(c *Counts, lv int) {
 	a := &g.ledger[lv]
 	c.Admitted += a.admitted
 	c.Completed += a.completed
 	c.Cancelled += a.cancelled
-	c.Offered += a.admitted + a.cancelled + total(&a.rejected) + uint64(g.queues[lv].n+a.granted)
-	for r := range a.rejected {
-		c.RejectedBy[r] += a.rejected[r]
-		c.WouldRejectBy[r] += a.would[r]
+	c.Offered += g.offered(lv)
+	for r := range refusal.Reasons {
+		c.RejectedBy[r] += g.rejected[lv][r]
+		c.WouldRejectBy[r] += g.would[lv][r]
 	}
 }
 
@@ -89,9 +98,10 @@ func (g *Gate) Late(p spillway.Priority, w *Waiter) {
 	if w != nil {
 		g.rejectedOf(w.kind, 1)
 	}
-	a := &g.ledger[priority.Level(p)]
-	a.cancelled--
-	a.rejected[spillway.DeadlineTooClose]++
+	lv := priority.Level(p)
+	g.ledger[lv].cancelled--
+	g.beginShortage()
+	g.rejected[lv][spillway.DeadlineTooClose]++
 }
 
 // Shrink returns some of the slots of running work, which runs on with the rest. The owner lowers
@@ -102,7 +112,7 @@ func (g *Gate) Shrink(w Grant, slots int) { g.giveBack(&w, slots) }
 func (g *Gate) giveBack(w *Grant, slots int) {
 	g.inFlight -= slots
 	g.ledger[priority.Level(w.Priority)].inFlight -= slots
-	g.tallies.at(w.tally).InFlight -= slots
+	w.tally.InFlight -= slots
 	if g.inFlight < g.Limit() {
 		g.freed = 0
 	}

@@ -172,5 +172,5 @@ func (l *life) judge() {
 
 // helps reports whether ending work at its deadline frees slots worth having.
 func (l *life) helps() bool {
-	return !l.mixed && l.longestUseful > 0 && !math.IsInf(l.longestUseful, 1) && l.obeyed()
+	return l != nil && !l.mixed && l.longestUseful > 0 && !math.IsInf(l.longestUseful, 1) && l.obeyed()
 }

@@ -164,6 +164,7 @@ func TestOnlyDeadlinesThatEndWorkLetItWait(t *testing.T) {
 // out of the life table, and lowered the quantiles.
 func TestCallersThatLeaveDoNotMakeWorkShorter(t *testing.T) {
 	alone, among := New(Config{Law: limit.NewFixed(1)}), New(Config{Law: limit.NewFixed(1)})
+	alone.life, among.life = &life{}, &life{}
 	r := rand.New(rand.NewPCG(7, 8))
 	now := time.Duration(0)
 	end := func(g *Gate, elapsed time.Duration, o limit.Outcome) {

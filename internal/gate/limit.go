@@ -12,13 +12,12 @@ import (
 // changes its limit sees each start and each end, and its limit is read afterwards. The gate's owner sets the bounds. Nothing
 // else has an influence.
 type limits struct {
-	law     limit.Law       // nil: a law that never changes its limit, which need not see starts and ends
-	forgets limit.Forgetter // the law as a Forgetter, or nil
-	since   uint64          // starts before the current law
-	said    int             // the law's own limit
-	bounds  Bounds
-	now     int
-	rule    Rule // why now has its value
+	law    limit.Law // nil: a law that never changes its limit, which need not see starts and ends
+	since  uint64    // starts before the current law
+	said   int       // the law's own limit
+	bounds *Bounds   // noBounds until there are some
+	now    int
+	rule   Rule // why now has its value
 }
 
 // Bounds overrule a law.
@@ -31,6 +30,8 @@ type Bounds struct {
 	Cap     int             // upper bound, applied after Share; zero: none
 	Pressed spillway.Reason // reason of refusals while CapRules holds
 }
+
+var noBounds Bounds
 
 // Rule names what determines a limit: the law or a bound.
 type Rule uint8
@@ -68,7 +69,13 @@ func (b *Bounds) Within(n int) (int, Rule) {
 // SetBounds sets the bounds that overrule the law from now on.
 func (g *Gate) SetBounds(b Bounds) {
 	l := &g.limits
-	if l.bounds = b; l.law != nil {
+	if l.bounds == &noBounds && b != noBounds {
+		l.bounds = new(Bounds)
+	}
+	if *l.bounds != b {
+		*l.bounds = b
+	}
+	if l.law != nil {
 		l.said = l.law.Limit()
 	}
 	l.say(l.said)
@@ -77,7 +84,6 @@ func (g *Gate) SetBounds(b Bounds) {
 // SetLaw replaces the law. The new law sees the starts and ends of work that starts from now on.
 func (g *Gate) SetLaw(law limit.Law) {
 	g.limits.law, g.limits.since = law, g.seq
-	g.limits.forgets, _ = law.(limit.Forgetter)
 	g.limits.say(law.Limit())
 	if laws.Constant(law) {
 		g.limits.law = nil
@@ -92,6 +98,9 @@ func (l *limits) say(n int) {
 	l.said = n
 	l.now, l.rule = l.bounds.Within(n)
 }
+
+// LawSays sets the limit of a law that the owner of the gate asks, because the law calls other code.
+func (g *Gate) LawSays(n int) { g.limits.say(n) }
 
 // sees reports whether there is a law that learns, and has seen the start of w.
 func (l *limits) sees(w *Grant) bool { return l.law != nil && w.Seq > l.since }

@@ -10,19 +10,14 @@ import (
 
 // demand measures the arrivals of each level and the refusals.
 type demand struct {
-	fast, few, many, long [levels]float64 // slots asked for per second, over 0.3 s, 0.3 s or longer, 1.5 s or longer (see fewPieces), and 10 s
-	count                 [levels]float64 // slots asked for since at
-	offered               float64         // arrivals since at
-	refusals              float64         // refusals since at
-	leaseRefusals         float64         // refusals since at for Budget
-	lost                  float64         // since at: callers that left the queue, and work lost while the limit was exceeded
-	back                  [levels]float64 // slots of refused work, until booked
-	refusedShare          float64         // share of arrivals that were refused, without budget; over 10 s
-	vainShare             float64         // share of arrivals that were refused or lost, over 1.5 s
-	cost                  average         // mean number of slots that an arrival asks for
-	settles               time.Duration   // time before which a rate is a guess
-	began, at             time.Duration
-	seen                  bool
+	*lately
+	count         [levels]float64 // slots asked for since at
+	offered       float64         // arrivals since at
+	refusals      float64         // refusals since at
+	leaseRefusals float64         // refusals since at for Budget
+	lost          float64         // since at: callers that left the queue, and work lost while the limit was exceeded
+	began, at     time.Duration
+	seen          bool
 }
 
 const (
@@ -44,7 +39,7 @@ func (d *demand) due(now time.Duration) bool { return now-d.at >= demandWindow |
 // is the service time of a piece of work over the number of slots, in nanoseconds.
 func (d *demand) roll(now time.Duration, part float64) (passed time.Duration) {
 	if !d.seen {
-		d.seen, d.began, d.at, d.settles = true, now, now, demandSettle
+		d.seen, d.began, d.at = true, now, now
 	}
 	if now-d.at < demandWindow {
 		return 0
@@ -110,11 +105,7 @@ func (d *demand) settled() bool { return d.at-d.began >= d.settles }
 type service struct {
 	occupancy
 	last time.Duration // when work last ended
-	// levels are of the arriving work of each level and of all levels, high is the mean of the 95 %
-	// quantiles of all kinds. Each kind is weighted by its arrivals: a kind that is refused ends seldom,
-	// but must count in full.
-	levels   [levels + 1]occupancy
-	high     average
+	*lately
 	kinds    kinds
 	lost     average       // share of the ends that were lost: see Gate.Lost
 	lossAt   time.Duration // when an end last counted for lost

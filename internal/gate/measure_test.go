@@ -96,7 +96,7 @@ func TestACrowdOfEndsTellsWhatEachEndWouldTell(t *testing.T) {
 	if took := g.Took(); took < 2900*time.Microsecond || took > 3100*time.Microsecond {
 		t.Errorf("a tenth of a second after work has begun to take 3 ms, it is thought to take %v", took)
 	}
-	if n := int(g.tallies.of[0].Service.Count()) + len(running); n != 40_000 {
+	if n := int(g.tallies.first.Service.Count()) + len(running); n != 40_000 {
 		t.Errorf("%d of 40000 times were recorded, or are still to come", n)
 	}
 }

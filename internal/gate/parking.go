@@ -99,7 +99,7 @@ func (g *Gate) candidate(now, overdue time.Duration) *Work {
 	var slots [abnormal + 1]int
 	var first [abnormal + 1]*Work
 	all, most := 0, uint8(0)
-	for w := g.lines[isHolding].first; w != nil && w.taken <= overdue; w = w.next {
+	for w := g.holding.first; w != nil && w.taken <= overdue; w = w.next {
 		k := &g.service.kinds.list[w.Kind].parked
 		if now < k.next {
 			continue
@@ -132,7 +132,7 @@ func (g *Gate) ParkShown(now time.Duration) (freed bool) {
 		return false
 	}
 	p.nextLook = now + lookEvery
-	left := g.park(now, g.lines[isHolding].first, p.credit, func(w *Work) bool {
+	left := g.park(now, g.holding.first, p.credit, func(w *Work) bool {
 		return g.service.kinds.list[w.Kind].parked.shown && g.sortOf(now, w) == abnormal
 	})
 	freed, p.credit = left < p.credit, left
@@ -158,7 +158,7 @@ func (g *Gate) park(now time.Duration, w *Work, slots int, may func(*Work) bool)
 
 // mayPark reports whether the law alone bounds what runs.
 func (g *Gate) mayPark() bool {
-	b := &g.limits.bounds
+	b := g.limits.bounds
 	return b.High == 0 && b.Leased == 0 && g.Rule() <= LowRules
 }
 
@@ -184,6 +184,7 @@ func (g *Gate) Relieve(now time.Duration) bool {
 
 // beginTrial parks work of the sort of w, which is the oldest, and begins to measure.
 func (g *Gate) beginTrial(now, overdue time.Duration, w *Work) {
+	g.beginShortage()
 	p, sort := &g.parking, g.sortOf(now, w)
 	if p.state != crowded || sort != p.sort {
 		p.number++
@@ -254,7 +255,7 @@ func (g *Gate) learnForTrials(now time.Duration, w *Grant, k *kind, o limit.Outc
 	}
 	if o == limit.Success {
 		passed, weight := float64(now-k.last), 1/serviceSpan
-		if g.lines[isParked].n > 0 { // the median changes slowly: trials compare with the time before
+		if g.line(isParked).n > 0 { // the median changes slowly: trials compare with the time before
 			weight = min(passed/float64(usualMemory), weight)
 		}
 		k.usual.finished(float64(elapsed), passed)
@@ -276,7 +277,7 @@ func (g *Gate) judgeEarly(now time.Duration) {
 func (g *Gate) stuck(now time.Duration, over bool) (stuck int, known bool) {
 	p := &g.parking
 	stuck = p.hold
-	for w := g.lines[isHolding].last; w != nil && w.Seq > p.after; w = w.previous {
+	for w := g.holding.last; w != nil && w.Seq > p.after; w = w.previous {
 		if !p.isProbe(&w.Grant) {
 			continue
 		}
@@ -404,7 +405,7 @@ func (g *Gate) usuallySlow() float64 {
 func (g *Gate) refute(now time.Duration) {
 	p := &g.parking
 	p.state, p.step = nothing, 0
-	for w := g.lines[isParked].first; w != nil; {
+	for w := g.line(isParked).first; w != nil; {
 		next := w.next
 		if w.trial == p.number {
 			g.Back(now, w)

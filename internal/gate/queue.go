@@ -122,7 +122,7 @@ func (g *Gate) Drop() *Waiter {
 	w := g.next(g.floor.at)
 	if w != nil {
 		g.take(w)
-		g.ledger[w.level].rejected[g.closed]++
+		g.rejected[w.level][g.closed]++
 		g.rejectedOf(w.kind, 1)
 	}
 	return w

@@ -56,8 +56,9 @@ func (g *Gate) Shed(now time.Duration, a *Arrival, reason spillway.Reason) {
 
 // refuse counts n refusals of work that asked for the given slots each.
 func (g *Gate) refuse(lv int, reason spillway.Reason, n uint64, slots int) {
-	g.ledger[lv].rejected[reason] += n
-	g.demand.back[lv] += float64(n) * float64(slots)
+	g.beginShortage()
+	g.rejected[lv][reason] += n
+	g.back[lv] += float64(n) * float64(slots)
 	g.demand.refuse(float64(n), reason)
 }
 

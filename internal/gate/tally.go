@@ -21,32 +21,45 @@ type Tally struct {
 
 // mostTallies is how many kinds are told apart in reports, and bounds the labels of metrics. A gate
 // distinguishes fewer kinds at a time (see places).
-const mostTallies = 33 // below len(tallies.of)
+const mostTallies = 33
 
-// tallies are all tallies of a gate. Work that runs knows its tally by the index.
+// tallies are all tallies of a gate.
 type tallies struct {
-	of [64]*Tally // a power of two spares the check of bounds
-	n  int
+	first Tally    // of work without a kind of its own
+	named []*Tally // by the order of their first work
 	// alone keeps all work in the first tally. A tally takes some kilobytes, which a family of
 	// limiters with many kinds each has no room for.
 	alone bool
 }
 
-func (t *tallies) at(index uint8) *Tally { return t.of[index%64] }
-
-// find returns the index of the tally of a name. Names beyond the bound share the first tally.
-func (t *tallies) find(name string) uint8 {
-	for i := range t.n {
-		if t.of[i].Name == name {
-			return uint8(i)
+// find returns the tally of a name. Names beyond the bound share the first tally.
+func (t *tallies) find(name string) *Tally {
+	if name == "" || t.alone {
+		return &t.first
+	}
+	for _, of := range t.named {
+		if of.Name == name {
+			return of
 		}
 	}
-	if t.n == mostTallies || t.alone && t.n > 0 {
-		return 0
+	if len(t.named) == mostTallies-1 {
+		return &t.first
 	}
-	t.of[t.n] = &Tally{Name: name}
-	t.n++
-	return uint8(t.n - 1)
+	of := &Tally{Name: name}
+	t.named = append(t.named, of)
+	return of
+}
+
+// all yields all tallies, the first one first.
+func (t *tallies) all(yield func(*Tally) bool) {
+	if !yield(&t.first) {
+		return
+	}
+	for _, of := range t.named {
+		if !yield(of) {
+			return
+		}
+	}
 }
 
 // count enters the end of work.
@@ -54,12 +67,12 @@ func (t *Tally) count(o limit.Outcome) { t.Ended[o%8]++ } // without a check of 
 
 // rejectedOf counts n refusals for the kind in a place.
 func (g *Gate) rejectedOf(kind uint8, n uint64) {
-	g.tallies.at(g.service.kinds.list[kind].tally).Rejected += n
+	g.service.kinds.list[kind].tally.Rejected += n
 }
 
 // Holder returns the kind that holds most slots, and how many.
 func (g *Gate) Holder() (name string, slots int) {
-	for _, t := range g.tallies.of[:g.tallies.n] {
+	for t := range g.tallies.all {
 		if t.InFlight > slots {
 			name, slots = t.Name, t.InFlight
 		}
@@ -71,7 +84,7 @@ func (g *Gate) Holder() (name string, slots int) {
 func (g *Gate) TallyAlone() { g.tallies.alone = true }
 
 // TallyOf returns the name of the tally of running work. It needs no lock.
-func (g *Gate) TallyOf(w *Grant) string { return g.tallies.at(w.tally).Name }
+func (g *Gate) TallyOf(w *Grant) string { return w.tally.Name }
 
 // NameOf returns the name of the kind of running work, also if its tally has none.
 func (g *Gate) NameOf(w *Work) string { return g.service.kinds.list[w.Kind].name }
@@ -79,17 +92,18 @@ func (g *Gate) NameOf(w *Work) string { return g.service.kinds.list[w.Kind].name
 // Tallies returns copies of all tallies, the one without a name first. Refusals whose kind is not known
 // are in the first one. Its Rejected may run ahead of Counts by the refusals that are being repeated.
 func (g *Gate) Tallies() []Tally {
-	known, c := uint64(0), g.Counts()
-	for _, t := range g.tallies.of[1:g.tallies.n] {
+	known, c, parked := uint64(0), g.Counts(), g.ParkedBy()
+	list := make([]Tally, 0, 1+len(g.tallies.named))
+	for t := range g.tallies.all {
+		copied := *t
+		copied.Parked, copied.Service = parked[t.Name], *t.Service.Clone()
+		list = append(list, copied)
 		known += t.Rejected
 	}
-	first, all := g.tallies.of[0], c.Rejected()
+	first, all := &g.tallies.first, c.Rejected()
+	known -= first.Rejected
 	first.Rejected = max(first.Rejected, all-min(known, all))
-	list, parked := make([]Tally, g.tallies.n), g.ParkedBy()
-	for i, t := range g.tallies.of[:g.tallies.n] {
-		list[i] = *t
-		list[i].Parked, list[i].Service = parked[t.Name], *t.Service.Clone()
-	}
+	list[0].Rejected = first.Rejected
 	return list
 }
 
@@ -98,7 +112,7 @@ func (g *Gate) ParkedBy() map[string]int {
 	by := map[string]int{}
 	for i := range g.service.kinds.list {
 		if k := &g.service.kinds.list[i]; k.parked.now > 0 {
-			by[g.tallies.at(k.tally).Name] += int(k.parked.now)
+			by[k.tally.Name] += int(k.parked.now)
 		}
 	}
 	return by

@@ -75,7 +75,8 @@ func (g *Gate) tolerance(left time.Duration) float64 { return burstTolerance * g
 
 // drains reports whether the queue is still expected to drain. left is as in burst.
 func (g *Gate) drains(left time.Duration) bool {
-	return g.overdemand*g.tolerance(0) < g.tolerance(left)
+	// Without a deadline the tolerance is lower, otherwise the tolerances are equal.
+	return g.overdemand < 1 && (left != Never || g.overdemand*g.tolerance(0) < g.tolerance(left))
 }
 
 // longestWait is the longest wait that tolerance and MaxWait allow, in nanoseconds.
@@ -85,14 +86,21 @@ func (g *Gate) longestWait(left time.Duration) float64 {
 
 // roll updates the measurements and overdemand once per window.
 func (g *Gate) roll(now time.Duration) {
+	if g.lately == &unmeasured && g.demand.seen && g.demand.due(now) {
+		first := unmeasured
+		g.measureIn(&first)
+	}
 	passed := g.demand.roll(now, g.service.part.mean)
 	if passed == 0 {
 		return
 	}
 	g.service.window()
 	g.renew()
-	g.life.fold()
-	g.life.mixed, g.bears = g.service.kinds.survey(g.demand.at)
+	mixed, bears := g.service.kinds.survey(g.demand.at)
+	if g.bears = bears; g.life != nil {
+		g.life.mixed = mixed
+		g.life.fold()
+	}
 	g.accountRefused(passed)
 	if !g.service.known() {
 		return

@@ -75,16 +75,25 @@ func (l *line) remove(w *Work) {
 	l.n--
 }
 
+// line is the list of the work in one place.
+func (g *Gate) line(of whereabouts) *line {
+	if of == isHolding {
+		return &g.holding
+	}
+	return &g.aside[of-isPaused]
+}
+
 // move puts w into the list of its whereabouts.
 func (g *Gate) move(w *Work, to whereabouts) {
 	if w.where == isParked {
 		g.service.kinds.list[w.Kind].parked.now--
 	}
 	if w.where != nowhere {
-		g.lines[w.where].remove(w)
+		g.line(w.where).remove(w)
 	}
 	if w.where = to; to != nowhere {
-		g.lines[to].push(w)
+		g.beginShortage()
+		g.line(to).push(w)
 	}
 }
 
@@ -98,7 +107,7 @@ func (g *Gate) track(w *Work) {
 	w.taken, w.since = w.Start, w.Start
 	if !w.Long {
 		w.where = isHolding
-		g.lines[isHolding].push(w)
+		g.holding.push(w)
 	}
 }
 
@@ -106,14 +115,14 @@ func (g *Gate) track(w *Work) {
 func (g *Gate) EndWork(now time.Duration, w *Work, o limit.Outcome) {
 	switch w.where {
 	case isHolding:
-		g.lines[isHolding].remove(w)
+		g.holding.remove(w)
 		w.where = nowhere
 		fallthrough
 	case nowhere:
 		g.end(now, &w.Grant, o)
 		return
 	}
-	k, t := &g.service.kinds.list[w.Kind], g.tallies.at(w.tally)
+	k, t := &g.service.kinds.list[w.Kind], w.tally
 	if w.where == isParked {
 		g.service.loss(now, o, weightOf(now-g.service.lossAt))
 		if o != limit.Unknown {
@@ -164,7 +173,7 @@ func (g *Gate) leaveSlots(now time.Duration, w *Work) {
 }
 
 // MayPause reports whether one more piece of work may run aside.
-func (g *Gate) MayPause() bool { return g.lines[isPaused].n+g.lines[isParked].n < g.cfg.MaxAside }
+func (g *Gate) MayPause() bool { return g.aside[0].n+g.aside[1].n < g.cfg.MaxAside }
 
 // Pause takes the slots of work that waits for its client.
 func (g *Gate) Pause(now time.Duration, w *Work) { g.putAside(now, w, isPaused) }
@@ -192,12 +201,12 @@ func (g *Gate) Back(now time.Duration, w *Work) {
 
 // Oldest returns the work that has held its slots for the longest time, or nil. Next goes on from
 // there.
-func (g *Gate) Oldest() *Work { return g.lines[isHolding].first }
+func (g *Gate) Oldest() *Work { return g.holding.first }
 
 // Slowest returns the work that has run for the longest time without a pause, also if it is parked, or nil.
 func (g *Gate) Slowest() (slowest *Work) {
 	for _, in := range [...]whereabouts{isHolding, isParked} {
-		for w := g.lines[in].first; w != nil; w = w.next {
+		for w := g.line(in).first; w != nil; w = w.next {
 			if slowest == nil || w.since < slowest.since {
 				slowest = w
 			}
@@ -210,12 +219,12 @@ func (g *Gate) Slowest() (slowest *Work) {
 func (w *Work) Next() *Work { return w.next }
 
 // Aside returns how many pieces of work are paused and parked.
-func (g *Gate) Aside() (paused, parked int) { return g.lines[isPaused].n, g.lines[isParked].n }
+func (g *Gate) Aside() (paused, parked int) { return g.line(isPaused).n, g.line(isParked).n }
 
 // Eldest returns the work that was admitted first, or nil. Long work does not count.
 func (g *Gate) Eldest() (eldest *Work) {
-	for i := range g.lines {
-		for w := g.lines[i].first; w != nil; w = w.next {
+	for in := isHolding; in <= isParked; in++ {
+		for w := g.line(in).first; w != nil; w = w.next {
 			if eldest == nil || w.Start < eldest.Start {
 				eldest = w
 			}
@@ -226,5 +235,5 @@ func (g *Gate) Eldest() (eldest *Work) {
 
 // FirstAside returns the first piece of work in the list of paused and in that of parked work, or nil.
 func (g *Gate) FirstAside() (paused, parked *Work) {
-	return g.lines[isPaused].first, g.lines[isParked].first
+	return g.line(isPaused).first, g.line(isParked).first
 }

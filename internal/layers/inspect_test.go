@@ -12,17 +12,20 @@ import (
 func small() (fstest.MapFS, [][]string) {
 	file := func(source string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(source)} }
 	return fstest.MapFS{
-		"go.mod":               file("module " + self + "\n\ngo 1.26.0\n"),
-		"words.go":             file("// Package spillway is there.\npackage spillway\n"),
-		"limiter/limiter.go":   file("// Package limiter is there.\npackage limiter\nimport (\n\"time\"\n\"" + self + "\"\n)\n"),
-		"limiter/x_test.go":    file("package limiter_test\nimport \"" + self + "/limiter\"\n"),
-		"internal/gate/g.go":   file("// Package gate is there.\npackage gate\n"),
-		"metricsprom/go.mod":   file("module m\nrequire x v1.0.0\n"),
-		"metricsprom/m.go":     file("// Package metricsprom is there.\npackage metricsprom\nimport _ \"github.com/prometheus/client_golang/prometheus\"\n"),
-		"service/go.mod":       file("module s\n"),
-		"service/main.go":      file("// Command service is there.\npackage main\nimport _ \"example.com/anything\"\n"),
-		"limiter/testdata/a.x": file("not Go"),
-	}, [][]string{{".", "internal/gate"}, {"limiter"}, {"metricsprom"}, {"service"}}
+		"go.mod":                    file("module " + self + "\n\ngo 1.26.0\n"),
+		"words.go":                  file("// Package spillway is there.\npackage spillway\n"),
+		"limiter/limiter.go":        file("// Package limiter is there.\npackage limiter\nimport (\n\"time\"\n\"" + self + "\"\n)\n"),
+		"limiter/x_test.go":         file("package limiter_test\nimport \"" + self + "/limiter\"\n"),
+		"internal/gate/g.go":        file("// Package gate is there.\npackage gate\n"),
+		"metricsprom/go.mod":        file("module m\nrequire x v1.0.0\n"),
+		"metricsprom/m.go":          file("// Package metricsprom is there.\npackage metricsprom\nimport _ \"github.com/prometheus/client_golang/prometheus\"\n"),
+		"jobqueue/outbox/go.mod":    file("module o\n"),
+		"jobqueue/outbox/o.go":      file("// Package outbox is there.\npackage outbox\n"),
+		"jobqueue/outbox/o_test.go": file("package outbox\nimport _ \"example.com/driver\"\n"),
+		"service/go.mod":            file("module s\n"),
+		"service/main.go":           file("// Command service is there.\npackage main\nimport _ \"example.com/anything\"\n"),
+		"limiter/testdata/a.x":      file("not Go"),
+	}, [][]string{{".", "internal/gate"}, {"limiter"}, {"metricsprom", "jobqueue/outbox"}, {"service"}}
 }
 
 func TestASmallModuleWithoutViolationsPasses(t *testing.T) {
@@ -41,6 +44,7 @@ func TestEachPlantedViolationIsFound(t *testing.T) {
 		"third party in its tests": {"limiter/y_test.go", "package limiter\nimport _ \"example.com/x\"\n", "standard library only"},
 		"internals used outside":   {"service/i.go", "package main\nimport _ \"" + self + "/internal/gate\"\n", "public packages only"},
 		"adapter of two things":    {"metricsprom/n.go", "package metricsprom\nimport _ \"example.com/x\"\n", "adapts github.com/prometheus/ and nothing else"},
+		"a driver in the code":     {"jobqueue/outbox/d.go", "package outbox\nimport _ \"example.com/driver\"\n", "third-party code in its tests only"},
 		"package without a layer":  {"loadgen/l.go", "// Package loadgen is there.\npackage loadgen\n", "package loadgen has no layer"},
 		"package without comment":  {"words.go", "package spillway\n", "package . has no package comment"},
 		"requirement":              {"go.mod", "module " + self + "\n\nrequire (\n\tx v1.0.0\n)\n", "requires nothing"},

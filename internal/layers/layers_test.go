@@ -17,7 +17,7 @@ import (
 // layers lists the folders of all packages, each once, the lowest layer first. Packages
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
-	{"internal/await", "internal/carry", "internal/clock", "internal/gaterule", "internal/names", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
+	{"examples/patientapi/internal/assert", "examples/patientapi/internal/require", "internal/await", "internal/carry", "internal/clock", "internal/gaterule", "internal/names", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
 	{".", "histogram", "clusterlimit/internal/budget", "internal/ablation", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "jobqueue/internal/ends", "retrybudget", "route/internal/shape"},
 	{"internal/priority", "internal/refusal", "limit", "loadgen", "objectpool", "route/internal/encode", "route/internal/openapi", "route/internal/wire"},
 	{"internal/handoff", "internal/laws", "internal/places", "internal/processors"},
@@ -29,23 +29,23 @@ var layers = [][]string{
 	{"admissiongrpc", "admissionhttp/client", "examples/background", "examples/batch", "examples/migrate", "jobqueue", "jobqueue/embedded", "metricsotel", "metricsprom", "routegin", "examples/frameworks/routeyaml"},
 	{"clusterlimit", "jobqueue/internal/engine", "jobqueue/internal/jobqueuetest"},
 	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore", "jobqueue/jetstream", "jobqueue/memory"},
-	{"examples/frameworks/internal/exercise", "jobqueue/cmd/queue", "jobqueue/internal/proof"},
+	{"examples/frameworks/internal/exercise", "jobqueue/cmd/queue", "jobqueue/internal/proof", "jobqueue/outbox", "jobqueue/periodic"},
 	{"examples/frameworks/chi", "examples/frameworks/complete", "examples/frameworks/echo", "examples/frameworks/gin", "examples/frameworks/nethttp", "examples/frameworks/proxy"},
 	{"load", "load/numbers", "load/usage"},
-	{"load/agents", "load/chart", "load/judge"},
+	{"load/chart", "load/judge"},
 	{"load/compare", "load/document"},
-	{"load/capacity", "lab/internal/labtest/browser"},
-	{"examples/patientapi/checks/deploy/internal/prune", "examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/internal/sqlstate", "examples/patientapi/postgres/db", "examples/patientapi/postgres/provision", "examples/patientapi/probe", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/contestants/fan/specimen", "deploy/prometheus/checks", "lab/oncall", "lab/patterns/specimen", "lab/results", "lab/contestants/web/specimen", "lab/turns"},
-	{"examples/patientapi", "examples/patientapi/access", "examples/patientapi/audit", "lab/advice", "lab/callgrind", "lab/internal/labtest", "lab/ledger"},
-	{"examples/patientapi/internal/accesstest", "examples/patientapi/internal/audittest", "examples/patientapi/internal/cachetest", "examples/patientapi/internal/packed", "examples/patientapi/internal/postgrestest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "examples/patientapi/token", "lab/ledger/planted"},
+	{"load/capacity", "lab/internal/browsertest"},
+	{"examples/patientapi/checks/deploy/internal/prune", "examples/patientapi/internal/discreet", "examples/patientapi/internal/gauge", "examples/patientapi/internal/sqlstate", "examples/patientapi/postgres/db", "examples/patientapi/postgres/provision", "examples/patientapi/probe", "lab/bubble", "lab/burn", "lab/burst/specimen", "lab/contestant", "lab/contestants", "lab/contestants/fan/specimen", "deploy/prometheus/checks", "lab/oncall", "lab/patterns/specimen", "lab/results", "lab/contestants/web/specimen"},
+	{"examples/patientapi", "examples/patientapi/access", "examples/patientapi/audit", "lab/advice", "lab/internal/labtest", "lab/ledger", "lab/turns"},
+	{"examples/patientapi/internal/accesstest", "examples/patientapi/internal/audittest", "examples/patientapi/internal/cachetest", "examples/patientapi/internal/packed", "examples/patientapi/internal/postgrestest", "examples/patientapi/internal/redistest", "examples/patientapi/internal/storetest", "examples/patientapi/token", "lab/callgrind", "lab/ledger/ledgertest"},
 	{"examples/patientapi/cache/memory", "examples/patientapi/cache/redis", "examples/patientapi/directory"},
 	{"examples/patientapi/audit/postgres", "examples/patientapi/audit/sqlite", "examples/patientapi/front", "examples/patientapi/postgres", "examples/patientapi/simulated", "examples/patientapi/sqlite", "lab/report"},
 	{"examples/patientapi/patterns", "examples/patientapi/tracing", "lab/experiment"},
-	{"examples/patientapi/export"},
+	{"examples/patientapi/export", "lab/bouts"},
 	{"lab/postgres", "examples/patientapi/checks/conformance/client", "examples/patientapi/fhir", "examples/patientapi/httpapi", "lab/service"},
 	{"examples/patientapi/app", "lab/*"},
-	{"examples/patientapi/cmd/patientapi", "examples/patientapi/checks/conformance", "examples/patientapi/checks/conformance/r4", "examples/patientapi/checks/deploy", "lab/admission", "lab/overload/demo", "lab/contestants/agents", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/peers", "lab/contestants/pools", "lab/contestants/record", "lab/contestants/troubles", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes", "lab/contestants/durable", "lab/contestants/budget"},
-	{"lab/cmd/spillway", "lab/contestants/audited", "lab/contestants/patient"},
+	{"examples/patientapi/cmd/patientapi", "examples/patientapi/checks/conformance", "examples/patientapi/checks/conformance/r4", "examples/patientapi/checks/deploy", "cmd/spillway/internal/demo", "cmd/spillway/internal/simulate", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/peers", "lab/contestants/pools", "lab/contestants/record", "lab/contestants/troubles", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes", "lab/contestants/durable"},
+	{"cmd/spillway", "lab/contestants/audited", "lab/contestants/patient"},
 }
 
 // adapters are modules around one third-party library, with the modules allowed.
@@ -56,6 +56,9 @@ var adapters = map[string]string{
 	"metricsprom":   "github.com/prometheus/",
 	"routegin":      "github.com/gin-gonic/",
 }
+
+// plain are modules whose third-party requirements are for their tests only.
+var plain = map[string]bool{"jobqueue/outbox": true}
 
 // forTests are the internal packages of the root module that the tests of all modules use.
 var forTests = map[string]bool{"internal/await": true, "internal/pages": true, "internal/soak": true}
@@ -124,6 +127,8 @@ func inspect(fsys fs.FS, layers [][]string) (violations []string, err error) {
 			case !strings.Contains(first, "."): // standard library
 			case module == ".":
 				violation("%s: imports %s; the root module uses the standard library only", name, imported)
+			case plain[module] && !inTests(name):
+				violation("%s: imports %s; module %s uses third-party code in its tests only", name, imported, module)
 			case adapters[module] != "" && !strings.HasPrefix(imported, adapters[module]):
 				violation("%s: imports %s; module %s adapts %s and nothing else", name, imported, module, adapters[module])
 			}

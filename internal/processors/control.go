@@ -65,23 +65,26 @@ const (
 	fewest = 1e-6
 
 	// By Little's law, arrivals make the queue if their rate times the wait is about the length of the
-	// queue. A smaller product has three possible causes. Far more requests arrive than pass the door.
-	// Something else makes the queue, such as a batch job. Or the machine has stalled, and nothing
-	// passed the door meanwhile; then the queue drains soon. If the wait remains, a trial decides:
-	// three of four arrivals are shed at once. If arrivals make the queue, the wait soon becomes clearly
-	// shorter, or far more arrivals pass the door, because a refusal takes little processor time. If the
-	// wait is clearly longer at the end, the queue was still growing, and the trial begins anew.
-	// Otherwise shedding pauses, at most until the wait has doubled.
-	caused     = 2. / 3
+	// queue. A smaller product has four possible causes. Far more requests arrive than pass the door.
+	// Admitted work comes back to the queue, after a slice of computing or a sleep. Something else makes the
+	// queue, such as a batch job. Or the machine has stalled, and nothing passed the door meanwhile; then
+	// the queue drains soon. If the wait remains at trialFrom or above, a trial decides: three of four
+	// arrivals are shed at once. If arrivals make the queue, the wait soon becomes clearly shorter, or far
+	// more arrivals pass the door, because a refusal takes little processor time. What was admitted before
+	// the trial waits once more, perhaps twice, so a trial lasts for two waits. If the wait is clearly
+	// longer at the end, the queue was still growing, and the trial begins anew. Otherwise shedding pauses,
+	// at most until the wait has doubled.
+	caused     = 3. / 4
+	trialFrom  = 2. // in aims
 	trialShare = 1. / 4
 	doubt      = 500 * time.Millisecond // how long the wait remains before a trial
-	trial      = 500 * time.Millisecond
+	leastTrial = 500 * time.Millisecond
 	shorter    = 0.8             // part of the earlier wait that is clearly shorter
 	grown      = 1.25            // multiple of the earlier wait that is clearly longer
 	doubled    = 2.              // multiple of the wait at the beginning of a pause that ends the pause
 	morePass   = 2.              // multiple of the earlier rate of arrivals that is far more
 	longTrial  = 2 * time.Second // time after which only Little's law shows that shedding helps
-	leastRest  = 4 * time.Second // length of the first pause
+	vainPart   = 8               // least length of a pause, in lengths of the shedding before, which was in vain
 	mostRest   = time.Minute     // length of the longest pause
 )
 
@@ -99,7 +102,6 @@ type Reading struct {
 type Door struct {
 	Arrivals [Levels]float64 // since the previous reading
 	Enforced float64         // arrivals that may be shed: not in a dry run
-	InFlight int             // work that holds slots, which may be runnable too; the limit bounds such work
 	Service  time.Duration   // mean service time
 }
 
@@ -112,7 +114,7 @@ type Control struct {
 	log    float64 // logarithm of the admitted share; zero: all
 	wait   float64 // the lower of the last two readings, in seconds
 	latest float64 // the wait by the last reading, in seconds
-	length float64 // length of the queue at the door, by the last reading
+	length float64 // goroutines that wait for a processor, by the last reading
 	aim    float64 // in seconds
 
 	waited, squares   float64         // fading sums of waits and of their squares
@@ -121,14 +123,14 @@ type Control struct {
 	enforced          float64         // fading sum of arrivals that may be shed
 	time              float64         // fading sum of the time behind mix
 
-	calm time.Duration // when the wait was last below the aim, arrivals were few, or shedding paused
+	calm time.Duration // when there was last no reason for a trial
 
 	waitBefore float64       // wait when the shedding or the present trial began, in seconds
 	rateBefore float64       // arrivals per second when the shedding began
-	proven     bool          // the wait has become clearly shorter since the trial began
+	proven     bool          // the trial has shown that shedding helps
 	since      time.Duration // start of the trial
 
-	resting time.Duration // end of the pause of shedding, unless the wait doubles before
+	resting time.Duration // while shedding, when the shedding began; else end of the latest pause, unless the wait doubles before
 	rest    time.Duration // length of the latest pause; each pause is longer
 	vain    float64       // wait when shedding was given up, in seconds
 }
@@ -150,8 +152,8 @@ func (c *Control) Read(r Reading) {
 // number of goroutines before it, times the time that each of them takes. The time follows from
 // the waits that have ended and the number of goroutines that waited meanwhile. Both means are
 // weighted by size: most goroutines hardly wait, because the goroutine that wakes them hands over
-// its processor, but requests wait in full. Admitted work is left out of the queue, because the
-// limiter bounds admitted work.
+// its processor, but requests wait in full. Admitted work is in the queue while it is runnable, and only
+// then: how much work is admitted says nothing about the queue, because admitted work may sleep.
 func (c *Control) measure(r Reading, dt float64) {
 	if c.gap > 0 {
 		c.gap--
@@ -174,8 +176,8 @@ func (c *Control) measure(r Reading, dt float64) {
 			each /= max(c.lengths2/c.lengths, 1)
 		}
 	}
-	c.length = max(n-float64(r.InFlight), 0)
-	now := min(each, longestSlice/float64(max(r.Processors, 1))) * c.length
+	c.length = n
+	now := min(each, longestSlice/float64(max(r.Processors, 1))) * n
 	c.wait, c.latest = min(now, c.latest), now
 	c.aim = min(max(aimPart*r.Service.Seconds(), leastAim), mostAim)
 }
@@ -200,11 +202,14 @@ func (c *Control) decide(now time.Duration, dt, before float64) {
 		return
 	case c.log == 0:
 		arrivals := c.madeBy(rate)
+		if !arrivals && c.wait < trialFrom*c.aim {
+			c.calm = now
+		}
 		if !arrivals && now-c.calm < doubt {
 			return
 		}
 		c.waitBefore, c.rateBefore, c.since, c.proven, c.resting = c.wait, rate, now, false, now
-		if c.shed(excess, dt, before); !arrivals {
+		if c.shed(excess, dt, max(before, c.aim)); !arrivals { // growth below the aim is no reason to shed
 			c.log = math.Log(trialShare)
 		}
 		return
@@ -212,13 +217,13 @@ func (c *Control) decide(now time.Duration, dt, before float64) {
 		if c.log = min(c.log+opening*dt, 0); c.log == 0 {
 			c.rest = 0
 		}
-	case c.log > math.Log(trialShare) || c.proven || now-c.since >= trial:
+	case c.log > math.Log(trialShare) || c.proven || now-c.since >= c.trial():
 		c.shed(excess, dt, before)
 	}
 	c.judge(now, rate)
 }
 
-// madeBy reports whether arrivals at this rate make the queue at the door, by Little's law.
+// madeBy reports whether arrivals at this rate make the queue, by Little's law.
 func (c *Control) madeBy(rate float64) bool { return rate*c.latest >= caused*c.length }
 
 // shed changes the share by the excess of the wait over the aim and by the growth of the wait.
@@ -227,13 +232,20 @@ func (c *Control) shed(excess, dt, before float64) {
 	c.log = min(max(c.log, math.Log(leastShare)), 0)
 }
 
+// trial returns how long a trial lasts.
+func (c *Control) trial() time.Duration {
+	return min(max(time.Duration(2*c.waitBefore*float64(time.Second)), leastTrial), longTrial)
+}
+
 // judge ends the shedding if a quarter or less is admitted and the shedding does not help.
 func (c *Control) judge(now time.Duration, rate float64) {
 	switch {
 	case c.log > math.Log(trialShare)+1e-9:
 		c.since = now
-	case now-c.since < trial:
+	case now-c.since < leastTrial:
 	case rate >= morePass*c.rateBefore && (now-c.since < longTrial || c.madeBy(rate)):
+		c.proven = true
+	case now-c.since < c.trial():
 	case c.wait >= grown*c.waitBefore:
 		c.waitBefore, c.since, c.proven = c.wait, now, false
 	case c.wait <= shorter*c.waitBefore:
@@ -245,9 +257,10 @@ func (c *Control) judge(now time.Duration, rate float64) {
 	}
 }
 
-// giveUp pauses shedding. Each pause is longer than the previous one.
+// giveUp pauses shedding. Each pause is at least twice as long as the previous one, and much longer than the
+// shedding that was in vain.
 func (c *Control) giveUp(now time.Duration) {
-	c.rest = min(max(2*c.rest, leastRest), mostRest)
+	c.rest = min(max(2*c.rest, vainPart*(now-c.resting)), mostRest)
 	c.log, c.resting, c.vain = 0, now+c.rest, max(c.wait, c.waitBefore)
 }
 

@@ -54,21 +54,6 @@ func TestNothingIsShedThatNobodyEnforces(t *testing.T) {
 	}
 }
 
-// Admitted work that computes for long waits for processors too. The limiter bounds that work, so it
-// does not count as a queue.
-func TestWhatIsLetInIsNoQueueAtTheDoor(t *testing.T) {
-	var c Control
-	r := Reading{Runnable: 30, Waited: 3, Squares: 1, Door: door(2)}
-	r.InFlight = 32
-	for range 100 {
-		r.At += Every
-		c.Read(r)
-	}
-	if c.Share() != 1 || c.Wait() != 0 {
-		t.Errorf("%+v", c)
-	}
-}
-
 // After any readings, shares are between leastShare and 1, a more important level has no smaller
 // share than a less important one, and the share does not fall while no goroutine waits.
 func FuzzControl(f *testing.F) {
@@ -81,7 +66,7 @@ func FuzzControl(f *testing.F) {
 			at += time.Duration(data[0]) * time.Millisecond
 			waits := float64(data[2])
 			r := Reading{At: at, Runnable: int(data[1]) * int(data[1]), Waited: waits * waits / 100, Squares: waits * waits * waits / 1000}
-			r.InFlight, r.Service = int(data[3]%16), time.Duration(data[2])*time.Millisecond*20
+			r.Service = time.Duration(data[2]) * time.Millisecond * 20
 			for lv := range r.Arrivals {
 				r.Arrivals[lv] = float64(data[0]>>(2*lv)&3) * float64(data[3])
 				r.Enforced += r.Arrivals[lv]

@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -22,6 +23,10 @@ type model struct {
 	hogs     int                                  // goroutines that always compute, a slice of 10 ms each
 	patience time.Duration
 	limit    int              // limit of the limiter; zero: none
+	away     time.Duration    // wait of admitted work halfway, for something other than a processor; zero: none
+	streams  int              // each sends something once a second
+	send     time.Duration    // processor time of that
+	together bool             // the streams send at the same time
 	ignored  bool             // no request is shed
 	pause    [2]time.Duration // start and end of a pause of the whole process, without arrivals
 
@@ -35,15 +40,25 @@ type outcome struct {
 	waits                  []time.Duration // times to the answer of requests answered in time
 }
 
-// waiting is a goroutine in the queue.
+// waiting is a goroutine in the queue, or one that sleeps until it enters the queue.
 type waiting struct {
 	at      time.Duration
 	hog     bool
+	stream  bool
 	lv      int
 	came    time.Duration // arrival of work that was admitted and stopped after a slice
 	left    time.Duration
+	again   time.Duration // to compute after the time away
 	begun   bool
 	begunAt time.Duration
+}
+
+// asleep holds goroutines that sleep, the next to wake first.
+type asleep []waiting
+
+func (a *asleep) add(w waiting) {
+	i, _ := slices.BinarySearchFunc(*a, w, func(x, w waiting) int { return cmp.Compare(x.at, w.at+1) })
+	*a = slices.Insert(*a, i, w)
 }
 
 // slice is how long a goroutine computes while others wait.
@@ -61,7 +76,25 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 	var r Reading
 	inFlight, took := 0, 0.
 	read, coming := time.Duration(0), time.Duration(0)
+	var sleeping asleep
+	for i := range m.streams {
+		at := time.Duration(i) * time.Second / time.Duration(m.streams)
+		if m.together {
+			at = time.Second / 2
+		}
+		sleeping.add(waiting{at: at, stream: true})
+	}
+	next := func() time.Duration { // when the next goroutine enters the queue
+		if len(sleeping) > 0 && sleeping[0].at < coming {
+			return sleeping[0].at
+		}
+		return coming
+	}
 	arrive := func() {
+		if next() < coming {
+			queue, sleeping = append(queue, sleeping[0]), sleeping[1:]
+			return
+		}
 		lv := 1
 		if m.level != nil {
 			lv = m.level()
@@ -74,9 +107,9 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 	}
 	for {
 		p := slices.Index(free, slices.Min(free))
-		for now := free[p]; coming <= now || len(queue) == 0; {
+		for now := free[p]; next() <= now || len(queue) == 0; {
 			if len(queue) == 0 {
-				free[p] = max(free[p], coming)
+				free[p] = max(free[p], next())
 				now = free[p]
 			}
 			arrive()
@@ -114,6 +147,11 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 			queue = append(queue, waiting{at: free[p], hog: true})
 			continue
 		}
+		if w.stream {
+			free[p] = now + m.send
+			sleeping.add(waiting{at: w.at + time.Second, stream: true})
+			continue
+		}
 		o := &of[w.lv]
 		end := func(w waiting) { // runs one slice of w, or its rest if shorter
 			n := min(w.left, slice)
@@ -121,6 +159,11 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 			if w.left -= n; w.left > 0 {
 				w.at = free[p]
 				queue = append(queue, w)
+				return
+			}
+			if w.again > 0 {
+				w.at, w.left, w.again = free[p]+m.away, w.again, 0
+				sleeping.add(w)
 				return
 			}
 			inFlight--
@@ -136,7 +179,7 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 		}
 		if now >= read {
 			r.At, r.Processors, r.Runnable = now, m.procs, len(queue)+1
-			r.InFlight, r.Service = inFlight, time.Duration(took*float64(time.Second))
+			r.Service = time.Duration(took * float64(time.Second))
 			if m.ignored {
 				r.Enforced = 0
 			}
@@ -166,6 +209,9 @@ func (m *model) run(warmup, stop time.Duration, see func(at time.Duration, c *Co
 		}
 		inFlight++
 		w.begun, w.begunAt, w.came, w.left = true, now, w.at, time.Duration((0.5+m.rng.Float64())*float64(m.cost))
+		if m.away > 0 {
+			w.left, w.again = w.left/2, w.left/2
+		}
 		end(w)
 	}
 }
@@ -311,26 +357,6 @@ func TestSheddingEndsWithTheOverload(t *testing.T) {
 	}
 }
 
-// If arrivals do not cause the wait, few of them are shed.
-func TestWhatIsNotMadeByArrivalsIsNotShed(t *testing.T) {
-	doubles := func(at time.Duration) float64 { // the rate doubles during the first trial
-		if at < 700*time.Millisecond {
-			return 25
-		}
-		return 60
-	}
-	for _, hogs := range []int{5, 12, 15, 20, 30, 60} {
-		for rate, at := range map[string]func(time.Duration) float64{"30": constant(30), "200": constant(200), "25 and then 60": doubles} {
-			m := &model{procs: 1, cost: time.Millisecond, refusal: 40 * time.Microsecond, rate: at, hogs: hogs, patience: time.Second}
-			o := m.run(0, 60*time.Second, nil)[1]
-			t.Logf("%d goroutines that always compute, %v a second: of %.0f calls %.0f are refused, %.0f in time", hogs, rate, o.offered, o.refused, o.good)
-			if o.refused > .08*o.offered { // in the first minute; later, pauses are longer
-				t.Errorf("%d goroutines that always compute, %v a second: of %.0f calls %.0f are refused", hogs, rate, o.offered, o.refused)
-			}
-		}
-	}
-}
-
 // At first more calls arrive than the processors could even refuse, then twice the capacity. Shedding
 // once was given up, and then paused for longer than it had lasted.
 func TestSheddingSurvivesAPeak(t *testing.T) {
@@ -345,32 +371,6 @@ func TestSheddingSurvivesAPeak(t *testing.T) {
 		can := 24 / c.cost.Seconds() * (1 - 1*c.refusal.Seconds()/c.cost.Seconds())
 		if o.good < .85*can {
 			t.Errorf("%v: %.0f of %.0f that can be done are answered in time after a peak", c.cost, o.good, can)
-		}
-	}
-}
-
-// With a few long calls a second, shedding works as with many short calls. Admitted calls that are
-// stopped after a slice are left to the limiter.
-func TestLongComputingIsLeftToTheLimiter(t *testing.T) {
-	for _, load := range []float64{1.2, 1.5, 3} {
-		m := &model{procs: 1, cost: 200 * time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(load / .2), patience: time.Second, limit: 3}
-		o := m.run(5*time.Second, 65*time.Second, nil)[1]
-		if can := 59 / .2; o.good < .75*can {
-			t.Errorf("load %.1f: %.0f of %.0f that can be done", load, o.good, can)
-		}
-	}
-}
-
-// A pause of the whole process is no reason to shed.
-func TestAPauseOfTheProcessShedsNothing(t *testing.T) {
-	for _, load := range []float64{.6, .8} {
-		for _, length := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 10 * time.Second} {
-			m := &model{procs: 1, cost: 4 * time.Millisecond, refusal: 40 * time.Microsecond, rate: constant(load / .004), patience: time.Hour,
-				pause: [2]time.Duration{20 * time.Second, 20*time.Second + length}}
-			m.patience = 30 * time.Second
-			if o := m.run(time.Second, 120*time.Second, nil)[1]; o.refused > .001*o.offered {
-				t.Errorf("load %.1f, stopped for %v: of %.0f calls %.0f are refused", load, length, o.offered, o.refused)
-			}
 		}
 	}
 }

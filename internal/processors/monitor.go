@@ -30,58 +30,6 @@ type Monitor struct {
 	source  func() (Reading, bool)
 	read    time.Duration // time of the last reading
 	door    Door          // events since the last reading
-	reports reports
-}
-
-// Report is the running work of one limiter. The zero Report is of a limiter that has not looked. A monitor
-// refers only to reports of running work, and until they are stale.
-type Report struct {
-	running    int // of fresh reports above zero
-	at         time.Duration
-	prev, next *Report
-}
-
-// reports are the fresh reports, the oldest first.
-type reports struct {
-	oldest, latest *Report
-	running        int // the sum
-}
-
-func (l *reports) add(r *Report) {
-	if r.prev, r.next, l.latest = l.latest, nil, r; r.prev == nil {
-		l.oldest = r
-	} else {
-		r.prev.next = r
-	}
-	l.running += r.running
-}
-
-// remove takes out r, if it is in the list.
-func (l *reports) remove(r *Report) {
-	if r.running == 0 {
-		return
-	}
-	if r.prev == nil {
-		l.oldest = r.next
-	} else {
-		r.prev.next = r.next
-	}
-	if r.next == nil {
-		l.latest = r.prev
-	} else {
-		r.next.prev = r.prev
-	}
-	l.running -= r.running
-	r.running, r.prev, r.next = 0, nil, nil
-}
-
-// running is the running work of all limiters, by reports that are not stale. Each report becomes stale once,
-// so that many limiters cost nothing. The caller holds mu.
-func (m *Monitor) running(now time.Duration) int {
-	for r := m.reports.oldest; r != nil && now-r.at > stale; r = m.reports.oldest {
-		m.reports.remove(r)
-	}
-	return m.reports.running
 }
 
 // New returns a monitor of the readings of source. A source returns false if it has no reading.
@@ -108,9 +56,8 @@ func (m *Monitor) Front() { m.fronted.Store(true) }
 // Fronted reports whether some limiter is at the front of the process.
 func (m *Monitor) Fronted() bool { return m.fronted.Load() }
 
-// Look enters the events at one limiter since its last call of Look, and stores its running work in
-// its report by. Look takes a reading if one is due.
-func (m *Monitor) Look(d Door, by *Report) {
+// Look enters the events at one limiter since its last call of Look, and takes a reading if one is due.
+func (m *Monitor) Look(d Door) {
 	if !clock.Virtual(m.base) && clock.Virtual(time.Now()) {
 		return // the caller is in virtual time, and the monitor is not
 	}
@@ -122,10 +69,6 @@ func (m *Monitor) Look(d Door, by *Report) {
 	m.door.Enforced += d.Enforced
 	m.door.Service = max(m.door.Service, d.Service)
 	now := time.Since(m.base)
-	m.reports.remove(by)
-	if by.running, by.at = d.InFlight, now; by.running > 0 {
-		m.reports.add(by)
-	}
 	if m.control.began && now < m.read+Every/2 { // another limiter took a reading just before
 		return
 	}
@@ -134,8 +77,7 @@ func (m *Monitor) Look(d Door, by *Report) {
 		return
 	}
 	m.read = now
-	r.At, r.Door = now, m.door
-	r.InFlight, m.door = m.running(now), Door{}
+	r.At, r.Door, m.door = now, m.door, Door{}
 	m.control.Read(r)
 	m.publish()
 }

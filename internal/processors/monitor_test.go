@@ -1,7 +1,6 @@
 package processors
 
 import (
-	"math/rand/v2"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -21,11 +20,10 @@ func TestAMonitorShedsAtItsDoors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{waiting: 400}
 		m := New(time.Now(), q.read)
-		report := new(Report)
 		look := func(n int) {
 			for range n {
 				time.Sleep(Every)
-				m.Look(door(30), report)
+				m.Look(door(30))
 			}
 		}
 		if look(4); m.Sheds(false) && m.State().Share < 1 {
@@ -67,10 +65,9 @@ func TestReadingsAreFewAndHaveAllThatHappened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		readings := 0
 		m := New(time.Now(), func() (Reading, bool) { readings++; return Reading{}, true })
-		one, two := new(Report), new(Report)
 		for range 1000 {
-			m.Look(door(1), one)
-			m.Look(door(2), two)
+			m.Look(door(1))
+			m.Look(door(2))
 			time.Sleep(time.Millisecond)
 		}
 		if readings != 50 {
@@ -99,7 +96,7 @@ func TestVirtualTimeAndRealProcessorsDoNotMeet(t *testing.T) {
 		if Of(time.Now()) != nil {
 			t.Error("the monitor of the process in virtual time")
 		}
-		m.Look(door(1), new(Report))
+		m.Look(door(1))
 	})
 	if one := Of(time.Now()); one == nil || one != Of(time.Now()) {
 		t.Error("a process has one monitor")
@@ -130,71 +127,9 @@ func TestTheRuntimeIsRead(t *testing.T) {
 func TestAMonitorWithoutAReadingShedsNothing(t *testing.T) {
 	m := New(time.Now(), func() (Reading, bool) { return Reading{Runnable: 1e6, Waited: 1e6, Squares: 1e9}, false })
 	for range 10 {
-		m.Look(door(100), new(Report))
+		m.Look(door(100))
 	}
 	if m.Sheds(true) || !m.Admits(3, 0) {
 		t.Errorf("%+v", m.State())
 	}
-}
-
-// The running work of each limiter counts once, by its last report, until the report is stale.
-func TestRunningWorkIsThatOfTheLastReports(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New(time.Now(), func() (Reading, bool) { return Reading{}, true })
-		one, two := new(Report), new(Report)
-		running := func(want int) {
-			t.Helper()
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			if got := m.running(time.Since(m.base)); got != want {
-				t.Errorf("%d pieces of work run, want %d", got, want)
-			}
-		}
-		for range 3 {
-			m.Look(Door{InFlight: 5}, one)
-			m.Look(Door{InFlight: 7}, two)
-		}
-		running(12)
-		time.Sleep(stale / 2)
-		m.Look(Door{InFlight: 1}, two)
-		running(6)
-		time.Sleep(stale/2 + 1)
-		running(1)
-	})
-}
-
-// The sum of the running work follows each report, and is compared with one over all limiters. It was once made
-// anew at each reading: with 100,000 limiters a reading took two milliseconds.
-func TestTheSumOfReportsIsThatOfAllLimiters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		random := rand.New(rand.NewPCG(1, 2))
-		m := New(time.Now(), func() (Reading, bool) { return Reading{}, true })
-		all := make([]Report, 50)
-		type last struct {
-			running int
-			at      time.Time
-		}
-		looked := make([]last, len(all))
-		for range 20000 {
-			if random.IntN(4) == 0 {
-				time.Sleep(time.Duration(random.Int64N(int64(stale / 8))))
-			}
-			i := random.IntN(len(all))
-			looked[i] = last{random.IntN(3), time.Now()}
-			m.Look(Door{InFlight: looked[i].running}, &all[i])
-			want := 0
-			for _, l := range looked {
-				if time.Since(l.at) <= stale {
-					want += l.running
-				}
-			}
-			if got := m.running(time.Since(m.base)); got != want {
-				t.Fatalf("%d pieces of work run, want %d", got, want)
-			}
-		}
-		time.Sleep(stale + 1)
-		if m.running(time.Since(m.base)) != 0 || m.reports.oldest != nil || m.reports.latest != nil {
-			t.Errorf("stale reports are kept: %+v", m.reports)
-		}
-	})
 }

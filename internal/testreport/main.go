@@ -1,6 +1,7 @@
 // Testreport reads what go test -json prints and shows it as a person wants to read it: a
-// line for each package, and all output of what failed. It keeps the counts of the steps
-// of a run in a file, from which -table makes the table at the run's end.
+// line for each package, all output of what failed, and the names of what failed as the
+// last lines. It keeps the counts of the steps of a run in a file, from which -table makes
+// the table at the run's end.
 //
 //	go test -json work | testreport -step tests -to FILE
 //	testreport -note SECONDS -step NAME -to FILE    a step without tests
@@ -82,6 +83,7 @@ type step struct {
 	Failed  int // tests, and packages that failed without one
 	Skipped []skip
 	Slowest []timed
+	Names   []string `json:"-"` // of failed tests, of those that never ended, and of packages that failed without one
 }
 
 type skip struct{ Test, Why string }
@@ -120,7 +122,7 @@ func read(in io.Reader, out io.Writer) (step, error) {
 			}
 		}
 		if err == io.EOF {
-			rest("", said, out) // go test itself has ended before its tests
+			s.rest("", said, out) // go test itself has ended before its tests
 			break
 		}
 		if err != nil {
@@ -131,12 +133,15 @@ func read(in io.Reader, out io.Writer) (step, error) {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.Test, b.Test))
 	})
 	s.Slowest = s.Slowest[:min(kept, len(s.Slowest))]
+	for _, name := range s.Names {
+		fmt.Fprintln(out, "failed:", name)
+	}
 	return s, nil
 }
 
 func (s *step) take(e event, said map[string]*strings.Builder, ran, left map[string]int, broken map[string]bool, out io.Writer) {
 	key := e.Package + " " + e.Test
-	name := strings.TrimPrefix(e.Package, "github.com/spillway-go/spillway/") + "." + e.Test
+	name := called(key)
 	sub := strings.Contains(e.Test, "/")
 	switch e.Action {
 	case "build-output":
@@ -154,7 +159,7 @@ func (s *step) take(e event, said map[string]*strings.Builder, ran, left map[str
 		delete(said, key)
 		if e.Test == "" {
 			if e.Action == "fail" {
-				rest(e.Package+" ", said, out)
+				s.rest(e.Package+" ", said, out)
 			}
 			s.ended(e, text, ran[e.Package], left[e.Package], broken[e.Package], out)
 			return
@@ -177,16 +182,24 @@ func (s *step) take(e event, said map[string]*strings.Builder, ran, left map[str
 		}
 		if e.Action == "fail" {
 			s.Failed++
+			s.Names = append(s.Names, name)
 		}
 	}
 }
 
+// called is a test's name for people.
+func called(key string) string {
+	pkg, test, _ := strings.Cut(strings.TrimPrefix(key, "github.com/spillway-go/spillway/"), " ")
+	return pkg + "." + test
+}
+
 // rest prints the output of tests that never ended, below a prefix of their keys: a panic
 // or a timeout ended their process, and only they say why.
-func rest(prefix string, said map[string]*strings.Builder, out io.Writer) {
+func (s *step) rest(prefix string, said map[string]*strings.Builder, out io.Writer) {
 	for _, key := range slices.Sorted(maps.Keys(said)) {
 		if strings.HasPrefix(key, prefix) {
 			fmt.Fprint(out, said[key])
+			s.Names = append(s.Names, called(key)+" (never ended)")
 			delete(said, key)
 		}
 	}
@@ -199,6 +212,7 @@ func (s *step) ended(e event, text string, ran, left int, broken bool, out io.Wr
 	case e.Action == "fail":
 		if !broken {
 			s.Failed++
+			s.Names = append(s.Names, path)
 		}
 		fmt.Fprint(out, text)
 		fmt.Fprintf(out, "FAIL    %s %.1fs\n", path, e.Elapsed)

@@ -30,7 +30,7 @@ func TestWhatFailedIsShownAndTheRestCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "ok      spillway/a 2.0s, 1 tests, 1 skipped\n    b_test.go:3: 1, want 2\nexit status 1\nFAIL    spillway/b 3.0s\nwarning: from elsewhere\n"
+	want := "ok      spillway/a 2.0s, 1 tests, 1 skipped\n    b_test.go:3: 1, want 2\nexit status 1\nFAIL    spillway/b 3.0s\nwarning: from elsewhere\nfailed: b.TestBad\n"
 	if out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
@@ -53,7 +53,7 @@ func TestAPackageThatDoesNotRunHasFailed(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		s, err := read(strings.NewReader(lines), &out)
-		if err != nil || s.Failed != 1 || !strings.Contains(out.String(), "syntax") || !strings.Contains(out.String(), "FAIL    a") {
+		if err != nil || s.Failed != 1 || !strings.Contains(out.String(), "syntax") || !strings.Contains(out.String(), "FAIL    a") || !strings.HasSuffix(out.String(), "failed: a\n") || strings.Contains(lines, "TestX") != strings.Contains(out.String(), "failed: a.TestX (never ended)\n") {
 			t.Errorf("%s: failed %d, error %v, printed %q", what, s.Failed, err, out.String())
 		}
 	}

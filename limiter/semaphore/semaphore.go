@@ -23,8 +23,9 @@
 //
 // Acquire without a wait, TryAcquire and Release allocate nothing ("go test
 // ./limiter/semaphore -run Alloc"). A pair of Acquire and Release takes about as long as a pair
-// of Acquire and Done of the limiter: several times as long as in x/sync, mostly because the
-// limiter reads the clock twice. "make bench BENCH=AcquireRelease" prints the time.
+// of Acquire and Done of the limiter: about six times as long as in x/sync, mostly because the
+// limiter reads the clock twice (2026-11-30, two processors; "make bench BENCH=Multiple" prints the
+// multiple).
 //
 // # Pitfalls
 //

@@ -21,7 +21,7 @@ type object = map[string]any
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// Marshal returns the OpenAPI 3.1 document of operations. Operations for all methods, or for a
+// Marshal returns the OpenAPI 3.1 document of operations on one line. Operations for all methods, or for a
 // method that HTTP does not define, are left out.
 func Marshal(info Info, operations []Operation) ([]byte, error) {
 	d := document{schemas: newSchemas(), problems: map[string]string{}}
@@ -51,8 +51,8 @@ func Marshal(info Info, operations []Operation) ([]byte, error) {
 		}
 		item[method] = described
 	}
-	if d.standard {
-		d.schemas.named["Problem"] = problemSchema
+	if !d.standard {
+		delete(d.schemas.named, "Problem")
 	}
 	head := object{"title": info.Title, "version": info.Version}
 	if info.Description != "" {
@@ -72,8 +72,16 @@ func Marshal(info Info, operations []Operation) ([]byte, error) {
 			return nil, err
 		}
 	}
-	out, err := json.MarshalIndent(doc, "", "  ")
-	return append(out, '\n'), err
+	if err := share(doc); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	to := json.NewEncoder(&out)
+	to.SetEscapeHTML(false)
+	if err := to.Encode(doc); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
 var (

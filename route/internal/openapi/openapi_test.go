@@ -33,9 +33,9 @@ func TestOperationsHavePathsOfTheirOwn(t *testing.T) {
 		want   string // of the document, or else of the error
 		fails  bool
 	}{
-		{[]at{{"GET", "example.org/files/{path...}"}}, `"/files/{path}": {`, false},
-		{[]at{{"GET", "/a/{$}"}, {"POST", "/a/"}}, `"/a/": {`, false},
-		{[]at{{"", "/a"}, {"CONNECT", "/a"}}, `"paths": {}`, false},
+		{[]at{{"GET", "example.org/files/{path...}"}}, `"/files/{path}":{`, false},
+		{[]at{{"GET", "/a/{$}"}, {"POST", "/a/"}}, `"/a/":{`, false},
+		{[]at{{"", "/a"}, {"CONNECT", "/a"}}, `"paths":{}`, false},
 		{[]at{{"GET", "/{a}"}, {"PUT", "/{b}"}}, "/{a} and /{b} are one path", true},
 		{[]at{{"GET", "x/a"}, {"GET", "y/a"}}, "GET /a would be described twice", true},
 	} {

@@ -16,6 +16,7 @@ import (
 // schemas describes shapes as JSON Schema. Named structs become components.
 type schemas struct {
 	named        object
+	numbers      numbers
 	names        map[schemaKey]string
 	allowUnknown bool           // the current request may have unknown members
 	nulls        bool           // a slice or map in the current response may be null
@@ -29,7 +30,9 @@ type schemaKey struct {
 	response, allowUnknown, nulls bool
 }
 
-func newSchemas() *schemas { return &schemas{named: object{}, names: map[schemaKey]string{}} }
+func newSchemas() *schemas {
+	return &schemas{named: object{"Problem": problemSchema}, numbers: numbers{}, names: map[schemaKey]string{}}
+}
 
 // members describes an object.
 func (d *schemas) members(fields []*shape.Field, name func(*shape.Field) string, of func(*shape.Field) object, response bool) object {
@@ -234,15 +237,8 @@ func (d *schemas) free(t reflect.Type, response bool) string {
 	return d.unused(name)
 }
 
-// unused returns name, with a number appended if name is taken or is Problem.
-func (d *schemas) unused(name string) string {
-	for i, first := 2, name; ; i++ {
-		if _, taken := d.named[name]; !taken && name != "Problem" {
-			return name
-		}
-		name = first + strconv.Itoa(i)
-	}
-}
+// unused returns name, with a number appended if name is taken. The name Problem is reserved by newSchemas.
+func (d *schemas) unused(name string) string { return d.numbers.unused(d.named, name) }
 
 // ruled adds the rules of the validate tag. OpenAPI 3.1 allows them beside a $ref.
 func ruled(schema object, f *shape.Field) object {
