@@ -1,10 +1,8 @@
 package load
 
 import (
-	"encoding/json"
 	"math"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,50 +13,23 @@ import (
 
 func whole() Spec {
 	weight := 2.5
+	data, err := loadgen.ReadCSV(strings.NewReader("id\nP1\nP2\n"))
+	if err != nil {
+		panic(err)
+	}
 	return Spec{
-		URL: "http://127.0.0.1:1/{{.id}}", Rate: 100, Poisson: true, Duration: 3 * time.Second,
-		Method: "PUT", Header: http.Header{"X-A": {"b", "c"}}, Body: []byte{0, 1, 255}, Connection: Connection{Insecure: true},
-		Data: Rows{"csv", []byte("id\nP1\nP2\n")}, DataRandom: true,
-		Mix:     []Entry{{Class: "x", Weight: &weight, Priority: "low", Path: "/y", Method: "get", Headers: map[string]string{"X-B": "c"}, Body: "{{.id}}"}, {}},
-		Timeout: time.Second, Interval: time.Second, Seed: 7, MaxInFlight: 10,
+		Request: loadgen.HTTPConfig{
+			URL: "http://127.0.0.1:1/{{.id}}", Method: "PUT", Header: http.Header{"X-A": {"b", "c"}}, Body: []byte{0, 1, 255}, Data: data, Timeout: time.Second,
+		},
+		Rate: 100, Poisson: true, Duration: 3 * time.Second,
+		Mix:      []Entry{{Class: "x", Weight: &weight, Priority: "low", Path: "/y", Method: "get", Headers: map[string]string{"X-B": "c"}, Body: "{{.id}}"}, {}},
+		Interval: time.Second, Seed: 7, MaxInFlight: 10,
 	}
 }
 
-// What another process reads is the load that was written.
-func TestASpecSurvivesItsJSON(t *testing.T) {
-	for _, want := range []Spec{whole(), {}, {Connection: Connection{true, []byte("a"), []byte("b"), []byte("c"), "d", "e"}}, {URL: "u", Trace: []time.Duration{1, 2}, Clients: 3, Requests: 4, HTTP2: true, Profile: "1:1s"}} {
-		text, err := json.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := ParseSpec(text)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, %+v", text, err, got)
-		}
-	}
-	for _, bad := range []string{"", "[]", `{"url":"u"}{}`, `{"speed":1}`} {
-		if _, err := ParseSpec([]byte(bad)); err == nil {
-			t.Errorf("%q was read", bad)
-		}
-	}
-}
-
-func TestTwoProcessesPlanTheSameRequests(t *testing.T) {
-	s := whole()
-	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := ParseSpec(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mine, theirs := plan(t, s), plan(t, other)
-	if a, b := slices.Collect(loadgen.Times(mine.Run.Open)), slices.Collect(loadgen.Times(theirs.Run.Open)); len(a) == 0 || !slices.Equal(a, b) {
-		t.Errorf("%d and %d requests at different times", len(a), len(b))
-	}
-	if !slices.Equal(mine.Classes, theirs.Classes) || !slices.Equal(mine.Classes, []string{"x", "other"}) {
-		t.Errorf("classes %v and %v", mine.Classes, theirs.Classes)
+func TestAMixHasItsClasses(t *testing.T) {
+	if p := plan(t, whole()); !slices.Equal(p.Classes, []string{"x", "other"}) {
+		t.Errorf("classes %v", p.Classes)
 	}
 }
 
@@ -86,14 +57,11 @@ func TestBadLoadsAreRefused(t *testing.T) {
 		"--rate is NaN":         func(s *Spec) { s.Rate = math.NaN() },
 		"at least 1ms":          func(s *Spec) { s.Interval = 0 },
 		"cannot be negative":    func(s *Spec) { s.MaxInFlight = 0 },
-		"goes with --data":      func(s *Spec) { s.Data = Rows{} },
-		"csv or jsonl":          func(s *Spec) { s.Data.Format = "xml" },
-		"--data: ":              func(s *Spec) { s.Data.Text = nil },
 		"begins with /":         func(s *Spec) { s.Mix[0].Path = "y" },
 		"unknown priority":      func(s *Spec) { s.Mix[0].Priority = "urgent" },
 		"a mix of 0 parts":      func(s *Spec) { s.Mix = []Entry{} },
 		"either --duration":     func(s *Spec) { s.Requests = 3 },
-		"no column \"patient\"": func(s *Spec) { s.URL = "http://127.0.0.1:1/{{.patient}}" },
+		"no column \"patient\"": func(s *Spec) { s.Request.URL = "http://127.0.0.1:1/{{.patient}}" },
 	} {
 		s := whole()
 		change(&s)
@@ -103,19 +71,18 @@ func TestBadLoadsAreRefused(t *testing.T) {
 	}
 }
 
-func FuzzSpec(f *testing.F) {
-	for _, s := range []Spec{whole(), {}} {
-		text, err := json.Marshal(s)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
+func FuzzReadMix(f *testing.F) {
+	f.Add([]byte(`[{"class": "x", "weight": 2.5, "priority": "low", "path": "/y", "method": "get", "headers": {"X-B": "c"}, "body": "{{.id}}"}, {}]`))
+	for _, bad := range []string{"", "{}", "[]", `[{}]{}`, `[{"speed": 1}]`} {
+		f.Add([]byte(bad))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := ParseSpec(text)
-		if err != nil {
-			return
+		mix, err := ReadMix(text)
+		if (err == nil) != (len(mix) > 0) {
+			t.Fatalf("%d requests, %v", len(mix), err)
 		}
+		s := whole()
+		s.Mix = mix
 		if p, err := s.Plan(); err == nil {
 			p.Close()
 		}

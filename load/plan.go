@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -126,7 +125,7 @@ func (s *Spec) check() error {
 	switch {
 	case math.IsNaN(s.Rate) || math.IsInf(s.Rate, 0):
 		return fmt.Errorf("--rate is %v: want a number of requests a second, or --clients N for as many as N clients can send", s.Rate)
-	case s.Rate < 0 || s.Clients < 0 || s.Duration < 0 || s.Timeout < 0 || s.MaxInFlight < 1:
+	case s.Rate < 0 || s.Clients < 0 || s.Duration < 0 || s.Request.Timeout < 0 || s.MaxInFlight < 1:
 		return errors.New("--rate, --clients, --duration and --timeout cannot be negative, and --max-in-flight must be at least 1")
 	case s.Interval < time.Millisecond:
 		return fmt.Errorf("interval is %v: want at least 1ms", s.Interval)
@@ -143,9 +142,7 @@ func (s *Spec) check() error {
 		return errors.New("--duration does not go with --trace: the trace says itself how long it is")
 	case s.Rate > 0 && s.Requests > 0 && s.Duration > 0:
 		return errors.New("with --rate, say either --duration or --requests: one follows from the other")
-	case s.DataRandom && s.Data.Format == "":
-		return errors.New("--data-random goes with --data")
-	case len(s.Targets) > 0 && (s.URL != "" || s.Mix != nil || s.Data.Format != "" || s.Method != ""):
+	case len(s.Targets) > 0 && (s.Request.URL != "" || s.Mix != nil || s.Request.Data != nil || s.Request.Method != ""):
 		return errors.New("a list of targets says itself what is sent where: leave out the URL, --method, --data and --mix")
 	}
 	return nil
@@ -153,12 +150,12 @@ func (s *Spec) check() error {
 
 // aim makes the targets.
 func (s *Spec) aim(p *Plan) error {
-	base, err := s.request()
-	if err != nil {
-		return err
-	}
 	if len(s.Targets) > 0 {
-		return aimAt(p, base, s.Targets)
+		return aimAt(p, s.Request, s.Targets)
+	}
+	base := s.Request
+	if base.Data == nil {
+		base.Data = &loadgen.Data{} // {{n}} is the number of the request
 	}
 	if s.Mix == nil {
 		target, err := loadgen.NewHTTP(base)
@@ -168,6 +165,7 @@ func (s *Spec) aim(p *Plan) error {
 		p.Targets, p.Run.Target = []*loadgen.HTTP{target}, target
 		return nil
 	}
+	var err error
 	var parts []loadgen.Part
 	for i, e := range s.Mix {
 		cfg, class, err := e.request(base)
@@ -188,34 +186,6 @@ func (s *Spec) aim(p *Plan) error {
 	}
 	p.Run.Target, err = loadgen.Mix(s.Seed, parts...)
 	return err
-}
-
-// request is what is said about every request.
-func (s *Spec) request() (loadgen.HTTPConfig, error) {
-	h := loadgen.HTTPConfig{
-		URL: s.URL, Method: s.Method, Header: s.Header, Body: s.Body, HTTP2: s.HTTP2, Redirects: s.Redirects, Timeout: s.Timeout, Data: &loadgen.Data{},
-	}
-	err := s.Connection.Apply(&h)
-	if err != nil {
-		return h, err
-	}
-	text := bytes.NewReader(s.Data.Text)
-	switch s.Data.Format {
-	case "":
-	case "csv":
-		h.Data, err = loadgen.ReadCSV(text)
-	case "jsonl":
-		h.Data, err = loadgen.ReadJSONLines(text)
-	default:
-		err = fmt.Errorf("rows of the format %.20q: want csv or jsonl", s.Data.Format)
-	}
-	if err != nil {
-		return h, fmt.Errorf("--data: %w", err)
-	}
-	if s.DataRandom {
-		h.Data = h.Data.Drawn(s.Seed)
-	}
-	return h, nil
 }
 
 // request is the entry's request, with what it does not say from base.

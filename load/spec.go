@@ -1,9 +1,8 @@
-// Package load is a load as text: a Spec is all that another process needs to send the
-// same requests at the same times as this one, files included.
+// Package load is a load as the command line describes it: a Spec, and the Plan that can be run.
 //
-// The module around it is what spillway load, capacity and compare do: package agents sends one
-// load from several processes, capacity searches for the knee, and compare says which of two is
-// better. The laboratory uses what they stand on: judge, usage, chart, document and numbers.
+// The module around it is what spillway load, capacity and compare do: package capacity searches
+// for the knee, and compare says which of two is better. The laboratory uses what they stand on:
+// judge, usage, chart, document and numbers.
 package load
 
 import (
@@ -12,89 +11,58 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
+
+	"github.com/spillway-go/spillway/loadgen"
 )
 
-// Spec says what to send where, and when. Its JSON form holds secrets if a header does, and the key of a
-// client certificate.
+// Spec says what to send where, and when.
 type Spec struct {
-	URL     string   `json:"url"`
-	Targets []Target `json:"targets,omitempty"` // in place of URL: requests that are sent in turn
+	Request loadgen.HTTPConfig // what is said about every request
+	Targets []Target           // in place of the URL of Request: requests that are sent in turn
+	Mix     []Entry
 
 	// One of these four says how much.
-	Rate    float64         `json:"rate,omitempty"`    // requests a second of an open loop
-	Profile string          `json:"profile,omitempty"` // legs, as loadgen.ParseLegs reads them
-	Trace   []time.Duration `json:"trace_ns,omitempty"`
-	Clients int             `json:"clients,omitempty"` // of a closed loop
+	Rate    float64 // requests a second of an open loop
+	Profile string  // legs, as loadgen.ParseLegs reads them
+	Trace   []time.Duration
+	Clients int // of a closed loop
 
-	Poisson  bool          `json:"poisson,omitempty"`
-	Duration time.Duration `json:"duration_ns,omitempty"`
-	Requests uint64        `json:"requests,omitempty"`
+	Poisson  bool
+	Duration time.Duration
+	Requests uint64
 
-	Method string      `json:"method,omitempty"`
-	Header http.Header `json:"header,omitempty"`
-	Body   []byte      `json:"body,omitempty"`
-	HTTP2  bool        `json:"http2,omitempty"`
-	Connection
-
-	Redirects int `json:"redirects,omitempty"` // the most that one request follows
-
-	Data       Rows    `json:"data,omitzero"`
-	DataRandom bool    `json:"data_random,omitempty"`
-	Mix        []Entry `json:"mix,omitempty"`
-
-	Timeout     time.Duration `json:"timeout_ns,omitempty"` // of one request
-	Interval    time.Duration `json:"interval_ns"`          // of the live view and the time line
-	Seed        uint64        `json:"seed"`
-	MaxInFlight int           `json:"max_in_flight"`
-}
-
-// Rows fill in placeholders.
-type Rows struct {
-	Format string `json:"format"` // csv or jsonl; empty: there are none
-	Text   []byte `json:"text"`
+	Interval    time.Duration // of the live view and the time line
+	Seed        uint64
+	MaxInFlight int
 }
 
 // Entry is a kind of request in a mix.
 type Entry struct {
-	Class    string            `json:"class,omitempty"`
-	Weight   *float64          `json:"weight,omitempty"`
-	Priority string            `json:"priority,omitempty"`
-	Path     string            `json:"path,omitempty"`
-	Method   string            `json:"method,omitempty"`
-	Headers  map[string]string `json:"headers,omitempty"`
-	Body     string            `json:"body,omitempty"`
+	Class    string            `json:"class"`
+	Weight   *float64          `json:"weight"`
+	Priority string            `json:"priority"`
+	Path     string            `json:"path"`
+	Method   string            `json:"method"`
+	Headers  map[string]string `json:"headers"`
+	Body     string            `json:"body"`
 }
 
 // ReadMix reads a list of entries. A field that there is not is an error.
 func ReadMix(text []byte) (entries []Entry, err error) {
-	if err := decodeOne(text, &entries); err != nil {
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff")))) // a byte order mark is no JSON
+	d.DisallowUnknownFields()
+	err = d.Decode(&entries)
+	if err == nil {
+		if _, end := d.Token(); end != io.EOF {
+			err = errors.New("want one value and nothing behind it")
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("no list of requests: %w", err)
 	}
 	if len(entries) == 0 {
 		return nil, errors.New("a list without requests")
 	}
 	return entries, nil
-}
-
-// ParseSpec reads the JSON form of a Spec. Plan checks what it says.
-func ParseSpec(text []byte) (s Spec, err error) {
-	if err := decodeOne(text, &s); err != nil {
-		return Spec{}, fmt.Errorf("a load that this version does not know: %w", err)
-	}
-	return s, nil
-}
-
-// decodeOne decodes one value with nothing behind it.
-func decodeOne(text []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff")))) // a byte order mark is no JSON
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("want one value and nothing behind it")
-	}
-	return nil
 }

@@ -14,10 +14,9 @@ import (
 
 // Target is one request of a list.
 type Target struct {
-	Method string      `json:"method"`
-	URL    string      `json:"url"`
-	Header http.Header `json:"header,omitempty"`
-	Body   []byte      `json:"body,omitempty"`
+	Method, URL string
+	Header      http.Header
+	Body        []byte
 }
 
 // ReadTargets reads a list of requests in the form of vegeta: a line such as "GET http://host/path",

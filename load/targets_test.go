@@ -104,7 +104,7 @@ func TestTargetsAreAskedInTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := plan(t, Spec{Targets: targets, Header: http.Header{"X-All": {"all"}}, Clients: 1, Requests: 6, Interval: 1e9, MaxInFlight: 1})
+	p := plan(t, Spec{Targets: targets, Request: loadgen.HTTPConfig{Header: http.Header{"X-All": {"all"}}}, Clients: 1, Requests: 6, Interval: 1e9, MaxInFlight: 1})
 	if len(p.Targets) != 3 {
 		t.Errorf("%d groups of targets, want 3: two requests differ in the path alone", len(p.Targets))
 	}
@@ -141,7 +141,7 @@ func TestManyTargetsShareTheConnectionsOfTheClients(t *testing.T) {
 	targets[0].Body = make([]byte, 1<<20) // goes through net/http
 	for _, redirects := range []int{0, 1} {
 		opened.Store(0)
-		p := plan(t, Spec{Targets: targets, Clients: 2, Requests: 600, Redirects: redirects, Interval: 1e9, MaxInFlight: 1})
+		p := plan(t, Spec{Targets: targets, Clients: 2, Requests: 600, Request: loadgen.HTTPConfig{Redirects: redirects}, Interval: 1e9, MaxInFlight: 1})
 		r, err := loadgen.Run(t.Context(), p.Run)
 		if err != nil || r.Outcomes[loadgen.OK].Count != 600 {
 			t.Fatalf("%v, %v", err, p.FirstError())

@@ -121,14 +121,6 @@ func TestErrorsThatDifferInNumbersAreOneCauseAndRowsAreBounded(t *testing.T) {
 		if len(r.Causes) != c.rows {
 			t.Errorf("%s: %d rows, want %d", name, len(r.Causes), c.rows)
 		}
-		again, err := Merge(r, r, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sums(t, again)
-		if len(again.Causes) != c.rows {
-			t.Errorf("%s: %d rows of three results, want %d", name, len(again.Causes), c.rows)
-		}
 	}
 }
 
@@ -164,11 +156,6 @@ func TestPhasesAreThoseThatThereWere(t *testing.T) {
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%s: phases %q, want %q", name, got, c.want)
 		}
-	}
-	var sum Result
-	sum.phase("dns").Record(5)
-	if other, err := Merge(&sum, &sum); err != nil || len(other.Phases) != 1 || other.Phases[0].Took.Count() != 2 {
-		t.Errorf("merged: %+v, %v", other, err)
 	}
 }
 

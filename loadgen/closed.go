@@ -1,7 +1,5 @@
 package loadgen
 
-import "time"
-
 // closedLoop starts the clients. Client c of k sends requests c, c+k, c+2k, …,
 // which divides the requests evenly and gives the remainder to the first clients.
 func (r *run) closedLoop() {
@@ -10,14 +8,8 @@ func (r *run) closedLoop() {
 		if c.Requests > 0 && first >= c.Requests {
 			break
 		}
-		if !r.cfg.Share.has(first) {
-			continue
-		}
 		rec := r.newRecorder()
 		r.spawn(func() {
-			if r.sending.Err() == nil {
-				time.Sleep(-r.now()) // the rest of the wait that awaitBegin left
-			}
 			for n := first; c.Requests == 0 || n < c.Requests; n += uint64(c.Clients) {
 				if c.Duration > 0 && r.now() >= c.Duration {
 					return

@@ -48,12 +48,6 @@
 // The generator takes processors from a service on the same machine; the summary of "spillway load"
 // says how much.
 //
-// # Several processes
-//
-// [Share] gives each process every n-th request of one schedule, Config.Begin starts the processes
-// at one instant, and [Merge] adds up their results. The command "spillway load --agents" does all
-// of it; see docs/lab/agents.md.
-//
 // # When not to use it
 //
 // For scripts with logins and pages, use k6.

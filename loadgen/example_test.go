@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/loadgen"
@@ -135,27 +134,4 @@ func ExampleParseExpectation() {
 	// ok>=99% true 100.00%
 	// error<1% true 0.00%
 	// loadgen: expectation "p98<200ms": no metric "p98": want p50, p90, p95, p99, p99.9, mean, min or max, also of another outcome as in rejected.p99 or of the send lag as in lag.p99; goodput; or ok, rejected, error or timeout
-}
-
-// Two processes send half of one load each. Their results add up to the whole.
-func ExampleMerge() {
-	load := loadgen.Config{
-		Target: loadgen.TargetFunc(func(context.Context, uint64) loadgen.Outcome { return loadgen.OK }),
-		Open:   loadgen.Poisson(1000, 100*time.Millisecond, 1),
-		Begin:  time.Now().Add(10 * time.Millisecond),
-	}
-	results := make([]*loadgen.Result, 2)
-	var both sync.WaitGroup
-	for i := range results { // each would be a process of its own
-		own := load
-		own.Share = loadgen.Share{Index: i, Of: len(results)}
-		both.Go(func() { results[i], _ = loadgen.Run(context.Background(), own) })
-	}
-	both.Wait()
-	whole, err := loadgen.Merge(results...)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(whole.Offered, whole.Outcomes[loadgen.OK].Count)
-	// Output: 84 84
 }

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/internal/clock"
 )
 
-// Outcome is the result of one request. Results keep the outcomes apart, each with
-// its own latencies: a refusal in 50 µs must not lower the latency of answers.
+// Outcome is the result of one request: OK, Rejected, Error or Timeout. Results keep
+// the outcomes apart, each with its own latencies: a refusal in 50 µs must not lower the latency of answers.
 type Outcome uint8
 
 const (
@@ -89,17 +88,8 @@ type Config struct {
 	Closed *Closed  // closed loop
 	Open   Schedule // open loop: requests start by schedule, whether or not earlier ones have ended
 
-	// Share makes this run one process's part of a load; the zero Share is the whole load.
-	Share Share
-
-	// Begin is when the run begins, for processes that begin together. Run waits until Begin. If
-	// Begin has passed, requests that are already due are sent at once, and their lag shows how
-	// late they are. The zero Time means now. A Begin without a monotonic reading, such as a decoded
-	// one, counts from the wall clock of the call of Run.
-	Begin time.Time
-
-	// MaxInFlight bounds the requests of an open loop that are in flight at one time, of all shares
-	// together; 0: 10,000. At the bound a request waits for a place. The latency of a waiting
+	// MaxInFlight bounds the requests of an open loop that are in flight at one time; 0: 10,000. At
+	// the bound a request waits for a place. The latency of a waiting
 	// request still counts from the intended start, and the result reports that the generator was
 	// the bottleneck.
 	MaxInFlight int
@@ -147,9 +137,6 @@ func (cfg Config) check() (Config, error) {
 			return cfg, err
 		}
 	}
-	if err := cfg.Share.check(); err != nil {
-		return cfg, err
-	}
 	switch {
 	case cfg.Timeout < 0:
 		return cfg, fmt.Errorf("loadgen: a timeout of %v: want more than 0, or 0 for none", cfg.Timeout)
@@ -161,20 +148,10 @@ func (cfg Config) check() (Config, error) {
 	if cfg.MaxInFlight == 0 {
 		cfg.MaxInFlight = defaultInFlight
 	}
-	cfg.MaxInFlight = cfg.Share.of(cfg.MaxInFlight)
 	if cfg.Interval == 0 {
 		cfg.Interval = defaultInterval
 	}
 	return cfg, nil
-}
-
-// beginning returns when the run begins, with a monotonic reading: all times of the run count from
-// then, and must not jump with the wall clock.
-func (cfg Config) beginning() time.Time {
-	if cfg.Begin.IsZero() {
-		return time.Now()
-	}
-	return clock.Monotonic(cfg.Begin)
 }
 
 // Run sends the load and returns the measured result. Run returns when every request has its
@@ -189,8 +166,6 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Begin = cfg.beginning()
-	awaitBegin(ctx, cfg.Begin)
 	r := newRun(ctx, cfg)
 	done := make(chan struct{})
 	if cfg.Closed != nil {

@@ -28,12 +28,9 @@ func (r *run) openLoop() {
 		defer close(s.jobs)
 		p := newPacer(r)
 		next := walk(r.cfg.Open)
-		now := r.now() // negative before Begin
+		now := r.now()
 		for n := uint64(0); ; n++ {
 			at, more := next()
-			if more && !r.cfg.Share.has(n) {
-				continue
-			}
 			if at > now { // requests that are already due are sent without reading the clock again
 				var ok bool
 				if now, ok = p.wait(at); !ok {

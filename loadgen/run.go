@@ -38,7 +38,7 @@ type fault struct {
 }
 
 func newRun(ctx context.Context, cfg Config) *run {
-	r := &run{cfg: cfg, begin: cfg.Begin}
+	r := &run{cfg: cfg}
 	classes := 0
 	if t, ok := cfg.Target.(classed); ok {
 		r.classes, classes = t, len(t.names())
@@ -46,6 +46,7 @@ func newRun(ctx context.Context, cfg Config) *run {
 	r.shards = newShards(runtime.GOMAXPROCS(0), classes, cfg.Progress != nil)
 	r.sending, r.stop = context.WithCancel(ctx)
 	r.flying, r.cut = context.WithCancel(context.WithoutCancel(ctx))
+	r.begin = time.Now()
 	return r
 }
 

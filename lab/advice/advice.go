@@ -20,9 +20,10 @@ type Rule struct {
 	Rests    []Basis
 }
 
-// Basis is a claim that a rule rests on.
+// Basis is what a rule rests on: a claim with one part, or a part. A claim with several parts would
+// give one reason for all of them.
 type Basis struct {
-	Claim     string // "H2", or "H2/refused" for a part
+	Claim     string // "H2/refused", or "G1" for a claim with one part
 	Otherwise string // what follows if it fails, whole sentences
 }
 

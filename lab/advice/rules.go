@@ -12,18 +12,31 @@ const (
 // Rules are all of them, in the order in which a service is built.
 var Rules = []Rule{
 	{
+		Question: "Goroutines, a semaphore, a worker pool or a limiter?",
+		Says:     "Start a goroutine for each piece of work, and bound how many there are. A semaphore does that if you know the number and it does not change. A limiter finds the number, refuses at once what would be late, and says why. A pool of workers bounds likewise, and reuses goroutines, which is hardly more.",
+		Rests: []Basis{
+			{"B2", "Unbounded goroutines finished more than a third of what a pool finished."},
+			{"G12", "For the smallest pieces of work a semaphore has less than half of what a pool gains: there take a pool."},
+			{"overload-1", "A limiter without a number stayed below 90 % of what was possible under some load: give it bounds."},
+			{"overload-3", "Something that was told the number answered over 5 % more than a limiter without one."},
+		},
+	},
+	{
 		Question: "Which pattern for patient-facing services and real-time monitoring?", Source: healthcare,
 		Says: "A worker pool with pooled response objects.",
 		Rests: []Basis{
 			{"H9/cleared", "Do not pool response objects: clearing them was not enough to keep one patient's data out of another's answer."},
-			{"H10", "Bound the work for its refusals, and leave the responses to the collector: reusing them did not save a tenth of the bytes, or did not lower p99 beyond the noise."},
+			{"H10/allocations", "Leave the responses to the collector: reusing them saves no allocation."},
+			{"H10/bytes", "Leave the responses to the collector: reusing them does not save a tenth of the bytes."},
+			{"H10/p99", "Do not expect a lower p99 from it: none was seen beyond the noise."},
 		},
 	},
 	{
 		Question: "Which pattern for internal tools?", Source: healthcare,
 		Says: "A worker pool, without pooled objects.",
 		Rests: []Basis{
-			{"H8", "Its neighbours on the database do not need it: an unbounded service did not starve them, or a pool did not help."},
+			{"H8/naive", "Its neighbours on the database do not need it: an unbounded service did not starve them."},
+			{"H8/pool", "It does not spare its neighbours on the database: they did less than 90 % of what they do alone."},
 			{"H11/connections", "Bound the connections themselves: workers held more of them than there are workers."},
 		},
 	},
@@ -32,7 +45,6 @@ var Rules = []Rule{
 		Says: "A worker pool with a larger queue, because with a short one it refuses most of what comes at once.",
 		Rests: []Basis{
 			{"H2/refused", "Measure the share that is refused with your own numbers of clients and requests: it is not the published one."},
-			{"H5", "Size the pool by measuring: the rule's number of workers and queue is not near the best."},
 		},
 	},
 	{
@@ -40,15 +52,18 @@ var Rules = []Rule{
 		Says: "In prototypes, scripts and tools with known bounds: it is four to five times as fast as a small pool as long as nothing is scarce, and unbounded when something is.",
 		Rests: []Basis{
 			{"H1/throughput", "It is not four to five times as fast as the small pool at low load."},
-			{"H6", "It did not run the database out of connections."},
-			{"H7/goroutines", "It did not pile up goroutines behind a slow query."},
-			{"H8", "It did not starve its neighbours."},
+			{"H6/naive", "It did not run the database out of connections."},
+			{"H8/naive", "It did not starve its neighbours."},
 		},
 	},
 	{
 		Question: "How many workers, and how long a queue?", Source: healthcare,
-		Says:  "For work that waits two to four workers for each core and a queue of five for each worker; for work that computes as many workers as cores and a queue of two for each.",
-		Rests: []Basis{{"H5", "The number depends on how much the store bears, not on the cores: measure the smallest after which goodput no longer rises, or let a limiter find it."}},
+		Says: "For work that waits two to four workers for each core and a queue of five for each worker; for work that computes as many workers as cores and a queue of two for each.",
+		Rests: []Basis{
+			{"H5/sqlite", "Over SQLite the rule's size is not near the best: measure the smallest after which goodput no longer rises, or let a limiter find it."},
+			{"H5/postgres", "Over PostgreSQL the rule's size is not near the best: the number depends on how much the store bears, not on the cores."},
+			{"H5/cpu", "For look-ups that compute, the rule's size is not near the best."},
+		},
 	},
 	{
 		Question: "How much does a pool of a known size get done?",
@@ -64,7 +79,8 @@ var Rules = []Rule{
 		Question: "A goroutine for each piece of work, or a pool?", Source: shapes,
 		Says: "A pool of about GOMAXPROCS workers: it is faster and allocates nothing. One of a thousand workers is slower than goroutines without a channel.",
 		Rests: []Basis{
-			{"G3", "A pool of GOMAXPROCS workers is not faster, or allocates."},
+			{"G3/faster", "A pool of GOMAXPROCS workers is not faster."},
+			{"G3/allocs", "A pool of GOMAXPROCS workers allocates."},
 			{"G4/loses", "A thousand workers are no slower than goroutines without a channel: their number matters less than the channel's buffer."},
 		},
 	},
@@ -75,13 +91,22 @@ var Rules = []Rule{
 	},
 	{
 		Question: "How many goroutines for work that computes?", Source: shapes,
-		Says:  "About GOMAXPROCS, by a pool, a semaphore or a dispatcher alike. More do not help, and hardly harm.",
-		Rests: []Basis{{"G6", "Another bound than about GOMAXPROCS was better by more than 5 %, for at least one way of bounding."}},
+		Says: "About GOMAXPROCS, by a pool, a semaphore or a dispatcher alike, and many more are slower.",
+		Rests: []Basis{
+			{"G6/pool", "For a pool another bound was better by more than 5 %."},
+			{"G6/semaphore", "For a semaphore another bound was better by more than 5 %."},
+			{"G6/dispatch", "For a dispatcher another bound was better by more than 5 %."},
+			{"G6/many", "Many more hardly harm: 128 times as many were not 5 % slower."},
+			{"G6/alike", "The ways differ by more than 5 % at an equal bound: measure yours."},
+		},
 	},
 	{
 		Question: "Pool objects or goroutines first?", Source: shapes,
-		Says:  "Objects, once concurrency is bounded.",
-		Rests: []Basis{{"G9", "It depends on the size of the objects: with small ones their reuse saved no more than that of goroutines."}},
+		Says: "Objects, once concurrency is bounded.",
+		Rests: []Basis{
+			{"G9/small", "Not small ones: their reuse saved no more than that of goroutines."},
+			{"G9/large", "Not even large ones: their reuse saved no more processor time than that of goroutines."},
+		},
 	},
 	{
 		Question: "Does fasthttp lead because of its pool of connection workers?", Source: shapes,
@@ -101,8 +126,11 @@ var Rules = []Rule{
 	},
 	{
 		Question: "Does a full pool refuse at once?", Source: burst,
-		Says:  "Yes: most of a burst is refused, each job within a millisecond.",
-		Rests: []Basis{{"B5", "The published pool waits too long, or for too many, before it refuses: refuse without waiting when the queue is full."}},
+		Says: "Yes: most of a burst is refused, each job within a millisecond.",
+		Rests: []Basis{
+			{"B5/refused", "Less than half was refused."},
+			{"B5/prompt", "The published pool waits before it refuses: refuse without waiting when the queue is full."},
+		},
 	},
 	{
 		Question: "Without a number for the limit?",
@@ -123,13 +151,17 @@ var Rules = []Rule{
 	{
 		Question: "A worker pool, or a bare channel?",
 		Says:     "Where jobs compute, a pool that counts, refuses and drains takes no longer than the best of the others. Take it for that, not for speed.",
-		Rests:    []Basis{{"pool-5", "It takes longer than the best of the others: for the shortest jobs take a bare channel, and do without."}},
+		Rests: []Basis{
+			{"pool-5/short", "For jobs of a microsecond it takes longer than the best of the others: take a bare channel, and do without."},
+			{"pool-5/long", "For jobs of 20 µs it takes longer than the best of the others."},
+		},
 	},
 	{
 		Question: "Which pool for objects?",
 		Says:     "sync.Pool where the load is steady. Where bursts follow idle gaps, one that remembers the recent peak finds the objects again and leaves no trace of an outlier.",
 		Rests: []Basis{
-			{"reuse-1", "It did not find the objects again, or held more than the recent peak needed: keep sync.Pool."},
+			{"reuse-1/hits", "It did not find the objects again: keep sync.Pool."},
+			{"reuse-1/strong", "It held more than the recent peak needed: keep sync.Pool."},
 			{"reuse-4", "One outlier stayed in memory: bound the size of what is put back."},
 		},
 	},
@@ -144,19 +176,25 @@ var Rules = []Rule{
 	{
 		Question: "Typed routes, or handlers by hand?",
 		Says:     "Typed routes: they take at most 5 % more than the same by hand.",
-		Rests:    []Basis{{"route-3", "They take over 5 % more than the same by hand: write the hottest ones by hand."}},
+		Rests: []Basis{
+			{"route-3/time", "They take over 5 % more than the same by hand: write the hottest ones by hand."},
+			{"route-3/allocs", "They allocate more often than the same by hand."},
+		},
 	},
 	{
 		Question: "Ask two sources one after the other, or at once?", Source: composite,
 		Says: "One after the other where each takes less than a millisecond; at once where they are slow, which halves the time.",
 		Rests: []Basis{
 			{"F1", "At 50 ms each, asking at once did not halve the time."},
-			{"F4", "The saving is another share of the request: see the figure. Measure, or let fanout choose by itself."},
+			{"F4", "Asking at once gained something below a millisecond though no processor was free: measure, or let fanout choose by itself."},
 		},
 	},
 	{
 		Question: "What does asking at once cost?", Source: composite,
-		Says:  "Four more allocations and some 270 bytes a call.",
-		Rests: []Basis{{"F3", "It costs another number of allocations, or of bytes: see the figures."}},
+		Says: "Four more allocations and some 270 bytes a call.",
+		Rests: []Basis{
+			{"F3/allocations", "It costs another number of allocations: see the figure."},
+			{"F3/bytes", "It costs another number of bytes: see the figure."},
+		},
 	},
 }

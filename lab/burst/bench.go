@@ -189,6 +189,7 @@ func (b *bench) submit(s *shard, at time.Duration, n int64, sample bool) {
 	}
 	s.add(jobsOffered, n)
 	s.add(jobsRefused, refused)
+	s.add(acceptedAt, (n-refused)*int64(at))
 }
 
 // work is one job. Where goroutines are unbounded, generators wait for minutes behind those
@@ -215,7 +216,10 @@ func (b *bench) work(s *shard, at time.Duration) {
 	s.add(jobsTaken, 1)
 	time.Sleep(b.Wait)
 	b.memory.Give(buffer)
-	b.done.record(int64(b.now() - at))
+	end := b.now()
+	s.add(jobsRan, int64(end-now))
+	s.add(finishedAt, int64(at))
+	b.done.record(int64(end - at))
 }
 
 // clock runs f and measures its processor time, unless too many are being measured.
@@ -237,11 +241,8 @@ func (b *bench) lookIfDue(now time.Duration) {
 	defer b.look.Unlock()
 	b.next.Store(int64(now + step))
 	b.goroutines.Store(int64(runtime.NumGoroutine()))
-	if b.target.state != nil {
-		running, queued, bound := b.target.state()
-		b.running.Store(int64(running))
-		b.queued.Store(int64(queued))
-		b.bound.Store(max(b.bound.Load(), int64(bound)))
+	if b.target.bound != nil {
+		b.bound.Store(max(b.bound.Load(), int64(b.target.bound())))
 	}
 	b.account()
 }

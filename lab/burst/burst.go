@@ -55,11 +55,9 @@ const (
 // at is the cell of a contestant.
 func at(name string) ledger.Key { return ledger.Key{Setup: setup, Load: load, Pattern: name} }
 
-// Roles are the roles of the contestants and of the demonstrations.
+// Roles are the roles of the contestants.
 func Roles() map[string]contestant.Role {
-	roles := demonstrations.Roles()
-	roles[roleBurst], roles[roleShrink] = contestant.Server(run), contestant.Func(shrink)
-	return roles
+	return map[string]contestant.Role{roleBurst: contestant.Server(run), roleShrink: contestant.Func(shrink)}
 }
 
 func (c Config) plan() (experiment.Plan, error) {
@@ -70,7 +68,7 @@ func (c Config) plan() (experiment.Plan, error) {
 	if c.Rate == 0 {
 		c.Rate = publishedRate * float64(runtime.GOMAXPROCS(0))
 	}
-	plan := experiment.Plan{Demos: demonstrations.Demos()}
+	var plan experiment.Plan
 	group := func(keys ...ledger.Key) {
 		var expect time.Duration
 		for _, k := range keys {

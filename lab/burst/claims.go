@@ -3,7 +3,6 @@ package burst
 import (
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strings"
 
@@ -18,33 +17,32 @@ var (
 	rate     = counted("jobs a second", func(r *results.Run) float64 { return r.Rate("ok") })
 	refused  = counted("share refused", func(r *results.Run) float64 { return 100 * r.Share("rejected") })
 	refusal  = counted("p99 of a refusal", ledger.Quantile("rejected", 0.99, "").Value)
-	latency  = counted("mean latency", func(r *results.Run) float64 { h := r.Of("ok").Latency; return unless(h.Count() == 0, h.Mean()/1e6) })
-	killed   = counted("whether it was killed for its memory", func(r *results.Run) float64 {
+	latency  = counted("mean latency", func(r *results.Run) float64 {
+		h := r.Of("ok").Latency
+		return ledger.Unless(h.Count() == 0, h.Mean()/1e6)
+	})
+	killed = counted("whether it was killed for its memory", func(r *results.Run) float64 {
 		return map[bool]float64{true: 100}[r.Killed != "" && !strings.HasPrefix(r.Killed, contestant.Overdue)]
 	})
 
+	reported    = ledger.Figure{Name: "mean latency of what was finished, from the start of a job", Key: "reported_ms", OfKilled: true}
+	trueLatency = ledger.Figure{Name: "mean latency from submission, what waits counted with its age", Key: "true_ms", OfKilled: true}
+
 	alone     = ledger.Figure{Name: "time of a job alone", Key: "work_ms", OfKilled: true}
-	allowed   = ledger.Figure{Name: "workers and generators", Key: "allowed", OfKilled: true}
+	allowed   = ledger.Figure{Name: "workers, and two for each generator", Key: "allowed", OfKilled: true}
 	workShare = ledger.Figure{Name: "work's share of the processor time", Key: "work_percent", OfKilled: true}
 	sendShare = ledger.Figure{Name: "share of the processors that submissions took", Key: "submit_percent", OfKilled: true}
 
 	// Of the pool when naive ended, in naive's runs.
 	poolFinished = ledger.Figure{Name: "jobs that the pool had finished", Key: "pool_finished", OfKilled: true}
-	poolLatency  = ledger.Figure{Name: "mean latency of what the pool had finished", Key: "pool_latency_ms", OfKilled: true}
+	poolReported = ledger.Figure{Name: "mean latency of what the pool had finished, from the start of a job", Key: "pool_reported_ms", OfKilled: true}
+	poolTrue     = ledger.Figure{Name: "mean latency in the pool from submission, what waited counted with its age", Key: "pool_true_ms", OfKilled: true}
 )
 
 // counted is a figure from the counters that a contestant shares with the lab, so that
 // one that was killed has it too. Of what was counted, 0 is a figure.
 func counted(name string, value func(*results.Run) float64) ledger.Figure {
-	return ledger.Figure{Name: name, OfKilled: true, Value: func(r *results.Run) float64 { return unless(r.Offered == 0, value(r)) }}
-}
-
-// unless is x, or NaN if it is missing.
-func unless(missing bool, x float64) float64 {
-	if missing {
-		return math.NaN()
-	}
-	return x
+	return ledger.Figure{Name: name, OfKilled: true, Value: func(r *results.Run) float64 { return ledger.Unless(r.Offered == 0, value(r)) }}
 }
 
 // comparison is what a part asks of each contestant.
@@ -174,6 +172,16 @@ func cutShort(e *ledger.Evidence, name string) (open, needs string) {
 	return "", ""
 }
 
+// tooFew says that naive was killed before it had as many goroutines as the claim speaks of.
+func tooFew(e *ledger.Evidence, name string) (open, needs string) {
+	for _, r := range e.Runs(at(name)) {
+		if r.Killed != "" && r.Process.PeakGoroutines < 100_000 {
+			return "Naive was killed before it had as many goroutines. It takes more memory, and a --memory-cap that lets it go on.", ""
+		}
+	}
+	return "", ""
+}
+
 // repeats pairs naive's runs with those of the contestant in the same repeat.
 func repeats(e *ledger.Evidence, name string) iter.Seq2[*results.Run, *results.Run] {
 	return func(yield func(naive, other *results.Run) bool) {
@@ -212,6 +220,14 @@ const (
 	mibInGB     = 1.048576e-3
 )
 
+// lower is a part about a mean latency of naive and of the pool when naive ended.
+func lower(id, title, subject string, naive, pool ledger.Figure) ledger.Part {
+	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: "x", Kind: judge.Every, Rule: judge.AtLeast(5), Published: []float64{13}, Spread: 0.1,
+		Cases: comparison{only: true, of: func(ledger.Key) ledger.Term {
+			return ledger.Of(at(Naive), naive).Over(ledger.Of(at(Naive), pool))
+		}, open: starving, beside: asPublished(naive, 1)}.cases}
+}
+
 var family = ledger.Family{
 	ID:     "B",
 	Title:  "What a burst of a hundred thousand jobs a second and processor does to unbounded goroutines and to bounded pools",
@@ -219,12 +235,12 @@ var family = ledger.Family{
 	Claims: []ledger.Claim{
 		{ID: "B1", Title: "a goroutine for each job takes tens of times the memory of the pool", Any: true,
 			Published: "50.86 GB vs 1.41 GB (36x); the published naive run stops itself above 12 GB",
-			Note:      "The published \"peak RAM\" is what the runtime had reserved, looked at once a second. One of two is enough: ten times the memory, or killed by the memory cap. The cap is eleven times the pool's peak in the same repeat, or half of the machine's memory where that is less; then naive took at least that.",
+			Note:      "The published \"peak RAM\" is what the runtime had reserved, looked at once a second. One of two is enough: ten times the memory, or killed by a memory cap of ten times the pool's peak. The cap is eleven times that peak in the same repeat, or half of the machine's memory where that is less: being killed by a smaller cap shows nothing.",
 			Parts: []ledger.Part{
 				{ID: "memory", Title: "it takes at least ten times the memory", Subject: "naive/pool peak resident memory", Unit: "x", Kind: judge.Every, Rule: judge.AtLeast(memoryTimes), Published: []float64{36}, Spread: 0.03,
 					Cases: comparison{of: naiveOver(ledger.PeakRSS), open: cutShort, beside: asPublished(ledger.PeakRSS, 1)}.cases},
-				{ID: "killed", Title: "it is killed by its memory cap, the pool is not", Subject: "how often naive was killed by the memory cap and the pool was not", Unit: "%", Kind: judge.Every, Rule: judge.AtLeast(100),
-					Cases: comparison{of: func(k ledger.Key) ledger.Term { return ledger.Of(at(Naive), killed).Minus(ledger.Of(k, killed)) }}.cases},
+				{ID: "killed", Title: "it is killed by a memory cap of ten times what the pool takes, and the pool is not", Subject: "how often naive was killed by the memory cap and the pool was not", Unit: "%", Kind: judge.Every, Rule: judge.AtLeast(100),
+					Cases: comparison{of: func(k ledger.Key) ledger.Term { return ledger.Of(at(Naive), killed).Minus(ledger.Of(k, killed)) }, open: cutShort}.cases},
 			}},
 		{ID: "B2", Title: "the bounded pool finishes 4.6 times as many jobs", Published: "4.6x",
 			Note: "The published naive run sleeps 10 µs after each submission and stops itself above 12 GB, so that 4.6x compares two loads; naive-stopped does likewise. Three times as many at equal offered load would do, 100,000 a second for each processor as published. It is asked the other way round, because a naive run that is killed may have finished nothing. A run that is killed has finished what it had finished by then; how the two compare at that moment stands beside.",
@@ -233,14 +249,14 @@ var family = ledger.Family{
 				Cases: comparison{of: func(k ledger.Key) ledger.Term { return naiveOver(finished)(k).Times(100) }, open: unequal, beside: append(asPublished(finished, 100),
 					ledger.Case{Setup: "when naive ended", Beside: true, Value: ledger.Of(at(Naive), finished).Over(ledger.Of(at(Naive), poolFinished)).Times(100)})}.cases}}},
 		{ID: "B3", Title: "mean latency in the burst is an order of magnitude lower with the pool", Published: "2,063 vs 161 ms (13x)",
-			Note: "The published latency starts when the job starts: the time in a queue of 100,000 is not in it. Here it starts with the submission. Compared is what both had finished when naive ended, by itself or killed: no latency can be longer than the time until then. What waits at that moment is in neither mean; of naive's jobs that may be nearly all, so its mean is that of the first ones.",
-			Parts: []ledger.Part{{Subject: "naive/pool mean latency from submission", Unit: "x", Kind: judge.Every, Rule: judge.AtLeast(5), Published: []float64{13}, Spread: 0.1,
-				Cases: comparison{only: true, of: func(ledger.Key) ledger.Term {
-					return ledger.Of(at(Naive), latency).Over(ledger.Of(at(Naive), poolLatency))
-				}, open: starving, beside: asPublished(latency, 1)}.cases}}},
+			Note: "The published latency starts when the job starts: the time in a queue of 100,000 is not in it. The other one starts with the submission, and what still waits or runs counts with its age. Both are compared at the moment when naive ended, by itself or killed: no latency can be longer than the time until then.",
+			Parts: []ledger.Part{
+				lower("reported", "as the source counts, from the start of a job, the pool's mean latency is a fifth or less", "naive/pool mean latency from the start of a job", reported, poolReported),
+				lower("true", "from submission, what waits counted with its age, the pool's mean latency is a fifth or less", "naive/pool mean latency from submission", trueLatency, poolTrue),
+			}},
 		{ID: "B4", Title: "goroutines stay at the cap of the pool", Published: "104,473 vs 5,002 at a cap of 5,000",
-			Note: "The published figure of the pool is the number of goroutines at the end of the run, not the peak. The runtime and the experiment have some, too: at most 50. A refusal by a context that times out is one more while it lasts: its timer runs in a goroutine of its own.",
-			Parts: []ledger.Part{{Subject: "the peak of goroutines less the pool's workers and the generators", Kind: judge.Every, Rule: judge.AtMost(50), Published: []float64{2},
+			Note: "The published figure of the pool is the number of goroutines at the end of the run, not the peak. A refusal by a context that times out is a goroutine while it lasts, because its timer runs in one of its own: so a generator counts twice. The runtime and the experiment have some, too: at most 50.",
+			Parts: []ledger.Part{{Subject: "the peak of goroutines less the pool's workers and two for each generator", Kind: judge.Every, Rule: judge.AtMost(50), Published: []float64{2},
 				Cases: comparison{of: func(k ledger.Key) ledger.Term { return ledger.Of(k, ledger.Goroutines).Minus(ledger.Of(k, allowed)) }}.cases}}},
 		{ID: "B5", Title: "most of the offered work is refused, at once", Published: "31 million refused by a timeout of 1 µs; no figure of how long a refusal took", Parts: []ledger.Part{
 			{ID: "refused", Title: "most of the offered work is refused", Subject: "the refused share of the offered jobs", Unit: "%", Kind: judge.Every, Rule: judge.AtLeast(50), Spread: 2, Max: 100,
@@ -273,6 +289,10 @@ var family = ledger.Family{
 			Parts: []ledger.Part{{Subject: "Spillway/leanest other peak resident memory", Unit: "x", Rule: judge.AtMost(1.1), Spread: 0.03,
 				Cases: comparison{deciding: []string{Sized}, of: overReused(ledger.Least, ledger.PeakRSS),
 					beside: []ledger.Case{{Setup: Reused, Beside: true, Value: overReused(ledger.Least, ledger.PeakRSS)(at(Reused))}}}.cases}}},
+		{ID: "B8", Title: "a goroutine for each job is more than 100,000 goroutines", Published: "104,473 vs 5,002 at a cap of 5,000",
+			Note: "The goroutines are those of unfinished jobs at any time of the burst. That the pool stays at its cap is B4.",
+			Parts: []ledger.Part{{Subject: "the peak of naive's goroutines", Kind: judge.Every, Rule: judge.AtLeast(100_000), Published: []float64{104_473},
+				Cases: comparison{deciding: []string{Naive}, of: of(ledger.Goroutines), open: tooFew, beside: []ledger.Case{{Setup: Stopped, Beside: true, Value: ledger.Of(at(Stopped), ledger.Goroutines)}}}.cases}}},
 		{ID: "B/latency", Goal: true, Title: "whatever Spillway admits is done in at most twice the time of the work", Note: "What cannot be served in time is refused at once.",
 			Parts: []ledger.Part{{Subject: "mean latency from submission/the work itself", Unit: "x", Kind: judge.Every, Rule: judge.AtMost(2), Spread: 0.03,
 				Cases: comparison{deciding: []string{Spillway, Reused, Sized}, of: func(k ledger.Key) ledger.Term { return ledger.Of(k, latency).Over(ledger.Of(k, alone)) }}.cases}}},
@@ -282,9 +302,9 @@ var family = ledger.Family{
 	},
 	Sources: []ledger.Source{{Name: "iyashjayesh/go-adaptive-pool", URL: "https://github.com/iyashjayesh/go-adaptive-pool", What: "and the article that goes with it"}},
 	Method: []ledger.Note{
-		{Title: "Where latency begins", Text: "The published latency begins when a job starts, so the time in a queue of 100,000 is not in it. Here it begins with the submission. Jobs that one generator submits together share that moment."},
+		{Title: "Where latency begins", Text: "The published latency begins when a job starts, so the time in a queue of 100,000 is not in it. Elsewhere than in the first part of B3 it begins with the submission. Jobs that one generator submits together share that moment."},
 		{Title: "Equal load", Text: "The load is a hundred thousand jobs a second for each processor, as published. Every contestant but naive-stopped is offered it by one schedule, which a thousand generators share, in the contestant's own process as published: whichever is free submits all that is due. Where goroutines are unbounded all generators soon wait behind the jobs that they spawned, for minutes; there a job that begins submits what is due, too. A submission to the published shape parks its generator until it is accepted or its timeout fires. What is submitted over 100 ms after it was due, or not at all, is counted, and said where it is more than a twentieth; then the contestants are compared all the same if each refused or left most of what was offered to it, for more would have joined that."},
-		{Title: "Killed", Text: "A memory cap kills a contestant from outside, and that is a result. The published pool runs first in each repeat, and then naive under a cap of eleven times its peak, for the claim is about ten times; or under half of the machine's memory where that is less. So naive is killed within seconds, and the verdict says when, by which cap, and how many times the pool's memory that is. A contestant that has not ended a quarter of a minute after the burst is killed, too, and what it did until then counts. A process that is killed has no noise to compare itself with: every repeat has to satisfy the rule, by what sessions differ."},
+		{Title: "Killed", Text: "A memory cap kills a contestant from outside, and that is a result. The published pool runs first in each repeat, and then naive under a cap of eleven times its peak, for the claim is about ten times; or under half of the machine's memory where that is less. So naive is killed within seconds, and the verdict says when, by which cap, and how many times the pool's memory that is. A contestant that has not ended a quarter of a minute after the burst, naive three seconds, is killed, too, and what it did until then counts. A process that is killed has no noise to compare itself with: every repeat has to satisfy the rule, by what sessions differ."},
 		{Title: "Watched from outside", Text: "A process with a hundred thousand runnable goroutines cannot report its state: the answer would wait to be scheduled, and a killed process gives none. Contestants count into memory that they share with the lab, without locks; the lab reads it, and memory, processor time and switches from the system. The counts of a killed contestant are those at its end."},
 		{Title: "Peaks", Text: "The published \"peak RAM\" is what the runtime had reserved from the system, once a second, and the \"peak goroutines\" of the pool is their number at the end. Here memory is the kernel's own peak of the resident set, goroutines are looked at every ten milliseconds. A run ends a second after its burst; jobs that are not done by then are left. The published figures are those at the end of the burst."},
 		{Title: "What is work", Text: "One job in 16 takes its buffer under the processor clock of its thread; so does one batch of submissions in 16, where a submission cannot park and a batch is more than one job. What the collector makes an allocating job do for it counts as collection. Page faults on fresh memory are in the work: touching the pages is the work."},

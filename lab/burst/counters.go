@@ -3,6 +3,7 @@ package burst
 import (
 	"math/bits"
 	"sync/atomic"
+	"time"
 
 	"github.com/spillway-go/spillway/histogram"
 )
@@ -12,14 +13,14 @@ import (
 // a killed process sends none. They have no lock for the same reason: a goroutine
 // preempted inside would hold it for seconds. Times are nanoseconds.
 type counters struct {
-	began                  atomic.Int64 // when the first submission was due, of Unix time
-	offered, ended         atomic.Int64 // when the last one was made and the last accepted job ended, after that; 0 before
-	done                   tally        // from submission to the end
-	no                     tally        // how long a refusal took; one in a batch is timed
-	shards                 [shards]shard
-	goroutines             atomic.Int64
-	running, queued, bound atomic.Int64 // if the contestant reports it; bound: the most it ever ran at once
-	gc, busy, assist       atomic.Int64 // processor time in the runtime's statistics
+	began            atomic.Int64 // when the first submission was due, of Unix time
+	offered, ended   atomic.Int64 // when the last one was made and the last accepted job ended, after that; 0 before
+	done             tally        // from submission to the end
+	no               tally        // how long a refusal took; one in a batch is timed
+	shards           [shards]shard
+	goroutines       atomic.Int64
+	bound            atomic.Int64 // the most that it ever might run at once; 0: it has none
+	gc, busy, assist atomic.Int64 // processor time in the runtime's statistics
 }
 
 const (
@@ -43,6 +44,9 @@ const (
 	jobsLate // submitted over lateAfter after they were due
 	jobsBegun
 	jobsTaken   // that have their buffer
+	jobsRan     // nanoseconds from the start of a job to its end, of the finished ones
+	acceptedAt  // nanoseconds, the sum of the times at which jobs were submitted that were not refused
+	finishedAt  // nanoseconds, the sum of the times at which jobs were submitted that have finished
 	workCPU     // nanoseconds of the jobs that were sampled
 	workSampled // jobs
 	sendCPU     // nanoseconds of the submissions that were sampled
@@ -70,19 +74,32 @@ func (c *counters) sum() sum {
 	return s
 }
 
+// reported is the mean latency in ms as the source counts it: of the finished jobs, from their start.
+func (s *sum) reported() float64 {
+	return float64(s.counts[jobsRan]) / float64(s.done.Count()) / 1e6
+}
+
+// trueLatency is the mean latency in ms from submission at a moment: what still waits or runs counts
+// with its age.
+func (s *sum) trueLatency(at time.Duration) float64 {
+	accepted := s.counts[jobsOffered] - s.counts[jobsRefused]
+	open := max(0, accepted-int64(s.done.Count()))
+	age := max(0, float64(open)*float64(at)-float64(s.counts[acceptedAt]-s.counts[finishedAt]))
+	return (s.done.Sum() + age) / float64(accepted) / 1e6
+}
+
 // each is the processor time of one of those that were sampled, in seconds.
 func (s *sum) each(cpu, sampled kind) float64 {
 	return float64(s.counts[cpu]) / float64(max(s.counts[sampled], 1)) / 1e9
 }
 
-// workShare is the jobs' share of the processor time since before, without what they did
-// for the collector. The runtime counts elapsed time, which on a busy machine is more
-// than the processor time, so its shares are used and not its seconds.
-func (s *sum) workShare(before *sum, cpu float64) float64 {
-	jobs := func(s *sum) float64 { return s.each(workCPU, workSampled) * float64(s.counts[jobsTaken]) }
-	share := (jobs(s) - jobs(before)) / cpu
-	if busy := s.busy - before.busy; busy > 0 {
-		share -= (s.assist - before.assist) / busy
+// workShare is the jobs' share of the processor time, without what they did for the collector. The runtime
+// counts elapsed time, which on a busy machine is more than the processor time, so its
+// shares are used and not its seconds.
+func (s *sum) workShare(cpu float64) float64 {
+	share := s.each(workCPU, workSampled) * float64(s.counts[jobsTaken]) / cpu
+	if s.busy > 0 {
+		share -= s.assist / s.busy
 	}
 	return share
 }

@@ -43,10 +43,10 @@ type task = func(context.Context) error
 
 // target is a contestant under load.
 type target struct {
-	submit func(task) bool                     // false: refused
-	parks  bool                                // a submission may park its goroutine
-	drain  func()                              // waits for what was accepted
-	state  func() (running, queued, bound int) // what it reports about itself; nil: nothing
+	submit func(task) bool // false: refused
+	parks  bool            // a submission may park its goroutine
+	drain  func()          // waits for what was accepted
+	bound  func() int      // the most that it runs at once, now; nil: it has none
 }
 
 func newTarget(name string) (*target, error) {
@@ -69,7 +69,7 @@ func newTarget(name string) (*target, error) {
 		return &target{
 			submit: submit, parks: true,
 			drain: func() { _ = pool.Shutdown(ctx) },
-			state: func() (int, int, int) { return pool.Workers(), pool.Queued(), shape.MaxWorkers },
+			bound: func() int { return shape.MaxWorkers },
 		}, nil
 	case Channel, ChannelReused:
 		queue := make(chan task, channelWorkers)
@@ -91,7 +91,7 @@ func newTarget(name string) (*target, error) {
 		return &target{
 			submit: submit,
 			drain:  func() { close(queue); all.Wait() }, // all generators have ended
-			state:  func() (int, int, int) { return channelWorkers, len(queue), channelWorkers },
+			bound:  func() int { return channelWorkers },
 		}, nil
 	}
 	var cfg workerpool.Config
@@ -102,7 +102,7 @@ func newTarget(name string) (*target, error) {
 	return &target{
 		submit: func(t task) bool { return pool.TrySubmit(ctx, t) == nil },
 		drain:  func() { _ = pool.Drain(ctx) },
-		state:  func() (int, int, int) { s := pool.Stats(); return s.InFlight, s.Queued, s.MaxWorkers },
+		bound:  func() int { return pool.Stats().MaxWorkers },
 	}, err
 }
 
@@ -135,7 +135,7 @@ type Memory struct {
 	ReuseRate func() float64 // the true share of buffers that were reused; -1 without reuse
 }
 
-// NewMemory returns a Memory of buffers of that size.
+// NewMemory returns a Memory of buffers of that size, which objectpool reuses or nobody.
 func NewMemory(size int, reuse bool) *Memory {
 	fresh := func() *Buffer { b := make(Buffer, size); return &b }
 	if !reuse {
@@ -145,17 +145,12 @@ func NewMemory(size int, reuse bool) *Memory {
 	return &Memory{take: pool.Get, Give: pool.Put, ReuseRate: func() float64 { return pool.Stats().ReuseRate() }}
 }
 
-// memoryOf is the memory of a contestant's jobs.
+// memoryOf is the memory of a contestant's jobs. A sync.Pool reuses that of others than ours,
+// cleared as objectpool clears.
 func memoryOf(name string, size int) *Memory {
-	if name == PublishedReused || name == ChannelReused {
-		return newPooled(size)
+	if name != PublishedReused && name != ChannelReused {
+		return NewMemory(size, reuses(name))
 	}
-	return NewMemory(size, reuses(name))
-}
-
-// newPooled returns a Memory whose buffers are reused by a sync.Pool, cleared as those of
-// objectpool are.
-func newPooled(size int) *Memory {
 	var taken, made atomic.Int64
 	pool := sync.Pool{New: func() any { made.Add(1); b := make(Buffer, size); return &b }}
 	return &Memory{

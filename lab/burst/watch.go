@@ -20,7 +20,7 @@ import (
 func (c Config) inOrder(ctx context.Context, keys []ledger.Key) (runs []results.Run, err error) {
 	var pool *watcher
 	for _, k := range keys {
-		w, err := c.run(ctx, k.Pattern, pool)
+		w, err := c.run(ctx, k.Pattern, pool, patience)
 		if err != nil {
 			return nil, err
 		}
@@ -56,12 +56,11 @@ const byPool = "made from what the pool took"
 // goroutines keep a process from ending for a minute.
 const overdue = 15 * time.Second
 
-// run runs a contestant and samples it from outside. Naive may be given the pool's run.
-func (c Config) run(ctx context.Context, name string, pool *watcher) (*watcher, error) {
-	return c.runWith(ctx, name, pool, patience)
-}
+// overdueNaive is overdue for naive after a pool. What naive did in the burst is counted by then.
+const overdueNaive = 3 * time.Second
 
-func (c Config) runWith(ctx context.Context, name string, pool *watcher, patience time.Duration) (*watcher, error) {
+// run runs a contestant and samples it from outside. Naive may be given the pool's run.
+func (c Config) run(ctx context.Context, name string, pool *watcher, patience time.Duration) (*watcher, error) {
 	dir, err := os.MkdirTemp("", "spillway-burst-")
 	if err != nil {
 		return nil, err
@@ -73,12 +72,12 @@ func (c Config) runWith(ctx context.Context, name string, pool *watcher, patienc
 		return nil, err
 	}
 	defer unshare()
-	var peak uint64
+	peak, late := uint64(0), overdue
 	if pool != nil {
-		peak = pool.out.Process.PeakRSS
+		peak, late = pool.out.Process.PeakRSS, overdueNaive
 	}
 	w.MemoryCap, w.capped = c.memoryCap(experiment.ThisMachine().MemoryMiB, peak)
-	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: w.job, MemoryCap: uint64(w.MemoryCap) << 20, TimeCap: c.Time + patience + overdue}, new(bool))
+	process, err := contestant.Start(ctx, contestant.Spec{Role: roleBurst, Input: w.job, MemoryCap: uint64(w.MemoryCap) << 20, TimeCap: c.Time + patience + late}, new(bool))
 	if err != nil {
 		return nil, err
 	}
@@ -108,19 +107,19 @@ type watcher struct {
 	pool    *watcher // that was run before in the same repeat; may be nil
 	capped  string   // how the memory cap came about
 	series  []results.Point
-	moments []moment      // one for each point
-	last    sum           // at the previous point
-	before  usage.Outside // likewise
-	most    int           // goroutines
+	moments []moment // one for each point
+	last    sum      // at the previous point
+	cpu     float64  // seconds, likewise
+	most    int      // goroutines
 	lived   time.Duration
 	out     results.Run
 }
 
-// moment is what was finished by then.
+// moment is what was finished by then, and its mean latencies in ms.
 type moment struct {
-	at   float64 // seconds
-	done uint64
-	took float64 // nanoseconds, of all of them together
+	at              float64 // seconds
+	done            uint64
+	reported, since float64 // from the start of a job, and from its submission
 }
 
 // by is what was finished by then.
@@ -142,26 +141,15 @@ func (w *watcher) point(u usage.Outside) {
 	now := w.sum()
 	at := results.Point{
 		At: w.lived.Seconds(), OK: now.done.Count() - w.last.done.Count(), Rejected: uint64(now.counts[jobsRefused] - w.last.counts[jobsRefused]),
-		Goroutines: int(w.goroutines.Load()), RSS: u.RSS, InFlight: int(w.running.Load()), Queued: int(w.queued.Load()),
+		Goroutines: int(w.goroutines.Load()), RSS: u.RSS,
 	}
 	if w.Name == Naive || w.Name == Stopped { // which have one for each unfinished job, however old the last look is
 		at.Goroutines = max(at.Goroutines, int(now.counts[jobsOffered])-int(now.done.Count()))
 	}
 	w.most = max(w.most, at.Goroutines)
-	if u.Switches > w.before.Switches { // threads end, too
-		at.Switches = u.Switches - w.before.Switches
-	}
-	if busy := now.busy - w.last.busy; busy > 0 {
-		at.GC = (now.gc - w.last.gc) / busy
-	} else if n := len(w.series); n > 0 { // no collection since
-		at.GC = w.series[n-1].GC
-	}
-	if cpu := u.CPUSeconds - w.before.CPUSeconds; cpu > 0 {
-		at.Work = min(1, max(0, now.workShare(&w.last, cpu))) // of few samples
-	}
 	w.series = append(w.series, at)
-	w.moments = append(w.moments, moment{at.At, now.done.Count(), now.done.Sum()})
-	w.last, w.before = now, u
+	w.moments = append(w.moments, moment{at.At, now.done.Count(), now.reported(), now.trueLatency(w.lived)})
+	w.last, w.cpu = now, u.CPUSeconds
 }
 
 // result is the final run, of a contestant that used nothing else if it was killed. Its
@@ -170,7 +158,7 @@ func (w *watcher) result(used results.Process, exit contestant.Exit) results.Run
 	s := w.sum()
 	elapsed, lost := time.Duration(w.ended.Load()), "timeout"
 	if elapsed == 0 {
-		elapsed, lost, used.CPUSeconds = w.lived, "error", w.before.CPUSeconds
+		elapsed, lost, used.CPUSeconds = w.lived, "error", w.cpu
 	}
 	elapsed = max(elapsed, time.Millisecond)
 	used.PeakGoroutines, used.PeakRSS, used.GCShare = max(used.PeakGoroutines, w.most), max(used.PeakRSS, exit.PeakRSS), s.gc/max(s.busy, 1)
@@ -197,14 +185,20 @@ func (w *watcher) result(used results.Process, exit contestant.Exit) results.Run
 		then := w.pool.by(out.Elapsed)
 		out.Extra["pool_finished"] = float64(then.done)
 		if then.done > 0 {
-			out.Extra["pool_latency_ms"] = then.took / float64(then.done) / 1e6
+			out.Extra["pool_reported_ms"], out.Extra["pool_true_ms"] = then.reported, then.since
 		}
 	}
+	if done > 0 {
+		out.Extra["reported_ms"] = s.reported()
+	}
+	if offered > refused {
+		out.Extra["true_ms"] = s.trueLatency(elapsed)
+	}
 	if bound := w.bound.Load(); bound > 0 {
-		out.Extra["allowed"] = float64(bound) + float64(w.Generators)
+		out.Extra["allowed"] = float64(bound) + 2*float64(w.Generators)
 	}
 	if s.counts[workSampled] > 0 && used.CPUSeconds > 0 {
-		out.Extra["work_percent"] = 100 * s.workShare(&sum{}, used.CPUSeconds)
+		out.Extra["work_percent"] = 100 * s.workShare(used.CPUSeconds)
 	}
 	if s.counts[sendSampled] > 0 {
 		offering := min(elapsed, max(w.Time, time.Duration(w.offered.Load())))

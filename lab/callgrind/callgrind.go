@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 
 	"github.com/spillway-go/spillway/lab/contestant"
+	"github.com/spillway-go/spillway/lab/turns"
 	"github.com/spillway-go/spillway/load/usage"
 )
 
@@ -48,6 +49,30 @@ func Play(rounds int, seed uint64, blocks []func()) {
 		}
 	}
 	mark()
+}
+
+// Role is a process that does Least units of the work of each player in each round, to be counted.
+func Role[P any](player func(P) (turns.Player, error)) contestant.Role {
+	return contestant.Func(func(_ context.Context, g turns.Game[P]) (any, error) {
+		players, err := g.Made(player)
+		if err != nil {
+			return nil, err
+		}
+		var blocks []func()
+		for _, p := range players {
+			if err := p.Begin(g.Least); err != nil {
+				return nil, fmt.Errorf("%s: %w", p.Name, err)
+			}
+			blocks = append(blocks, func() { p.Block(g.Least) })
+		}
+		Play(g.Rounds, g.Seed, blocks)
+		for _, p := range players {
+			if err := p.End(); err != nil {
+				return nil, fmt.Errorf("%s: %w", p.Name, err)
+			}
+		}
+		return nil, nil
+	})
 }
 
 // order is the order of the blocks in a round.

@@ -1,11 +1,9 @@
 package contestant
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -150,6 +148,12 @@ func locate(ctx context.Context, spec Spec) (source, error) {
 	return source{}, fmt.Errorf("the go command does not find its source: %w; run this in a clone of https://%s", said, path.Dir(lab))
 }
 
+// files is how the go command lists a package: its path and version, and its folder with its files unless a
+// version says it all.
+const files = `{{.ImportPath}} {{with .Module}}{{.Version}}{{end}}` +
+	`{{if and .Module (or (not .Module.Version) .Module.Replace)}}` + "\t{{.Dir}}" +
+	`{{range .GoFiles}}` + "\t{{.}}" + `{{end}}{{range .CgoFiles}}` + "\t{{.}}" + `{{end}}{{range .SFiles}}` + "\t{{.}}" + `{{end}}{{range .EmbedFiles}}` + "\t{{.}}" + `{{end}}{{end}}`
+
 // key names what a build would be made of.
 func (s source) key(ctx context.Context) (string, error) {
 	settings, err := s.run(ctx, "env", "GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "CGO_ENABLED", "GOEXPERIMENT", "GOFLAGS")
@@ -160,33 +164,19 @@ func (s source) key(ctx context.Context) (string, error) {
 	fmt.Fprintf(hash, "%s\n%s\n", s.target, settings)
 	var list []byte
 	if !strings.Contains(s.target, "@") { // a version says it all
-		if list, err = s.run(ctx, "list", "-deps", "-json=Dir,ImportPath,Standard,Module,GoFiles,CgoFiles,SFiles,EmbedFiles", s.target); err != nil {
+		if list, err = s.run(ctx, "list", "-deps", "-f", files, s.target); err != nil {
 			return "", err
 		}
 	}
-	for packages := json.NewDecoder(bytes.NewReader(list)); packages.More(); {
-		var p struct {
-			Dir, ImportPath string
-			Standard        bool
-			Module          struct {
-				Version string
-				Replace *struct{}
-			}
-			GoFiles, CgoFiles, SFiles, EmbedFiles []string
-		}
-		if err := packages.Decode(&p); err != nil {
-			return "", err
-		}
-		fmt.Fprintln(hash, p.ImportPath, p.Module.Version)
-		if p.Standard || p.Module.Version != "" && p.Module.Replace == nil {
-			continue // a version says it all
-		}
-		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.SFiles, p.EmbedFiles) {
-			data, err := os.ReadFile(filepath.Join(p.Dir, name))
+	for line := range strings.Lines(string(list)) {
+		of := strings.Split(strings.TrimSpace(line), "\t")
+		fmt.Fprintln(hash, of[0])
+		for i := 2; i < len(of); i++ {
+			data, err := os.ReadFile(filepath.Join(of[1], of[i]))
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(hash, "%s %x\n", name, sha256.Sum256(data))
+			fmt.Fprintf(hash, "%s %x\n", of[i], sha256.Sum256(data))
 		}
 	}
 	return fmt.Sprintf("%x", hash.Sum(nil)[:6]), nil

@@ -5,17 +5,16 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/ledger/planted"
+	"github.com/spillway-go/spillway/lab/ledger/ledgertest"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
 )
-
-func TestMain(m *testing.M) { labtest.Main(m, nil) }
 
 // made is runs of each cell, with these figures by contestant.
 func made(repeats int, figures map[string]map[string]float64) (runs []results.Run) {
-	for _, k := range experiment.Sized[Config]("").keys() {
+	p, _ := plan(experiment.Sized[Config](""))
+	for _, k := range p.Keys() {
 		for repeat := range repeats {
 			runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Repeat: repeat, Extra: figures[k.Pattern]})
 		}
@@ -23,7 +22,7 @@ func made(repeats int, figures map[string]map[string]float64) (runs []results.Ru
 	return runs
 }
 
-func TestEveryRowDecidesWhatIsPlanted(t *testing.T) { planted.Check(t, family, made(1, nil)) }
+func TestEveryRowDecidesWhatIsPlanted(t *testing.T) { ledgertest.Check(t, family, made(1, nil)) }
 
 func TestTheRateDecidesAndNotTheDisk(t *testing.T) {
 	for _, c := range []struct {
@@ -36,7 +35,7 @@ func TestTheRateDecidesAndNotTheDisk(t *testing.T) {
 		{20_000, 40_000, 800, 0, results.Holds, results.Fails},
 		{20_000, 22_000, 800, 1, results.Fails, results.Holds},
 	} {
-		runs := made(6, map[string]map[string]float64{
+		runs := made(judge.LeastFollow+1, map[string]map[string]float64{
 			GroupCommit: {"rate": c.together, "missing": c.missing}, Each: {"rate": c.each, "missing": 0}, Interval: {"rate": c.unsynced, "missing": 0},
 		})
 		got := map[string]results.Claim{}
@@ -54,7 +53,7 @@ func TestTheRateDecidesAndNotTheDisk(t *testing.T) {
 }
 
 func TestItTakesThreeMinutesAtMost(t *testing.T) {
-	p, err := experiment.Sized[Config]("").plan()
+	p, err := plan(experiment.Sized[Config](""))
 	if err != nil || p.Expect(5) > 3*time.Minute {
 		t.Errorf("%v, %v", p.Expect(5), err)
 	}

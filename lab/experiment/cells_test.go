@@ -2,26 +2,12 @@ package experiment_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 )
-
-func TestWithoutAChoiceThereAreAllContestants(t *testing.T) {
-	all := []string{"a", "b"}
-	if got, err := experiment.Chosen(nil, all); err != nil || !slices.Equal(got, all) {
-		t.Errorf("%v, %v", got, err)
-	}
-	if got, err := experiment.Chosen(all[1:], all); err != nil || !slices.Equal(got, all[1:]) {
-		t.Errorf("%v, %v", got, err)
-	}
-	if _, err := experiment.Chosen([]string{"x"}, all); err == nil || !strings.Contains(err.Error(), `unknown contestant "x"`) {
-		t.Error(err)
-	}
-}
 
 func TestRivalsAreComparedWithinARound(t *testing.T) {
 	k := ledger.Key{Setup: "s", Load: "l", Pattern: "spillway"}

@@ -3,13 +3,12 @@
 //
 // An experiment is one declaration; see [Declare]. The command, its flags and help, the
 // tables of the report and the list of experiments are made from it. Its plan (plan.go) says
-// what is run; how cells (cells.go) and demonstrations (staged.go) usually are is here, too.
+// what is run; how cells usually are (cells.go) is here, too.
 //
-// A session (session.go) is one execution of an experiment: its steps (steps.go), in an order
-// that lets what only waits run side by side (schedule.go), and the verdicts, which may be looked
-// at more than once (looks.go). A whole (whole.go) is the sessions of several experiments as one:
-// first what the published claims rest on, then what settles open claims (wants.go), then
-// the goals.
+// A session (session.go) is one execution of experiments (part.go): their steps (steps.go), in an
+// order that lets what only waits run side by side (schedule.go), and the verdicts, which may be
+// looked at more than once (looks.go). With a budget (budget.go) a session runs first what the
+// published claims rest on, then what settles open claims (wants.go), then the goals.
 package experiment
 
 import (

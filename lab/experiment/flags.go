@@ -12,23 +12,28 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Common is the flags of every experiment.
+// Common is the flags of every session.
 type Common struct {
-	Full  bool `env:"SPILLWAY_LAB_FULL" group:"Size" xor:"size" help:"The published sizes."`
-	Quick bool `env:"SPILLWAY_LAB_QUICK" group:"Size" xor:"size" help:"A short run, to see how it works."`
+	Quick  bool   `env:"SPILLWAY_LAB_QUICK" group:"Size" xor:"size" help:"A short run, to see how it works. Claims about sizes stay open."`
+	Seed   uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the runs, the random input and the judge; 0 picks one and says which."`
+	Out    string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; a new folder in ./spillway-results unless given. Must not hold results yet."`
+	Resume string `env:"SPILLWAY_LAB_RESUME" placeholder:"DIR" help:"Go on with the session in that folder, with its settings."`
+	JSON   bool   `env:"SPILLWAY_LAB_JSON" name:"json" help:"Print results.json on standard output; progress stays on standard error."`
+}
 
-	Repeats int    `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"5" least:"1" most:"1000" help:"How often everything is run, interleaved; a verdict needs at least 5, and a claim of several parts up to 9 to fail by one of them."`
-	Again   int    `env:"SPILLWAY_LAB_AGAIN" group:"Size" default:"2" least:"0" help:"How often a measurement that other processes disturbed is made again."`
-	Seed    uint64 `env:"SPILLWAY_LAB_SEED" default:"0" help:"Of the order of the runs, the random input and the judge; 0 picks one and says which."`
-	Out     string `env:"SPILLWAY_LAB_OUT" placeholder:"DIR" help:"Where the results go; ./spillway-results/<experiment>-<time> unless given. Must not hold results yet."`
-	Resume  string `env:"SPILLWAY_LAB_RESUME" placeholder:"DIR" help:"Go on with the session in that folder, up to --repeats, with its settings."`
-	JSON    bool   `env:"SPILLWAY_LAB_JSON" name:"json" help:"Print results.json on standard output; progress stays on standard error."`
+// Single is the flags of a session of one experiment.
+type Single struct {
+	Common `embed:""`
+
+	Full    bool `env:"SPILLWAY_LAB_FULL" group:"Size" xor:"size" help:"The published sizes."`
+	Repeats int  `env:"SPILLWAY_LAB_REPEATS" group:"Size" default:"7" least:"1" most:"1000" help:"How often everything is run, interleaved; a verdict needs at least 7, of exact counts and yes or no at least 5, and a claim of several parts up to 9 to fail by one of them. With --resume: up to how many."`
+	Again   int  `env:"SPILLWAY_LAB_AGAIN" group:"Size" default:"2" least:"0" help:"How often a measurement that other processes disturbed is made again."`
 }
 
 // Takes says roughly how long the experiment takes at a size, in words, on an idle
 // machine.
 func (e *Experiment) Takes(size string) string {
-	repeats := Sized[Common]("").Repeats
+	repeats := Sized[Single]("").Repeats
 	plan, err := e.plan(e.Config(size))
 	if err != nil {
 		return "not known: " + err.Error()
@@ -77,7 +82,7 @@ func Sized[C any](size string) (c C) {
 }
 
 // Check holds the flags against their limits.
-func (c Common) Check() error { return check(&c) }
+func (c Single) Check() error { return check(&c) }
 
 // fill panics if a tag is wrong: every test of the experiment says so. The environment
 // does not count.
@@ -133,6 +138,11 @@ func Known(flag string, given, known []string) error {
 		}
 	}
 	return nil
+}
+
+// Wanted reports whether the user gave the name, or none: all are wanted then.
+func Wanted(given []string, name string) bool {
+	return len(given) == 0 || slices.Contains(given, name)
 }
 
 // Chosen is the contestants that the user gave, or all of them if none was given.

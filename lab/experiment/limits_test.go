@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 func TestTheEnvironmentDoesNotSpoilTheDefaults(t *testing.T) {
 	t.Setenv("SPILLWAY_LAB_REPEATS", "many")
 	t.Setenv("SPILLWAY_LAB_QUICK", "banana")
-	if got := Sized[Common](""); got.Repeats != 5 || got.Quick {
+	if got := Sized[Single](""); got.Repeats != 7 || got.Quick {
 		t.Errorf("%+v", got)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/load/judge"
 )
 
 // Judge decides every claim from the raw runs of a session, a partial one too. What a session
@@ -36,7 +35,7 @@ func (e *Experiment) judgeInLooks(runs []results.Run, of results.Results) []resu
 		ev := ledger.NewEvidence(slices.DeleteFunc(slices.Clone(runs), func(r results.Run) bool { return r.Order >= n }), of.Seed)
 		for i, c := range e.Claims {
 			before := out[i]
-			if before.ID != "" && before.Verdict != results.Inconclusive {
+			if before.ID != "" && !undecided(before) {
 				continue
 			}
 			one := e.Family
@@ -63,33 +62,33 @@ func grew(before, now results.Claim) bool {
 
 // enough reports whether an answer that decides the claim has enough repeats for a verdict.
 func enough(c results.Claim) bool {
-	return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return !a.Beside && a.Repeats >= judge.MinRepeats })
+	return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return !a.Beside && !a.Few })
 }
 
 // looked reports whether the session was judged with enough repeats for a verdict: only
 // then could it have been ended because of what was seen.
-func (r *sessionState) looked() bool {
-	return slices.ContainsFunc(r.res.Claims, func(c results.Claim) bool {
-		return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return a.Repeats >= judge.MinRepeats })
+func (p *part) looked() bool {
+	return slices.ContainsFunc(p.res.Claims, func(c results.Claim) bool {
+		return slices.ContainsFunc(c.Answers, func(a results.Answer) bool { return !a.Few })
 	})
 }
 
 // untried reports whether anything is left that was not tried yet. To make a failed
 // measurement again is no second chance: it had no result.
-func (r *sessionState) untried() bool {
+func (p *part) untried() bool {
 	tried := map[ledger.Key]int{}
-	for _, run := range results.Latest(r.runs) {
+	for _, run := range results.Latest(p.runs) {
 		tried[ledger.KeyOf(&run)]++
 	}
-	return slices.ContainsFunc(r.plan.Keys(), func(k ledger.Key) bool { return tried[k] < r.Repeats })
+	return slices.ContainsFunc(p.plan.Keys(), func(k ledger.Key) bool { return tried[k] < p.res.Repeats })
 }
 
 // countLook counts that the session was judged and is extended.
-func (r *sessionState) countLook() {
-	if r.res.Looks++; r.part {
-		r.res.Judged = append(r.res.Judged, r.order)
+func (p *part) countLook() {
+	if p.res.Looks++; p.res.Part {
+		p.res.Judged = append(p.res.Judged, p.order)
 	} else {
-		r.res.Judged = nil
+		p.res.Judged = nil
 	}
-	r.res.Claims, r.res.Ended = nil, time.Time{} // so that this look is counted once
+	p.res.Claims, p.res.Ended = nil, time.Time{} // so that this look is counted once
 }

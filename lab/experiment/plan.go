@@ -13,14 +13,12 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Plan is what one session runs: every group once in each repeat, then every
-// demonstration once.
+// Plan is what one session runs: every group once in each repeat.
 type Plan struct {
 	Programs []contestant.Spec               // whose programs are built first, unless this process plays the roles
 	Prepare  func(ctx context.Context) error // before anything is measured; may be nil
 	Cells    []Cell
 	Groups   []Group
-	Demos    []Demo
 
 	// Serving returns the process id of a server that the runs use and that is not theirs,
 	// such as a database's, so that what it and its children compute does not count as a
@@ -60,13 +58,6 @@ type Trial struct {
 	Seed   uint64 // the same for every group of a repeat, so that they have the same random input
 }
 
-// Demo is a demonstration.
-type Demo struct {
-	ID, Title string
-	Expect    time.Duration
-	Run       func(ctx context.Context) (results.Demo, error)
-}
-
 // Key names the cell.
 func (c Cell) Key() ledger.Key {
 	return ledger.Key{Setup: c.Setup, Load: c.Load, Pattern: c.Pattern, Twin: c.Twin}
@@ -88,13 +79,10 @@ func (p Plan) Keys() (out []ledger.Key) {
 	return out
 }
 
-// Expect is how long so many repeats should take, with the demonstrations.
+// Expect is how long so many repeats should take.
 func (p Plan) Expect(repeats int) (sum time.Duration) {
 	for _, b := range p.batches() {
 		sum += time.Duration(repeats) * b.expect(nil, 1)
-	}
-	for _, d := range p.Demos {
-		sum += d.Expect
 	}
 	return sum
 }
@@ -189,25 +177,30 @@ func (b batch) has(keys []ledger.Key) bool {
 	})
 }
 
-// deciding are the cells on which the verdicts of the published claims rest, or those of the
-// goals.
-func (e *Experiment) deciding(p Plan, goals bool) (keys []ledger.Key) {
+// evidence is a session in which every cell of the plan was run once, and nothing was measured.
+func (p Plan) evidence() *ledger.Evidence {
 	var all []results.Run
 	for _, k := range p.Keys() {
 		all = append(all, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Params: map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0)}})
 	}
-	ev := ledger.NewEvidence(all, 0)
+	return ledger.NewEvidence(all, 0)
+}
+
+// first are the cells of the published claims, or of the goals, with the repeats that the claims need
+// before their first verdicts.
+func (e *Experiment) first(p Plan, goals bool) (out []lack) {
+	ev := p.evidence()
 	for _, c := range e.Claims {
 		if c.Goal == goals {
-			keys = append(keys, c.Keys(ev)...)
+			out = append(out, lack{c.Keys(ev), c.Repeats(ev)})
 		}
 	}
-	return keys
+	return out
 }
 
 // only is the plan with only the groups that have one of these cells.
-func (p Plan) only(keys []ledger.Key) Plan {
-	p.Groups = slices.DeleteFunc(p.groups(), func(g Group) bool { return !batch{g}.has(keys) })
+func (p Plan) only(all []lack) Plan {
+	p.Groups = slices.DeleteFunc(p.groups(), func(g Group) bool { return !batch{g}.lacks(all, 0) })
 	p.Cells = nil
 	return p
 }

@@ -1,38 +1,56 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"sync"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/report"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// Session is one execution of an experiment. It may be interrupted and resumed.
+// Session is one execution of experiments. It may be interrupted and resumed.
+//
+// Without a budget the session is of one experiment: everything that its plan has is run, and
+// judged once. With a budget there may be several, each in a folder of its own below Dir, and
+// their order is by claims; see budget.go.
 type Session struct {
-	Dir      string // results go here; must not hold runs yet
+	Dir      string // results go here; must not hold runs yet, unless they are resumed
+	Resume   bool   // go on with the session in Dir: its settings, size and seed are kept
 	Repeats  int
 	Again    int // how often a disturbed measurement is made again
 	Seed     uint64
 	Command  []string  // how it was called, for the report
 	Progress *Progress // nil: nothing is shown
 
+	Experiments []*Experiment // the most important first
+	Config      any           // of the only experiment; nil: that of Size
+	Size        string        // of the configurations: "whole", "quick", …
+	Complete    func(any)     // adds to a configuration of Size what the user has said of all; may be nil
+	Budget      time.Duration // 0: none
+
 	// Watch begins to watch other processes; what it returns is the share of the
 	// processors that they have used since. Nil: as the system reports it.
 	Watch func() func() float64
 
-	name  string                   // before the labels of its steps, if it is part of a whole
-	pace  *pace                    // of the machine, in all parts of a whole; nil: as planned
-	spare func(time.Duration) bool // whether there is time to measure something again; nil: always
-	part  bool                     // of a whole: only what decides a claim is run, and what was decided stays so when the session is extended
+	// Done is called whenever experiments of a session with a budget have been judged, to
+	// complete the session with what is made of all of them; may be nil.
+	Done func(*results.Session)
+}
+
+// Part is an experiment of a session that has results.
+type Part struct {
+	*Experiment
+	Results results.Results
+	Runs    []results.Run
 }
 
 // ErrInput is matched by errors that the user can correct by other settings.
@@ -43,201 +61,283 @@ type inputError struct{ error }
 func (inputError) Is(target error) bool { return target == ErrInput }
 func (e inputError) Unwrap() error      { return e.error }
 
-// Run executes the experiment, judges it and writes the results folder. If ctx ends,
-// the measurements made until then are still judged and written, and Results.Partial
-// says so. An error means that no results were written: the settings were invalid
-// (errors.Is ErrInput) or the folder could not be used.
-func (s Session) Run(ctx context.Context, exp *Experiment, config any) (results.Results, []results.Run, error) {
-	r, err := s.draft(exp, config)
+// Run runs the session of one experiment.
+func (s Session) Run(ctx context.Context, e *Experiment, config any) (results.Results, []results.Run, error) {
+	s.Experiments, s.Config = []*Experiment{e}, config
+	_, parts, err := s.RunAll(ctx)
+	if len(parts) == 0 {
+		return results.Results{}, nil, err
+	}
+	return parts[0].Results, parts[0].Runs, err
+}
+
+// RunAll runs the session, judges it and writes the results folder. If ctx ends, what was measured
+// until then is judged and written, and Results.Partial says so. An error means that something could
+// not be measured or kept, or that the settings were invalid (errors.Is ErrInput); what there is of
+// results is returned beside the error.
+func (s Session) RunAll(ctx context.Context) (results.Session, []Part, error) {
+	r := &session{Session: s}
+	if r.Progress == nil {
+		r.Progress = NewProgress(io.Discard, false, 0)
+	}
+	defer r.close()
+	err := r.open()
 	if err == nil {
-		err = r.open()
+		err = r.draft()
 	}
 	if err != nil {
-		return results.Results{}, nil, inputError{err}
+		return r.kept, nil, inputError{err}
 	}
-	return r.run(ctx)
-}
-
-// Resume goes on with the session in dir until it has so many repeats. Its settings and
-// seed are those it began with; another revision of the lab, or another version of Go,
-// is refused, for its runs could not be compared.
-func (s Session) Resume(ctx context.Context, exp *Experiment) (results.Results, []results.Run, error) {
-	r, err := s.resume(exp)
-	if err != nil {
-		return results.Results{}, nil, inputError{err}
-	}
-	return r.run(ctx)
-}
-
-// sessionState is the state of a session.
-type sessionState struct {
-	Session
-	exp  *Experiment
-	plan Plan
-
-	mu       sync.Mutex // of what follows, while steps run
-	log      *results.RunLog
-	res      results.Results
-	runs     []results.Run
-	failures []string
-	order    int
-	took     map[ledger.Key]time.Duration // the last measurement of a cell, with those in its group
-	again    time.Duration                // spent on measurements that were made again
-	vain     int                          // measurements in a row that were made again and disturbed again
-}
-
-// draft is a session that has not begun: nothing is on disk yet.
-func (s Session) draft(exp *Experiment, config any) (*sessionState, error) {
-	plan, scaled, err := s.plan(exp, config)
-	if err != nil {
-		return nil, err
-	}
-	settings, err := json.Marshal(config)
-	if err != nil {
-		return nil, err
-	}
-	return &sessionState{Session: s.complete(), exp: exp, plan: plan, took: map[ledger.Key]time.Duration{}, res: results.Results{
-		Schema: results.Schema, Experiment: exp.ID, Started: time.Now().Truncate(time.Second), Machine: ThisMachine(), Revision: Revision(),
-		Command: s.Command, Config: settings, Settings: settingsOf(config), Seed: s.Seed, Repeats: s.Repeats, Part: s.part, Scaled: scaled,
-	}}, nil
-}
-
-// plan is what the session runs, and how that differs from everything at full size.
-func (s Session) plan(exp *Experiment, config any) (p Plan, scaled string, err error) {
-	if p, err = exp.plan(config); err != nil {
-		return p, "", err
-	}
-	if scaled = exp.scaled(config); s.part {
-		p, scaled = p.only(append(exp.deciding(p, false), exp.deciding(p, true)...)), strings.TrimPrefix(scaled+"; only what decides a claim", "; ")
-	}
-	return p, scaled, nil
-}
-
-// complete fills in what was not given.
-func (s Session) complete() Session {
-	if s.Progress == nil {
-		s.Progress = NewProgress(io.Discard, false, 0)
-	}
-	return s
-}
-
-// open makes the folder.
-func (r *sessionState) open() (err error) {
-	r.log, err = results.CreateRunLog(r.Dir)
-	return err
-}
-
-func (s Session) resume(exp *Experiment) (*sessionState, error) {
-	res, runs, err := results.Read(s.Dir)
-	if err != nil {
-		return nil, err
-	}
-	switch here := ThisMachine(); {
-	case res.Experiment != exp.ID:
-		return nil, fmt.Errorf("the session in %s is one of experiment %s: spillway lab %s --resume %s", s.Dir, res.Experiment, res.Experiment, s.Dir)
-	case res.Revision != Revision():
-		return nil, fmt.Errorf("the session in %s was made by revision %s of the lab and this is %s: their runs cannot be compared; start a new session", s.Dir, res.Revision, Revision())
-	case res.Machine.Go != here.Go || res.Machine.CPUs != here.CPUs || res.Machine.CPU != here.CPU:
-		return nil, fmt.Errorf("the session in %s was made on another machine or version of Go (%s, %d CPUs, %s): start a new session", s.Dir, res.Machine.Go, res.Machine.CPUs, res.Machine.CPU)
-	}
-	s.part = s.part || res.Part // what was decided stays so, and looks are counted, in either way to go on
-	config := exp.Flags()
-	if err := json.Unmarshal(res.Config, config); err != nil {
-		return nil, fmt.Errorf("the settings of the session in %s: %w", s.Dir, err)
-	}
-	plan, _, err := s.plan(exp, config)
-	if err != nil {
-		return nil, err
-	}
-	log, err := results.ContinueRunLog(s.Dir)
-	if err != nil {
-		return nil, err
-	}
-	res.Repeats = max(res.Repeats, s.Repeats)
-	s.Seed, s.Repeats = res.Seed, res.Repeats
-	r := &sessionState{Session: s.complete(), exp: exp, plan: plan, log: log, res: res, took: map[ledger.Key]time.Duration{}}
-	for _, run := range runs {
-		r.add(run)
-	}
-	if r.looked() && r.untried() {
-		r.countLook()
-	}
-	if r.res.Claims == nil || len(r.steps()) > 0 { // without claims it was killed before it was judged
-		r.res.Ended = time.Time{}
-	}
-	return r, nil
-}
-
-// add takes a run that was made.
-func (r *sessionState) add(run results.Run) {
-	r.runs, r.order = append(r.runs, run), max(r.order, run.Order+1)
-	if run.Failed == "" {
-		r.took[ledger.KeyOf(&run)] = time.Duration(run.Took * float64(time.Second))
-	}
-}
-
-func (r *sessionState) run(ctx context.Context) (results.Results, []results.Run, error) {
-	defer r.log.Close()
-	steps := r.steps()
-	stop := r.Progress.start(takes(steps))
-	err := r.prepare(ctx, takes(steps))
+	first, goals, err := r.chosenFirst()
 	if err == nil {
-		err = r.Progress.play(ctx, steps, func(left time.Duration) time.Duration { return left })
+		err = r.build(ctx, slices.Concat(first, goals))
+	}
+	if err != nil {
+		return r.kept, nil, err
+	}
+	r.began = time.Now()
+	stop := r.Progress.start(total(first) + total(goals))
+	err = r.do(ctx, first)
+	if err == nil && ctx.Err() == nil && r.Budget > 0 {
+		err = r.spend(ctx)
 	}
 	stop()
-	if err != nil {
-		r.abandon()
-		return results.Results{}, r.runs, err
+	err = errors.Join(err, r.finish(ctx))
+	return r.kept, r.results(), err
+}
+
+// session is the state of a session.
+type session struct {
+	Session
+	kept   results.Session // with a budget: the results file of Dir
+	wrote  bool            // that file
+	parts  []*part
+	began  time.Time
+	pace   *pace        // of the machine, with a budget; nil: as planned
+	chosen atomic.Int64 // nanoseconds that the chosen steps which have not begun will take
+}
+
+// open begins what is kept of the session, or reads it.
+func (r *session) open() (err error) {
+	if r.Budget == 0 {
+		return nil
 	}
-	err = r.finish(ctx)
-	return r.res, r.runs, err
-}
-
-// abandon leaves no folder without runs behind.
-func (r *sessionState) abandon() {
-	if len(r.runs) == 0 {
-		r.log.Discard()
-	}
-}
-
-// finish judges what was measured and writes it.
-func (r *sessionState) finish(ctx context.Context) error {
-	r.runs = results.Latest(r.runs)
-	r.res.Ended, r.res.Partial = time.Now().Truncate(time.Second), r.partial(ctx)
-	r.res.Claims = r.exp.Judge(r.runs, r.res)
-	return report.Write(r.Dir, r.exp.Family, r.res, r.runs)
-}
-
-// prepare fails for problems that the user can correct, such as a full disk. The results
-// of an earlier part of the session stay as they are until then.
-func (r *sessionState) prepare(ctx context.Context, rest time.Duration) error {
-	a := r.Progress.begin(r.name+"preparing", 0, rest)
-	defer r.Progress.drop(a)
-	for _, spec := range r.plan.Programs {
-		if _, err := contestant.Build(ctx, spec, r.Progress); err != nil && ctx.Err() == nil {
-			return inputError{err}
+	r.pace = new(pace)
+	if r.Resume {
+		if r.kept, err = results.ReadSession(r.Dir); err == nil {
+			r.Seed, r.Size, r.kept.LeftOut, r.kept.Ended = r.kept.Seed, r.kept.Size, nil, time.Time{}
+			err = comparable(r.Dir, r.kept.Revision)
 		}
+		return err
 	}
-	if r.plan.Prepare != nil {
-		if err := r.plan.Prepare(ctx); err != nil && ctx.Err() == nil {
-			return inputError{err}
-		}
-		r.Progress.end(a, "", rest)
+	r.kept = results.Session{
+		Schema: results.SessionSchema, Started: time.Now().Truncate(time.Second), Machine: ThisMachine(), Revision: Revision(),
+		Command: r.Command, Seed: r.Seed, Size: r.Size, Parts: []results.Results{},
 	}
-	if err := results.WriteResults(r.Dir, r.res); err != nil {
-		return inputError{err}
+	for _, e := range r.Experiments {
+		r.kept.Experiments = append(r.kept.Experiments, e.ID)
+	}
+	if _, err := os.Stat(filepath.Join(r.Dir, results.ResultsFile)); err == nil {
+		return inUse(r.Dir)
 	}
 	return nil
 }
 
-// partial says why runs are missing, if any are.
-func (r *sessionState) partial(ctx context.Context) string {
-	demos, groups := len(r.plan.Demos), r.Repeats*len(r.plan.groups())
-	switch {
-	case ctx.Err() != nil && len(r.steps()) > 0:
-		return fmt.Sprintf("interrupted after %d of %d runs and %d of %d demonstrations", len(r.runs), r.Repeats*len(r.plan.Keys()), len(r.res.Demos), demos)
-	case len(r.failures) > 0:
-		return fmt.Sprintf("%d of %d measurements and demonstrations failed; the first: %s", len(r.failures), groups+demos, r.failures[0])
+func inUse(dir string) error {
+	return fmt.Errorf("%s holds the results of an earlier session; choose another folder, or go on with it by --resume: %w", dir, fs.ErrExist)
+}
+
+// comparable fails for a session of another revision.
+func comparable(dir, revision string) error {
+	if here := Revision(); revision != here {
+		return fmt.Errorf("the session in %s was made by revision %s of the lab and this is %s: their runs cannot be compared; start a new session", dir, revision, here)
 	}
-	return ""
+	return nil
+}
+
+// draft plans every experiment, and goes on with those that have begun.
+func (r *session) draft() error {
+	for i, e := range r.Experiments {
+		p := &part{s: r, exp: e, dir: r.Dir, took: map[ledger.Key]time.Duration{}}
+		r.parts = append(r.parts, p)
+		begun := r.Resume
+		if r.Budget > 0 {
+			p.dir, p.name = filepath.Join(r.Dir, e.ID), fmt.Sprintf("%s, %d of %d · ", e.ID, i+1, len(r.Experiments))
+			info, err := os.Stat(filepath.Join(p.dir, results.RunsFile))
+			if begun = err == nil && info.Size() > 0; err == nil && !r.Resume {
+				return inUse(p.dir)
+			}
+		}
+		draft := p.draft
+		if begun {
+			draft = p.resume
+		}
+		if err := draft(); err != nil {
+			return fmt.Errorf("experiment %s: %w", e.ID, err)
+		}
+	}
+	return nil
+}
+
+// inOrder is the order in which steps are done. Those of one experiment go by their repeats. Of several
+// experiments first come the steps that leave room for others, so that experiments that only wait run
+// side by side, and then the rest, one experiment after the other.
+func inOrder(steps []step) []step {
+	steps = slices.Clone(steps)
+	several := slices.ContainsFunc(steps, func(s step) bool { return s.part != steps[0].part })
+	group := func(s step) int {
+		if !several || s.uses < 1 {
+			return 0
+		}
+		return 1 + slices.Index(s.part.s.parts, s.part)
+	}
+	slices.SortStableFunc(steps, func(a, b step) int {
+		return cmp.Or(cmp.Compare(group(a), group(b)), cmp.Compare(a.repeat, b.repeat))
+	})
+	return steps
+}
+
+// total is how long the steps take in that order.
+func total(steps []step) time.Duration { return takes(inOrder(steps)) }
+
+func has(steps []step, p *part) bool {
+	return slices.ContainsFunc(steps, func(s step) bool { return s.part == p })
+}
+
+// chosenFirst are the steps with which the session begins, and the goals that fit into a budget beside them.
+func (r *session) chosenFirst() (first, goals []step, err error) {
+	if r.Budget == 0 {
+		return r.parts[0].steps(), nil, nil
+	}
+	first = r.afford(r.published(), r.Budget, true)
+	goals = r.afford(r.goals(), r.Budget-total(first), false)
+	if len(first)+len(goals) == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return p.log != nil }) {
+		err = inputError{fmt.Errorf("no experiment fits into a budget of %v; %s: %s", r.Budget, r.parts[0].exp.ID, r.parts[0].out)}
+	}
+	return first, goals, err
+}
+
+// build makes the programs of the experiments that have steps, which takes minutes once for their source
+// and does not count.
+func (r *session) build(ctx context.Context, steps []step) error {
+	for _, p := range r.parts {
+		if r.Budget == 0 || has(steps, p) {
+			if err := p.build(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// do does the steps. Their experiments are opened and prepared before. One without published claims
+// that cannot be prepared is left out of a session with a budget.
+func (r *session) do(ctx context.Context, steps []step) error {
+	if err := r.write(); err != nil { // with the verdicts that there are, before looks are counted
+		return inputError{err}
+	}
+	for _, p := range r.parts {
+		if r.Budget > 0 && !has(steps, p) {
+			continue
+		}
+		if err := p.begin(ctx, r.rest(total(steps))); err != nil {
+			if r.Budget == 0 || len(p.published) > 0 || len(p.runs) > 0 {
+				return err
+			}
+			p.giveUp(err)
+			steps = slices.DeleteFunc(steps, func(s step) bool { return s.part == p })
+		}
+	}
+	return r.Progress.play(ctx, inOrder(steps), r.rest)
+}
+
+// rest is how long the session goes on, if what was chosen takes so long: at least that, and for
+// the rest of the budget if there are goals enough.
+func (r *session) rest(chosen time.Duration) time.Duration {
+	r.chosen.Store(int64(chosen))
+	all := chosen
+	for _, p := range r.parts {
+		if p.log == nil {
+			all += takes(p.steps())
+		}
+	}
+	return max(chosen, min(all, r.left()))
+}
+
+// left is what is left of the budget.
+func (r *session) left() time.Duration { return r.Budget - time.Since(r.began) }
+
+// spare reports whether there is time to measure something again.
+func (r *session) spare(again time.Duration) bool {
+	return r.Budget == 0 || again+time.Duration(r.chosen.Load()) <= r.left()
+}
+
+// judge makes the verdicts of the experiments that were measured since.
+func (r *session) judge(ctx context.Context) error {
+	for _, p := range r.parts {
+		if p.tried() && p.res.Ended.IsZero() {
+			if err := p.finish(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return r.write()
+}
+
+// finish judges the experiments that were cut short. Without any run nothing is written. The error
+// names the experiments that could not be prepared.
+func (r *session) finish(ctx context.Context) (err error) {
+	for _, p := range r.parts {
+		if err = errors.Join(err, p.err); !p.tried() && p.out == "" {
+			p.out = "the session ended before it began"
+		}
+	}
+	if len(r.results()) == 0 {
+		return err
+	}
+	r.kept.Ended = time.Now().Truncate(time.Second)
+	return errors.Join(err, r.judge(ctx))
+}
+
+// write stores what is known of a session with a budget.
+func (r *session) write() error {
+	if r.Budget == 0 {
+		return nil
+	}
+	r.wrote = true
+	r.kept.Parts, r.kept.LeftOut = []results.Results{}, nil
+	for _, p := range r.parts {
+		if p.log != nil && !p.res.Ended.IsZero() {
+			r.kept.Parts = append(r.kept.Parts, p.res)
+		}
+		if p.out != "" {
+			r.kept.LeftOut = append(r.kept.LeftOut, results.LeftOut{Experiment: p.exp.ID, Why: p.out})
+		}
+	}
+	if r.Done != nil {
+		r.Done(&r.kept)
+	}
+	return results.WriteSession(r.Dir, r.kept)
+}
+
+// results are the experiments that have any.
+func (r *session) results() (out []Part) {
+	for _, p := range r.parts {
+		if p.tried() {
+			out = append(out, Part{p.exp, p.res, p.runs})
+		}
+	}
+	return out
+}
+
+// close ends the logs. What is without runs leaves nothing behind, and what could not go
+// on stays as it was.
+func (r *session) close() {
+	for _, p := range r.parts {
+		p.close()
+	}
+	if r.wrote && len(r.results()) == 0 {
+		os.Remove(filepath.Join(r.Dir, results.ResultsFile))
+		os.Remove(r.Dir) // unless something else is in it
+	}
 }

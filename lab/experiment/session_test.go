@@ -112,66 +112,27 @@ func TestRepeatsAreInterleavedInAnOrderOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestCellsBesideEachOtherRunAtTheSameTime(t *testing.T) {
-	var met sync.WaitGroup
-	met.Add(2)
-	side := experiment.Cell{Setup: "s", Load: "l", Pattern: "p", Beside: "x", Run: func(context.Context, experiment.Trial) (results.Run, error) {
-		met.Done()
-		met.Wait() // forever, if the other one does not run
-		return results.Run{Offered: 1}, nil
-	}}
-	other := side
-	other.Pattern = "q"
-	_, runs, err := start(t, t.Context(), session(t, 1, 1), experiment.Plan{Cells: []experiment.Cell{side, other}})
-	if err != nil || len(runs) != 2 {
-		t.Fatalf("%d runs, %v", len(runs), err)
-	}
-}
-
-func TestACellWithoutMeasurementIsSaidAndTheRestGoesOn(t *testing.T) {
+func TestWhatHasNoMeasurementIsSaidAndTheRestGoesOn(t *testing.T) {
 	var d runLog
-	plan := experiment.Plan{Cells: []experiment.Cell{d.cell("good"), {Setup: "s", Load: "l", Pattern: "bad",
-		Run: func(context.Context, experiment.Trial) (results.Run, error) {
-			return results.Run{}, errors.New("it broke")
-		}}},
-		Demos: []experiment.Demo{{ID: "d", Run: func(context.Context) (results.Demo, error) { return results.Demo{ID: "d"}, nil }}}}
-	s := session(t, 1, 2)
+	group := func(pattern string, run func() ([]results.Run, error)) experiment.Group {
+		return experiment.Group{Keys: []ledger.Key{{Setup: "s", Load: "l", Pattern: pattern}, {Setup: "s", Load: "l", Pattern: pattern + " too"}},
+			Run: func(context.Context, experiment.Trial) ([]results.Run, error) { return run() }}
+	}
+	plan := experiment.Plan{Cells: []experiment.Cell{d.cell("good")},
+		Groups: []experiment.Group{group("bad", func() ([]results.Run, error) { return nil, errors.New("it broke") }), group("odd", func() ([]results.Run, error) { return make([]results.Run, 3), nil })}}
+	s := session(t, 1, 1)
 	res, runs, err := start(t, t.Context(), s, plan)
-	if err != nil || len(runs) != 4 || len(res.Demos) != 1 {
-		t.Fatalf("%d runs, %d demonstrations, %v", len(runs), len(res.Demos), err)
+	if err != nil || len(runs) != 5 || !strings.Contains(res.Partial, "2 of 3") {
+		t.Fatalf("%d runs, partial %q, %v", len(runs), res.Partial, err)
 	}
-	if !strings.Contains(res.Partial, "2 of 5") || !strings.Contains(res.Partial, "it broke") {
-		t.Errorf("partial: %q", res.Partial)
+	for _, run := range runs {
+		want := map[string]string{"good": "", "bad": "it broke", "odd": "3 runs of 2 cells"}[strings.TrimSuffix(run.Pattern, " too")]
+		if run.Failed != want {
+			t.Errorf("%s: %q", run.Pattern, run.Failed)
+		}
 	}
-	back, stored, err := results.Read(s.Dir)
-	if err != nil || len(stored) != 4 || len(back.Claims) != 1 {
+	if back, stored, err := results.Read(s.Dir); err != nil || len(stored) != 5 || len(back.Claims) != 1 {
 		t.Errorf("on disk: %d runs, %+v, %v", len(stored), back.Claims, err)
-	}
-}
-
-func TestAnInterruptedSessionIsJudgedAndSaysSo(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var d runLog
-	first := d.cell("a")
-	plan := experiment.Plan{Cells: []experiment.Cell{{Setup: "s", Load: "l", Pattern: "b", Run: func(ctx context.Context, tr experiment.Trial) (results.Run, error) {
-		if tr.Repeat == 1 {
-			cancel()
-			return results.Run{}, ctx.Err()
-		}
-		return first.Run(ctx, tr)
-	}}}}
-	s := session(t, 1, 5)
-	res, runs, err := start(t, ctx, s, plan)
-	if err != nil || len(runs) != 1 {
-		t.Fatalf("%d runs, %v", len(runs), err)
-	}
-	if !strings.Contains(res.Partial, "interrupted after 1 of 5 runs") || len(res.Claims) != 1 {
-		t.Errorf("partial %q, claims %v", res.Partial, res.Claims)
-	}
-	for _, name := range []string{results.RunsFile, results.ResultsFile, results.ReportFile} {
-		if _, err := os.Stat(filepath.Join(s.Dir, name)); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -204,23 +165,6 @@ func TestBadSettingsLeaveNothingBehind(t *testing.T) {
 	}
 	if _, err := os.Stat(s.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder is there: %v", err)
-	}
-}
-
-func TestAFailedGroupIsMeasuredOnceAndAllItsCellsSaySo(t *testing.T) {
-	calls := 0
-	keys := []ledger.Key{{Setup: "s", Load: "l", Pattern: "a"}, {Setup: "s", Load: "l", Pattern: "b"}}
-	plan := experiment.Plan{Groups: []experiment.Group{{Keys: keys, Run: func(context.Context, experiment.Trial) ([]results.Run, error) {
-		calls++
-		return nil, errors.New("it broke")
-	}}}}
-	res, runs, err := start(t, t.Context(), session(t, 1, 1), plan)
-	if err != nil || calls != 1 || len(runs) != 2 || runs[0].Failed == "" || runs[1].Pattern != "b" || !strings.Contains(res.Partial, "1 of 1") {
-		t.Fatalf("%d calls, %+v, %q, %v", calls, runs, res.Partial, err)
-	}
-	plan.Groups[0].Run = func(context.Context, experiment.Trial) ([]results.Run, error) { return make([]results.Run, 3), nil }
-	if _, runs, err := start(t, t.Context(), session(t, 1, 1), plan); err != nil || len(runs) != 2 || !strings.Contains(runs[0].Failed, "3 runs of 2 cells") {
-		t.Fatalf("%+v, %v", runs, err)
 	}
 }
 
@@ -288,15 +232,14 @@ func TestAFailureThatIsMeasuredAgainIsNone(t *testing.T) {
 
 func TestASessionGoesOnWhereItEnded(t *testing.T) {
 	var d runLog
-	e := made(experiment.Plan{Cells: []experiment.Cell{d.cell("a"), d.cell("b")},
-		Demos: []experiment.Demo{{ID: "d", Run: func(context.Context) (results.Demo, error) { return results.Demo{ID: "d"}, nil }}}}, nil)
+	e := made(experiment.Plan{Cells: []experiment.Cell{d.cell("a"), d.cell("b")}}, nil)
 	s := session(t, 7, 5)
 	if _, _, err := s.Run(t.Context(), e, e.Config("quick")); err != nil {
 		t.Fatal(err)
 	}
-	s.Seed, s.Repeats = 99, 8
-	res, runs, err := s.Resume(t.Context(), e)
-	if err != nil || len(runs) != 16 || len(d.lines) != 16 || res.Seed != 7 || res.Looks != 1 || res.Repeats != 8 || len(res.Demos) != 1 || res.Partial != "" {
+	s.Seed, s.Repeats, s.Resume = 99, 8, true
+	res, runs, err := s.Run(t.Context(), e, nil)
+	if err != nil || len(runs) != 16 || len(d.lines) != 16 || res.Seed != 7 || res.Looks != 1 || res.Repeats != 8 || res.Partial != "" {
 		t.Fatalf("%d runs, measured %v, %+v, %v", len(runs), d.lines, res, err)
 	}
 	if !strings.Contains(string(res.Config), `"Size":2`) && !strings.Contains(string(res.Config), `"Size": 2`) {
@@ -305,11 +248,11 @@ func TestASessionGoesOnWhereItEnded(t *testing.T) {
 	if got := res.Claims[0].Answers[0].Repeats; got != 8 {
 		t.Errorf("judged on %d repeats", got)
 	}
-	if res, _, err := s.Resume(t.Context(), e); err != nil || res.Looks != 1 || len(d.lines) != 16 {
+	if res, _, err := s.Run(t.Context(), e, nil); err != nil || res.Looks != 1 || len(d.lines) != 16 {
 		t.Errorf("nothing was left to do: %d looks, measured %v, %v", res.Looks, d.lines, err)
 	}
 	other := experiment.Declare(ledger.Family{ID: "U"}, "", func(settings) (experiment.Plan, error) { return experiment.Plan{}, nil }, nil)
-	if _, _, err := s.Resume(t.Context(), other); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "spillway lab T --resume") {
+	if _, _, err := s.Run(t.Context(), other, nil); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "spillway lab T --resume") {
 		t.Errorf("another experiment: %v", err)
 	}
 	stored, _, err := results.Read(s.Dir)
@@ -320,31 +263,37 @@ func TestASessionGoesOnWhereItEnded(t *testing.T) {
 	if err := results.WriteResults(s.Dir, stored); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Resume(t.Context(), e); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "of last year") {
+	if _, _, err := s.Run(t.Context(), e, nil); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "of last year") {
 		t.Errorf("another revision: %v", err)
 	}
 	s.Dir = t.TempDir()
-	if _, _, err := s.Resume(t.Context(), e); !errors.Is(err, experiment.ErrInput) {
+	if _, _, err := s.Run(t.Context(), e, nil); !errors.Is(err, experiment.ErrInput) {
 		t.Errorf("nothing to go on with: %v", err)
 	}
 }
 
-// It used to count as a look, after which five repeats gave no verdict.
-func TestAnInterruptionIsNoLook(t *testing.T) {
+// An interruption used to count as a look, after which five repeats gave no verdict.
+func TestAnInterruptedSessionIsJudgedAndGoesOnWithoutALook(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	x := map[string]float64{"x": 0.5}
 	plan := experiment.Plan{Cells: []experiment.Cell{{Setup: "s", Load: "l", Pattern: "a", Run: func(ctx context.Context, tr experiment.Trial) (results.Run, error) {
 		if tr.Repeat == 2 && ctx.Err() == nil {
 			cancel()
 		}
-		return results.Run{Extra: x}, ctx.Err()
+		return results.Run{Extra: map[string]float64{"x": 0.5}}, ctx.Err()
 	}}}}
 	e, s := made(plan, nil), session(t, 1, 5)
-	if res, _, err := s.Run(ctx, e, e.Config("")); err != nil || res.Partial == "" || len(res.Claims) != 1 {
-		t.Fatalf("%+v, %v", res, err)
+	res, runs, err := s.Run(ctx, e, e.Config(""))
+	if err != nil || len(runs) != 2 || len(res.Claims) != 1 || !strings.Contains(res.Partial, "interrupted after 2 of 5 runs") {
+		t.Fatalf("%d runs, %+v, %v", len(runs), res, err)
 	}
-	res, runs, err := s.Resume(t.Context(), e)
+	for _, name := range []string{results.RunsFile, results.ResultsFile, results.ReportFile} {
+		if _, err := os.Stat(filepath.Join(s.Dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	s.Resume = true
+	res, runs, err = s.Run(t.Context(), e, nil)
 	if err != nil || len(runs) != 5 || res.Looks != 0 || res.Partial != "" || res.Claims[0].Verdict != results.Holds {
 		t.Errorf("%d runs, %+v, %v", len(runs), res, err)
 	}
@@ -355,13 +304,13 @@ func TestSizesComeFromTheTagsAndDifferencesAreSaid(t *testing.T) {
 		t.Errorf("sizes %v, %v, %v", a, b, c)
 	}
 	e := made(experiment.Plan{Cells: []experiment.Cell{{Expect: 12 * time.Second}}}, nil)
-	if got := e.Takes("full"); got != "1 min" {
+	if got := e.Takes("full"); got != "1 min 20 s" {
 		t.Errorf("takes %s", got)
 	}
 	config := e.Config("").(*settings)
 	config.Names = []string{"x"}
 	s := session(t, 1, 1)
-	res, _, err := s.Run(t.Context(), made(experiment.Plan{}, nil), config)
+	res, _, err := s.Run(t.Context(), made(experiment.Plan{Cells: []experiment.Cell{new(runLog).cell("a")}}, nil), config)
 	if err != nil || res.Scaled != "size 10 instead of 100; names x instead of all" {
 		t.Errorf("scaled %q, %v", res.Scaled, err)
 	}

@@ -15,8 +15,9 @@ import (
 
 // step is something that a session has to do.
 type step struct {
-	batch  string // what is measured, or shown
-	repeat int    // demonstrations come last
+	part   *part
+	batch  string // what is measured
+	repeat int
 	label  string
 	uses   float64              // the share of the processors, 1: it runs alone
 	expect func() time.Duration // may change when something else was measured
@@ -24,28 +25,27 @@ type step struct {
 }
 
 // steps are everything that is left to do.
-func (r *sessionState) steps() []step {
-	every := func(batch, int) bool { return true }
-	return append(r.measurements(r.Repeats, every), r.demonstrations()...)
+func (p *part) steps() []step {
+	return p.measurements(p.res.Repeats, func(batch, int) bool { return true })
 }
 
 // measurements are the batches that are wanted and left to measure: in every repeat in a
 // new random order, so that slow drift over the session affects every contestant.
-func (r *sessionState) measurements(repeats int, wanted func(b batch, repeat int) bool) (steps []step) {
+func (p *part) measurements(repeats int, wanted func(b batch, repeat int) bool) (steps []step) {
 	for repeat := range repeats {
-		rng := rand.New(rand.NewPCG(r.Seed, uint64(repeat)))
+		rng := rand.New(rand.NewPCG(p.res.Seed, uint64(repeat)))
 		trial := Trial{Repeat: repeat, Seed: rng.Uint64()}
-		batches := r.plan.batches()
+		batches := p.plan.batches()
 		for _, i := range rng.Perm(len(batches)) {
 			b := batches[i]
-			if !wanted(b, repeat) || r.measured(b, repeat) {
+			if !wanted(b, repeat) || p.measured(b, repeat) {
 				continue
 			}
-			label := fmt.Sprintf("%srepeat %d of %d · %s", r.name, repeat+1, repeats, b.label())
+			label := fmt.Sprintf("%srepeat %d of %d · %s", p.name, repeat+1, repeats, b.label())
 			steps = append(steps, step{
-				batch: fmt.Sprintf("%s%d", r.name, i), repeat: repeat, label: label, uses: b.uses(),
-				expect: func() time.Duration { return r.expected(b) },
-				run:    func(ctx context.Context) (string, error) { return r.measure(ctx, label, b, trial) },
+				part: p, batch: fmt.Sprintf("%s%d", p.name, i), repeat: repeat, label: label, uses: b.uses(),
+				expect: func() time.Duration { return p.expected(b) },
+				run:    func(ctx context.Context) (string, error) { return p.measure(ctx, label, b, trial) },
 			})
 		}
 	}
@@ -53,10 +53,10 @@ func (r *sessionState) measurements(repeats int, wanted func(b batch, repeat int
 }
 
 // measured reports whether a session that is resumed has measured the batch in that repeat.
-func (r *sessionState) measured(b batch, repeat int) bool {
+func (p *part) measured(b batch, repeat int) bool {
 	for _, g := range b {
 		for _, k := range g.Keys {
-			if !slices.ContainsFunc(r.runs, func(run results.Run) bool {
+			if !slices.ContainsFunc(p.runs, func(run results.Run) bool {
 				return run.Repeat == repeat && run.Failed == "" && ledger.KeyOf(&run) == k
 			}) {
 				return false
@@ -66,35 +66,11 @@ func (r *sessionState) measured(b batch, repeat int) bool {
 	return true
 }
 
-// demonstrations are those that are left to show.
-func (r *sessionState) demonstrations() (steps []step) {
-	for _, d := range r.plan.Demos {
-		if slices.ContainsFunc(r.res.Demos, func(shown results.Demo) bool { return shown.ID == d.ID }) {
-			continue
-		}
-		run := func(ctx context.Context) (string, error) {
-			demo, err := d.Run(ctx)
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			switch {
-			case err == nil:
-				r.res.Demos = append(r.res.Demos, demo)
-			case ctx.Err() == nil:
-				r.failures = append(r.failures, fmt.Sprintf("demonstration %s: %v", d.ID, err))
-				return "failed: " + err.Error(), nil
-			}
-			return demo.Outcome, nil
-		}
-		steps = append(steps, step{batch: r.name + d.ID, repeat: r.Repeats, label: r.name + "demonstration: " + d.Title, uses: 1, expect: func() time.Duration { return d.Expect }, run: run})
-	}
-	return steps
-}
-
 // expected is how long a batch should take.
-func (r *sessionState) expected(b batch) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return b.expect(r.took, r.pace.slower())
+func (p *part) expected(b batch) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return b.expect(p.took, p.s.pace.slower())
 }
 
 // pace is how fast the machine is, by what needed all processors.
@@ -131,9 +107,9 @@ func (p *pace) slower() float64 {
 const mostVain = 3
 
 // measure measures a batch, and does so again if other processes disturbed it. Every run is kept.
-func (r *sessionState) measure(ctx context.Context, label string, b batch, trial Trial) (note string, err error) {
+func (p *part) measure(ctx context.Context, label string, b batch, trial Trial) (note string, err error) {
 	for try := 0; ; try++ {
-		began, others := time.Now(), r.watch()
+		began, others := time.Now(), p.watch()
 		groups := make([][]results.Run, len(b))
 		var all sync.WaitGroup
 		for i, g := range b {
@@ -141,7 +117,7 @@ func (r *sessionState) measure(ctx context.Context, label string, b batch, trial
 		}
 		all.Wait()
 		disturbed, took := others(), time.Since(began)
-		r.pace.add(b, took)
+		p.s.pace.add(b, took)
 		if disturbed < tooMuch {
 			disturbed = 0
 		}
@@ -149,7 +125,7 @@ func (r *sessionState) measure(ctx context.Context, label string, b batch, trial
 		if ctx.Err() != nil && slices.ContainsFunc(runs, failed) {
 			return "", nil // interrupted by the user: no measurement, and no failure
 		}
-		again, err := r.keep(b, groups, disturbed, took, try)
+		again, err := p.keep(b, groups, disturbed, took, try)
 		if err != nil {
 			return "", err
 		}
@@ -159,46 +135,46 @@ func (r *sessionState) measure(ctx context.Context, label string, b batch, trial
 			}
 			return note, nil
 		}
-		r.Progress.note(label, fmt.Sprintf("other processes used %.0f %% of the machine: measured again", 100*disturbed))
+		p.s.Progress.note(label, fmt.Sprintf("other processes used %.0f %% of the machine: measured again", 100*disturbed))
 	}
 }
 
 // watch begins to watch other processes.
-func (r *sessionState) watch() func() float64 {
+func (p *part) watch() func() float64 {
 	switch {
-	case r.Watch != nil:
-		return r.Watch()
-	case r.plan.Serving != nil:
-		return watchNeighbours(r.plan.Serving())
+	case p.s.Watch != nil:
+		return p.s.Watch()
+	case p.plan.Serving != nil:
+		return watchNeighbours(p.plan.Serving())
 	}
 	return watchNeighbours(0)
 }
 
 // keep stores the runs of a batch and says whether to measure it again.
-func (r *sessionState) keep(b batch, groups [][]results.Run, disturbed float64, took time.Duration, try int) (again bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (p *part) keep(b batch, groups [][]results.Run, disturbed float64, took time.Duration, try int) (again bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch { // a short first measurement may have missed the others, and shows nothing
 	case try > 0 && disturbed == 0:
-		r.vain = 0
+		p.vain = 0
 	case try > 0:
-		r.vain++
+		p.vain++
 	}
-	again = disturbed > 0 && try < r.Again && r.vain < mostVain && r.again+took <= r.plan.Expect(r.Repeats)/2 && (r.spare == nil || r.spare(took))
+	again = disturbed > 0 && try < p.s.Again && p.vain < mostVain && p.again+took <= p.plan.Expect(p.res.Repeats)/2 && p.s.spare(took)
 	for i, g := range b {
 		if j := slices.IndexFunc(groups[i], failed); j >= 0 && !again {
-			r.failures = append(r.failures, g.label()+": "+results.Gist(groups[i][j].Failed))
+			p.failures = append(p.failures, g.label()+": "+results.Gist(groups[i][j].Failed))
 		}
 	}
 	for _, run := range slices.Concat(groups...) {
-		run.Experiment, run.Order, run.Disturbed = r.exp.ID, r.order, disturbed
-		if err := r.log.Append(run); err != nil {
+		run.Experiment, run.Order, run.Disturbed = p.exp.ID, p.order, disturbed
+		if err := p.log.Append(run); err != nil {
 			return false, fmt.Errorf("a run could not be kept: %w", err)
 		}
-		r.add(run)
+		p.add(run)
 	}
 	if again {
-		r.again += took
+		p.again += took
 	}
 	return again, nil
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -9,39 +10,41 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 )
 
-// want is a claim, and the steps that more repeats of its cells take.
-type want struct {
-	part  int
-	claim string
-	steps []step
-}
-
 // lack is cells, and the number of repeats that each should have.
 type lack struct {
 	keys []ledger.Key
 	to   int
 }
 
-// wants are the claims whose cells lack repeats, with their steps. A repeat that failed is not made
+// wants are the steps that each claim takes whose cells lack repeats. A repeat that failed is not made
 // again. A claim that lacks more repeats than a session may have is none of them.
-func (r *sessionState) wants(part int, lacks func(c ledger.Claim, ev *ledger.Evidence) []lack) (out []want) {
-	ev := ledger.NewEvidence(r.runs, r.Seed)
-	for _, c := range r.exp.Claims {
-		all, to := lacks(c, ev), 0
-		for _, l := range all {
-			to = max(to, l.to)
-		}
+func (p *part) wants(lacks func(p *part, c ledger.Claim, ev *ledger.Evidence) []lack) (out [][]step) {
+	ev := ledger.NewEvidence(p.runs, p.res.Seed)
+	for _, c := range p.exp.Claims {
+		all := lacks(p, c, ev)
+		to := most(all)
 		if to > results.MaxRepeats {
 			continue
 		}
-		w := want{part, c.ID, r.measurements(to, func(b batch, repeat int) bool {
-			return slices.ContainsFunc(all, func(l lack) bool { return repeat < l.to && b.has(l.keys) }) && repeat >= b.tried(ev)
-		})}
-		if len(w.steps) > 0 {
-			out = append(out, w)
+		steps := p.measurements(to, func(b batch, repeat int) bool { return b.lacks(all, repeat) && repeat >= b.tried(ev) })
+		if len(steps) > 0 {
+			out = append(out, steps)
 		}
 	}
 	return out
+}
+
+// most is the most repeats that any of the cells should have.
+func most(all []lack) (to int) {
+	for _, l := range all {
+		to = max(to, l.to)
+	}
+	return to
+}
+
+// lacks reports whether a cell of the batch should have that repeat.
+func (b batch) lacks(all []lack, repeat int) bool {
+	return slices.ContainsFunc(all, func(l lack) bool { return repeat < l.to && b.has(l.keys) })
 }
 
 // tried is the number of repeats of the batch, failed ones too.
@@ -67,21 +70,38 @@ func tried(ev *ledger.Evidence, keys ...ledger.Key) (least int) {
 }
 
 // lacking are the answers that need more repeats to decide the claim, with the number of them; none if
-// more repeats would not help, or if the claim is decided.
+// more repeats would not help, or if the claim is decided. A claim that needs all of its answers
+// cannot hold any more where one of them stays open whatever is measured. Such a claim can still fail:
+// by an answer whose figure does not satisfy its rule.
 func lacking(c results.Claim) (out []results.Answer) {
+	var hopeless bool
 	for _, a := range c.Answers {
 		switch {
+		case stuck(a) && c.MoreRuns == 0 && !c.Any:
+			hopeless = true
 		case !open(c, a), c.MoreRuns > 0 && a.Verdict == results.Inconclusive:
 		case c.MoreRuns > 0:
 			a.MoreRuns = c.MoreRuns
 			out = append(out, a)
 		case a.MoreRuns > 0:
 			out = append(out, a)
-		case !c.Any:
-			return nil
 		}
 	}
+	if hopeless {
+		out = slices.DeleteFunc(out, func(a results.Answer) bool { return math.IsNaN(a.Measured) || a.Rule.Contains(a.Measured) })
+	}
 	return out
+}
+
+// stuck reports whether no repeats of this machine decide the answer.
+func stuck(a results.Answer) bool {
+	return !a.Beside && (a.Verdict == results.NeedsHardware || a.Verdict == results.Inconclusive && a.MoreRuns == 0)
+}
+
+// undecided reports whether more repeats may still decide the claim. One that needs hardware may fail
+// without that.
+func undecided(c results.Claim) bool {
+	return c.Verdict == results.Inconclusive || c.Verdict == results.NeedsHardware
 }
 
 // open reports whether the answer leaves the claim open: the answer is inconclusive, or the answer
@@ -91,39 +111,22 @@ func open(c results.Claim, a results.Answer) bool {
 	if c.Any {
 		alone = results.Holds
 	}
-	return c.Verdict == results.Inconclusive && !a.Beside && (a.Verdict == results.Inconclusive || c.MoreRuns > 0 && a.Verdict == alone)
+	return undecided(c) && !a.Beside && (a.Verdict == results.Inconclusive || c.MoreRuns > 0 && a.Verdict == alone)
 }
 
-// worth chooses the wants for which there is time, the cheapest first: most claims are
+// worth chooses the claims for whose steps there is time, the cheapest first: most claims are
 // settled that way. A step that two of them share is done once.
-func worth(all []want, left time.Duration) (chosen []want) {
+func worth(all [][]step, left time.Duration) (chosen []step) {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b want) int { return cmp.Compare(takes(a.steps), takes(b.steps)) })
-	type once struct {
-		batch  string
-		repeat int
-	}
-	done := map[once]bool{}
-	for _, w := range all {
-		w.steps = slices.DeleteFunc(slices.Clone(w.steps), func(s step) bool { return done[once{s.batch, s.repeat}] })
-		if left -= takes(w.steps); left < 0 {
+	slices.SortStableFunc(all, func(a, b []step) int { return cmp.Compare(takes(a), takes(b)) })
+	for _, steps := range all {
+		steps = slices.DeleteFunc(slices.Clone(steps), func(s step) bool {
+			return slices.ContainsFunc(chosen, func(c step) bool { return c.batch == s.batch && c.repeat == s.repeat })
+		})
+		if left -= takes(steps); left < 0 {
 			break
 		}
-		for _, s := range w.steps {
-			done[once{s.batch, s.repeat}] = true
-		}
-		chosen = append(chosen, w)
+		chosen = append(chosen, steps...)
 	}
 	return chosen
-}
-
-// stepsOf are the steps of the wants of one part, in the order of their repeats.
-func stepsOf(chosen []want, part int) (out []step) {
-	for _, w := range chosen {
-		if w.part == part {
-			out = append(out, w.steps...)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b step) int { return cmp.Compare(a.repeat, b.repeat) })
-	return out
 }

@@ -31,14 +31,19 @@ type stage struct {
 }
 
 // plays has a claim for each cell: its x is at most 1. A cell takes a second. A cell whose name
-// begins with P has a published claim, and any other a goal.
+// begins with P has a published claim, and any other a goal. A figure that is called noisy moves between
+// sessions.
 func (s *stage) plays(id string, uses float64, cells map[string]func(repeat int) float64) *experiment.Experiment {
 	family := ledger.Family{ID: id, Title: "made up"}
 	var plan experiment.Plan
 	for _, name := range slices.Sorted(maps.Keys(cells)) {
 		k := ledger.Key{Setup: "s", Load: "l", Pattern: name}
+		spread := 0.
+		if strings.Contains(name, "noisy") {
+			spread = .01
+		}
 		family.Claims = append(family.Claims, ledger.Claim{ID: id + name, Title: "it is so", Goal: !strings.HasPrefix(name, "P"), Parts: []ledger.Part{{
-			Subject: "x", Rule: judge.AtMost(1), Cases: ledger.One("made up", ledger.Of(k, ledger.Extra("x", "x")))}}})
+			Subject: "x", Rule: judge.AtMost(1), Spread: spread, Cases: ledger.One("made up", ledger.Of(k, ledger.Extra("x", "x")))}}})
 		plan.Cells = append(plan.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: name, Uses: uses, Expect: time.Second,
 			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 				s.begins(id + name)
@@ -76,9 +81,16 @@ func always(x float64) map[string]func(int) float64 {
 	return map[string]func(int) float64{"a": func(int) float64 { return x }}
 }
 
-func whole(t *testing.T, budget time.Duration, es ...*experiment.Experiment) experiment.Whole {
+func whole(t *testing.T, budget time.Duration, es ...*experiment.Experiment) experiment.Session {
 	s := session(t, 1, judge.MinRepeats)
-	return experiment.Whole{Session: s, Budget: budget, Size: "quick", Experiments: es}
+	s.Budget, s.Size, s.Experiments = budget, "quick", es
+	return s
+}
+
+// resumed runs the session further.
+func resumed(t *testing.T, s experiment.Session) (results.Session, []experiment.Part, error) {
+	s.Resume = true
+	return s.RunAll(t.Context())
 }
 
 func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) {
@@ -88,7 +100,7 @@ func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) 
 		w := whole(t, 12*time.Second, s.plays("W1", .5, map[string]func(int) float64{"P": published}), s.plays("C", 0, always(2)), s.plays("D", 0, always(0)),
 			s.plays("W2", .5, map[string]func(int) float64{"P": published}))
 		began := time.Now()
-		session, parts, err := w.Run(t.Context())
+		session, parts, err := w.RunAll(t.Context())
 		if err != nil || time.Since(began) != 10*time.Second || s.most != 2 {
 			t.Fatalf("%v, took %v, %d at a time, %v", err, time.Since(began), s.most, s.order)
 		}
@@ -105,12 +117,12 @@ func TestAWholeSessionRunsWhatWaitsSideBySideAndSaysWhatItLeftOut(t *testing.T) 
 		if _, err := os.Stat(filepath.Join(w.Dir, "D")); !errors.Is(err, os.ErrNotExist) {
 			t.Error("what was left out has a folder")
 		}
-		if _, _, err := w.Run(t.Context()); !errors.Is(err, experiment.ErrInput) {
+		if _, _, err := w.RunAll(t.Context()); !errors.Is(err, experiment.ErrInput) {
 			t.Errorf("a second session in the same folder: %v", err)
 		}
 
 		w.Budget = 5 * time.Second
-		session, _, err = w.Resume(t.Context())
+		session, _, err = resumed(t, w)
 		if err != nil || len(session.Parts) != 4 || len(session.LeftOut) != 0 || s.runs["Da"] != 5 || s.runs["Ca"] != 5 {
 			t.Errorf("%+v, ran %v, %v", session, s.runs, err)
 		}
@@ -132,7 +144,7 @@ func TestTheTimeThatIsLeftGoesToOpenClaims(t *testing.T) {
 		})
 		w := whole(t, 2*time.Minute, e)
 		began := time.Now()
-		session, parts, err := w.Run(t.Context())
+		session, parts, err := w.RunAll(t.Context())
 		if err != nil || time.Since(began) > 2*time.Minute {
 			t.Fatalf("%v, took %v", err, time.Since(began))
 		}
@@ -153,20 +165,21 @@ func TestTheTimeThatIsLeftGoesToOpenClaims(t *testing.T) {
 	})
 }
 
-// Every published claim has its repeats before a goal is measured, and before any is looked at again.
+// Every published claim has its repeats before a goal is measured, and before any is looked at again:
+// seven where figures have noise, five of exact counts.
 func TestPublishedClaimsComeBeforeGoals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
 		zero := func(int) float64 { return 0 }
-		a := s.plays("A", 0, map[string]func(int) float64{"P": zero, "goal": zero})
+		a := s.plays("A", 0, map[string]func(int) float64{"Pnoisy": zero, "goal": zero, "noisygoal": zero})
 		b := s.plays("B", 0, map[string]func(int) float64{"P": zero, "goal": zero})
-		w := whole(t, 33*time.Second, s.plays("G", 0, always(0)), a, b)
-		session, _, err := w.Run(t.Context())
+		w := whole(t, 37*time.Second, s.plays("G", 0, always(0)), a, b)
+		session, _, err := w.RunAll(t.Context())
 		if err != nil || len(session.LeftOut) != 0 || len(session.Parts) != 3 {
 			t.Fatalf("%v, left out %+v", err, session.LeftOut)
 		}
-		want := slices.Concat(slices.Repeat([]string{"AP"}, 5), slices.Repeat([]string{"BP"}, 5), slices.Repeat([]string{"AP"}, 4), slices.Repeat([]string{"BP"}, 4))
-		if !slices.Equal(s.order[:18], want) || s.runs["Ga"] != 5 {
+		want := slices.Concat(slices.Repeat([]string{"APnoisy"}, 5), slices.Repeat([]string{"BP"}, 5), slices.Repeat([]string{"APnoisy"}, 4))
+		if !slices.Equal(s.order[:14], want) || s.runs["Ga"] != 5 || s.runs["Agoal"] != 5 || s.runs["Anoisygoal"] != 7 {
 			t.Errorf("the order is %v", s.order)
 		}
 		if n := session.Parts[1].Claims[0].Answers[0].Repeats; n != 9 {
@@ -187,7 +200,7 @@ func TestWhatCannotBeMeasuredIsTriedOnce(t *testing.T) {
 				return results.Run{}, errors.New("out of breath")
 			}}}}, nil
 		}, nil)
-		session, _, err := whole(t, time.Minute, e).Run(t.Context())
+		session, _, err := whole(t, time.Minute, e).RunAll(t.Context())
 		if err != nil || tries != judge.MinRepeats || len(session.Parts) != 1 || !strings.Contains(session.Parts[0].Partial, "out of breath") {
 			t.Errorf("%d tries, %v, %+v", tries, err, session.Parts)
 		}
@@ -206,7 +219,7 @@ func TestAGoalThatCannotBePreparedIsLeftOutAndToldAtTheEnd(t *testing.T) {
 			}, nil)
 		}
 		w := whole(t, time.Minute, broken("X"), s.plays("A", 0, map[string]func(int) float64{"P": func(int) float64 { return 0 }}), s.plays("G", 0, always(0)))
-		session, parts, err := w.Run(t.Context())
+		session, parts, err := w.RunAll(t.Context())
 		if !errors.Is(err, disk) || len(parts) != 2 || len(session.Parts) != 2 || s.runs["Ga"] != 5 {
 			t.Errorf("%v, %d parts, ran %v", err, len(parts), s.runs)
 		}
@@ -220,7 +233,7 @@ func TestAGoalThatCannotBePreparedIsLeftOutAndToldAtTheEnd(t *testing.T) {
 			t.Error(err)
 		}
 		none := whole(t, time.Minute, broken("X"))
-		if _, parts, err := none.Run(t.Context()); !errors.Is(err, disk) || len(parts) != 0 {
+		if _, parts, err := none.RunAll(t.Context()); !errors.Is(err, disk) || len(parts) != 0 {
 			t.Errorf("of nothing: %d parts, %v", len(parts), err)
 		}
 	})
@@ -239,9 +252,9 @@ func TestAGoalIsSettledAfterPublishedClaimsWereLookedAtAgain(t *testing.T) {
 				return .7 + .01*float64(repeat%7)
 			}
 		}
-		e := s.plays("E", 0, map[string]func(int) float64{"goal": except(2), "P": except(2, 4, 6, 9, 10, 11, 12)})
+		e := s.plays("E", 0, map[string]func(int) float64{"noisygoal": except(2, 4), "P": except(2, 4, 6, 9, 10, 11, 12)})
 		w := whole(t, 10*time.Minute, e)
-		session, _, err := w.Run(t.Context())
+		session, _, err := w.RunAll(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,7 +277,7 @@ func TestASlowMachineLosesRepeatsAndNoPublishedClaim(t *testing.T) {
 		a := s.plays("A", 0, map[string]func(int) float64{"P": zero, "goal": zero})
 		b := s.plays("B", 0, map[string]func(int) float64{"P": zero, "goal": zero})
 		w := whole(t, 30*time.Second, s.plays("G", 0, always(0)), a, b)
-		session, _, err := w.Run(t.Context())
+		session, _, err := w.RunAll(t.Context())
 		if err != nil || len(session.Parts) != 2 || s.runs["AP"] != 5 || s.runs["BP"] != 5 || len(s.order) != 10 {
 			t.Fatalf("%v, ran %v", err, s.runs)
 		}
@@ -286,7 +299,7 @@ func TestASlowMachineLosesRepeatsAndNoPublishedClaim(t *testing.T) {
 		}
 
 		s.takes, w.Budget = 0, time.Minute
-		session, _, err = w.Resume(t.Context())
+		session, _, err = resumed(t, w)
 		if err != nil || len(session.LeftOut) != 0 || len(session.Parts) != 3 || s.runs["Agoal"] != 5 || s.runs["Ga"] != 5 || s.runs["AP"] < 5 {
 			t.Errorf("%v, ran %v, left out %+v", err, s.runs, session.LeftOut)
 		}
@@ -302,7 +315,7 @@ func TestNothingIsMeasuredAgainWhereTheTimeIsNeeded(t *testing.T) {
 			s.runs = nil
 			w := whole(t, budget, e)
 			w.Again, w.Watch = 9, func() func() float64 { return func() float64 { return .5 } }
-			if _, _, err := w.Run(t.Context()); err != nil {
+			if _, _, err := w.RunAll(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			return s.runs["AP"]
@@ -322,13 +335,13 @@ func TestAnInterruptedWholeSessionGoesOn(t *testing.T) {
 		w := whole(t, time.Minute, s.plays("A", 0, always(0)), s.plays("B", 0, always(0)), s.plays("C", 0, always(0)))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(7500*time.Millisecond, cancel)
-		session, parts, err := w.Run(ctx)
+		session, parts, err := w.RunAll(ctx)
 		if err != nil || len(parts) != 2 || parts[0].Results.Partial != "" || !strings.Contains(parts[1].Results.Partial, "2 of 5 runs") || len(session.LeftOut) != 1 {
 			t.Fatalf("%v, %d parts, %+v", err, len(parts), session.LeftOut)
 		}
 		var ended []bool // whenever it was written
 		w.Done = func(s *results.Session) { ended = append(ended, !s.Ended.IsZero()) }
-		session, parts, err = w.Resume(t.Context())
+		session, parts, err = resumed(t, w)
 		if n := len(ended); n < 2 || slices.Contains(ended[:n-1], true) || !ended[n-1] {
 			t.Errorf("it had ended: %v", ended)
 		}
@@ -349,13 +362,13 @@ func TestAWholeSessionWithoutARunLeavesNothingBehind(t *testing.T) {
 		w := whole(t, time.Minute, s.plays("A", 0, always(0)))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, parts, err := w.Run(ctx); err != nil || len(parts) != 0 {
+		if _, parts, err := w.RunAll(ctx); err != nil || len(parts) != 0 {
 			t.Errorf("%d parts, %v", len(parts), err)
 		}
 		if _, err := os.Stat(w.Dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the folder is there: %v", err)
 		}
-		if _, _, err := w.Resume(t.Context()); !errors.Is(err, experiment.ErrInput) {
+		if _, _, err := resumed(t, w); !errors.Is(err, experiment.ErrInput) {
 			t.Errorf("nothing to go on with: %v", err)
 		}
 	})
@@ -366,7 +379,7 @@ func TestAWholeSessionThatCannotGoOnIsLeftAsItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
 		w := whole(t, time.Minute, s.plays("A", 0, always(0)))
-		if _, _, err := w.Run(t.Context()); err != nil {
+		if _, _, err := w.RunAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		part, _, err := results.Read(filepath.Join(w.Dir, "A"))
@@ -377,8 +390,14 @@ func TestAWholeSessionThatCannotGoOnIsLeftAsItIs(t *testing.T) {
 		if err := results.WriteResults(filepath.Join(w.Dir, "A"), part); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := w.Resume(t.Context()); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "another machine") {
+		if _, _, err := resumed(t, w); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "another machine") {
 			t.Errorf("%v", err)
+		}
+		if err := os.WriteFile(filepath.Join(w.Dir, "A", results.ResultsFile), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := resumed(t, w); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("a part that is damaged: %v", err)
 		}
 		if stored, err := results.ReadSession(w.Dir); err != nil || len(stored.Parts) != 1 {
 			t.Errorf("%+v, %v", stored, err)
@@ -396,27 +415,8 @@ func TestAWholeSessionDoesNotTakeTheSessionOfOneExperiment(t *testing.T) {
 		if _, _, err := one.Run(t.Context(), w.Experiments[0], &settings{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := w.Run(t.Context()); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), one.Dir) || s.runs["Aa"] != 2 {
+		if _, _, err := w.RunAll(t.Context()); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), one.Dir) || s.runs["Aa"] != 2 {
 			t.Errorf("ran %v, %v", s.runs, err)
-		}
-	})
-}
-
-func TestAWholeSessionThatCannotGoOnStaysAsItIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var s stage
-		w := whole(t, time.Minute, s.plays("A", 0, always(0)))
-		if _, _, err := w.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(w.Dir, "A", results.ResultsFile), []byte("{"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := w.Resume(t.Context()); !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), "damaged") {
-			t.Errorf("a part that is damaged: %v", err)
-		}
-		if _, err := results.ReadSession(w.Dir); err != nil {
-			t.Error(err)
 		}
 	})
 }
@@ -425,7 +425,7 @@ func TestAPartThatWasKilledBeforeItsFirstRunBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
 		w := whole(t, time.Minute, s.plays("A", 0, always(0)), s.plays("B", 0, always(0)))
-		if _, _, err := w.Run(t.Context()); err != nil {
+		if _, _, err := w.RunAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range []string{results.RunsFile, results.ResultsFile} {
@@ -436,7 +436,7 @@ func TestAPartThatWasKilledBeforeItsFirstRunBeginsAgain(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(w.Dir, "B", results.RunsFile), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, parts, err := w.Resume(t.Context()); err != nil || len(parts) != 2 || s.runs["Aa"] != 5 || s.runs["Ba"] != 10 {
+		if _, parts, err := resumed(t, w); err != nil || len(parts) != 2 || s.runs["Aa"] != 5 || s.runs["Ba"] != 10 {
 			t.Errorf("%v, %d parts, ran %v", err, len(parts), s.runs)
 		}
 	})
@@ -447,7 +447,7 @@ func TestAPartThatWasKilledBeforeItWasJudgedAgainIsJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stage
 		w := whole(t, time.Minute, s.plays("A", 0, map[string]func(int) float64{"P": func(int) float64 { return 0 }}))
-		if _, _, err := w.Run(t.Context()); err != nil {
+		if _, _, err := w.RunAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		dir := filepath.Join(w.Dir, "A")
@@ -459,7 +459,7 @@ func TestAPartThatWasKilledBeforeItWasJudgedAgainIsJudged(t *testing.T) {
 		if err := results.WriteResults(dir, part); err != nil {
 			t.Fatal(err)
 		}
-		session, _, err := w.Resume(t.Context())
+		session, _, err := resumed(t, w)
 		if err != nil || len(session.Parts) != 1 || len(session.Parts[0].Claims) != 1 || session.Parts[0].Claims[0].Verdict != results.Holds {
 			t.Errorf("%+v, %v", session.Parts, err)
 		}
@@ -472,12 +472,12 @@ func TestAPartThatGoesOnAlonePaysForItsLooks(t *testing.T) {
 		var s stage
 		e := s.plays("A", 0, map[string]func(int) float64{"a": func(repeat int) float64 { return 1 + float64(repeat%2*2-1)*.5 }})
 		w := whole(t, 6*time.Second, e)
-		if _, _, err := w.Run(t.Context()); err != nil {
+		if _, _, err := w.RunAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		one := session(t, 1, judge.MinRepeats+1)
-		one.Dir = filepath.Join(w.Dir, "A")
-		res, _, err := one.Resume(t.Context(), e)
+		one.Dir, one.Resume = filepath.Join(w.Dir, "A"), true
+		res, _, err := one.Run(t.Context(), e, nil)
 		if err != nil || !res.Part || res.Looks == 0 || len(res.Judged) != res.Looks {
 			t.Errorf("part %v, %d looks at %v, %v", res.Part, res.Looks, res.Judged, err)
 		}
@@ -490,6 +490,13 @@ func TestWhatAWholeSessionTakesIsSaid(t *testing.T) {
 		w := whole(t, 5*time.Second, s.plays("A", 0, always(0)), s.plays("B", 0, always(0)))
 		if got := w.Takes(); got != "5s, without B" {
 			t.Error(got)
+		}
+		zero := func(int) float64 { return 0 }
+		noisy := s.plays("C", 0, map[string]func(int) float64{"Pnoisy": zero, "goal": zero, "noisygoal": zero})
+		for budget, want := range map[time.Duration]string{time.Minute: "19s", 6 * time.Second: "6s"} {
+			if got := whole(t, budget, noisy).Takes(); got != want {
+				t.Errorf("two repeats more of what has noise, within %v: %s, want %s", budget, got, want)
+			}
 		}
 	})
 }

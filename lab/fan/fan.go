@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -37,12 +38,11 @@ type Config struct {
 	Grid    bool            `group:"Size" full:"true" help:"Branches of the grid from 0.5 µs to 50 ms, in virtual time too."`
 	Sources []int           `short:"n" group:"Size" default:"2,8,64" quick:"2,8" whole:"2" least:"2" most:"256" help:"Sources of a lookup: one database, the rest caches."`
 	Branch  []time.Duration `group:"Size" quick:"1µs,20µs,100µs,1ms" placeholder:"D" least:"100ns" most:"1s" help:"How long each source of the grid takes; 1µs to 1ms unless given, 0.5µs to 50ms with --grid."`
-	Rounds  int             `group:"Size" default:"5" quick:"3" whole:"9" least:"1" help:"Turns of every contestant in each repeat."`
+	Rounds  int             `group:"Size" default:"5" quick:"3" whole:"7" least:"1" help:"Turns of every contestant in each repeat."`
 	Time    time.Duration   `group:"Size" default:"3ms" quick:"1ms" whole:"2ms" full:"5ms" above:"0s" help:"How long each turn is."`
 	Calls   int             `group:"Size" default:"20000" quick:"5000" least:"500" help:"Lookups with hedging, in virtual time; fewer than 500 have no p99."`
 
-	Contestant []string `placeholder:"NAME" help:"Only these: spillway, sequential, as-printed, corrected, errgroup, conc. Claims that need another one stay open."`
-	MemoryCap  int      `default:"2048" least:"0" help:"Memory that a process may use, in MiB (Linux only); above it is killed. 0: no cap."`
+	MemoryCap int `default:"2048" least:"0" help:"Memory that a process may use, in MiB (Linux only); above it is killed. 0: no cap."`
 }
 
 // branches are the durations of the grid, ascending.
@@ -71,6 +71,10 @@ const (
 	nestLoad   = "5 µs computed in each"
 	hedgeSetup = "stragglers, 1 in 100, and an outage"
 	hedgeLoad  = "10 ms, or 1 s"
+
+	printedSetup = "100,000 calls as printed, whose stores return slices"
+	printedCalls = 100_000
+	printedWait  = 50 * time.Millisecond // of stores that wait
 )
 
 // Cells of Spillway alone.
@@ -80,53 +84,50 @@ var (
 	hedged    = notHedged.By("spillway, hedged")
 )
 
+// printed are the stores of the code as printed: those that wait, and those that do not.
+var printed = []ledger.Key{
+	{Setup: printedSetup, Load: "stores that wait 50 ms", Pattern: AsPrinted},
+	{Setup: printedSetup, Load: "stores that answer at once", Pattern: AsPrinted},
+}
+
 func sized(prefix, kind string, n int) string { return fmt.Sprintf("%s%s, n = %d", prefix, kind, n) }
 
 func allocLoad(n int) string { return fmt.Sprintf("n = %d", n) }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// Demonstrations are staged by the program.
-var Demonstrations = experiment.Staged{Role: "fan-demo-", Program: program, Acts: []experiment.Act{
-	{ID: "lost-answers", Title: "the answers that are read before they are there"},
-	{ID: "slow-failure", Title: "the database that fails at once, and the caller that waits for the cache"},
-	{ID: "swallowed-error", Title: "the cache's error that is dropped"},
-	{ID: "killed-by-panic", Title: "the panic in a cache that kills the process"},
-}}
-
 // planner collects what is measured.
 type planner struct {
 	Config
 	experiment.Plan
-	names, correct []string // contestants, and those that lose no answer
 }
 
+// correct are the contestants that lose no answer.
+var correct = []string{Spillway, Sequential, Corrected, ErrGroup, Conc}
+
 func plan(c Config) (experiment.Plan, error) {
-	names, err := experiment.Chosen(c.Contestant, Names)
-	if err != nil {
-		return experiment.Plan{}, err
-	}
-	p := &planner{Config: c, names: names}
-	p.correct = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == AsPrinted })
-	if usage.Race { // the detector would end the process at the race that it shows
-		p.names = p.correct
-	}
-	p.Programs, p.Demos = []contestant.Spec{{Program: program, Role: RoleLookups}}, Demonstrations.Demos()
+	p := &planner{Config: c}
+	p.Programs = []contestant.Spec{{Program: program, Role: RoleLookups}}
 	p.lookups()
 	p.grid()
 	p.allocations()
-	p.inTurns(nestSetup, Computing, "", p.correct, Table{Load: nestLoad, Sources: 16, Levels: 3, Database: 5 * time.Microsecond, Cache: 5 * time.Microsecond, Budget: 64})
-	if slices.Contains(names, Spillway) {
-		p.alone(changed, "", RoleChange, func(uint64) any { return nil })
-		for _, k := range []ledger.Key{notHedged, hedged} {
-			p.alone(k, Virtual, RoleHedging, func(seed uint64) any { return Hedging{k == hedged, c.Calls, seed} })
-		}
+	p.inTurns(nestSetup, Computing, "", correct, Table{Load: nestLoad, Sources: 16, Levels: 3, Database: 5 * time.Microsecond, Cache: 5 * time.Microsecond, Budget: 64})
+	if !usage.Race {
+		p.asPrinted()
+	}
+	p.alone(changed, "", RoleChange, func(uint64) any { return nil })
+	for _, k := range []ledger.Key{notHedged, hedged} {
+		p.alone(k, Virtual, RoleHedging, func(seed uint64) any { return Hedging{k == hedged, c.Calls, seed} })
 	}
 	return p.Plan, nil
 }
 
 // lookups are the published sizes.
 func (p *planner) lookups() {
+	names := Names
+	if usage.Race { // the detector would end the process at the race that as-printed shows
+		names = correct
+	}
 	for _, kind := range []string{Virtual, Sleeping, Computing, OneProc} {
 		var tables []Table
 		for _, t := range Published {
@@ -137,7 +138,7 @@ func (p *planner) lookups() {
 				}
 			}
 		}
-		p.inTurns(kind, kind, "", p.names, tables...)
+		p.inTurns(kind, kind, "", names, tables...)
 	}
 }
 
@@ -159,10 +160,10 @@ func (p *planner) grid() {
 				tables = append(tables, Table{Load: fmt.Sprintf("%v µs", micros(d)), Sources: n, Database: d, Cache: d})
 			}
 			even := ""
-			if kind != Virtual && slices.Contains(p.correct, Sequential) && slices.Contains(p.correct, Corrected) {
+			if kind != Virtual {
 				even = sized(evenPrefix, kind, n)
 			}
-			p.inTurns(sized(gridPrefix, kind, n), kind, even, p.correct, tables...)
+			p.inTurns(sized(gridPrefix, kind, n), kind, even, correct, tables...)
 		}
 	}
 }
@@ -175,16 +176,10 @@ func (p *planner) allocations() {
 			tables = append(tables, Table{Load: allocLoad(n), Sources: n, Allocations: true})
 		}
 	}
-	names := p.correct
-	if slices.Contains(names, Spillway) {
-		names = slices.Concat(names, []string{InParallel, Borrowed})
-	}
-	p.inTurns(allocSetup, OneProc, "", names, tables...)
+	p.inTurns(allocSetup, OneProc, "", slices.Concat(correct, []string{InParallel, Borrowed}), tables...)
 	// A goroutine that sleeps for the first time allocates a timer, so what the published sources
 	// do is counted, too.
-	if names = slices.DeleteFunc(slices.Clone(p.correct), func(s string) bool { return s != Sequential && s != Corrected }); len(names) > 0 {
-		p.inTurns(sleepSetup, Sleeping, "", names, Table{Load: allocLoad(2), Sources: 2, Database: 100 * time.Microsecond, Cache: 100 * time.Microsecond, Allocations: true})
-	}
+	p.inTurns(sleepSetup, Sleeping, "", []string{Sequential, Corrected}, Table{Load: allocLoad(2), Sources: 2, Database: 100 * time.Microsecond, Cache: 100 * time.Microsecond, Allocations: true})
 }
 
 func (t Table) sequential() time.Duration {
@@ -266,6 +261,24 @@ func (p *planner) alone(k ledger.Key, beside, role string, input func(seed uint6
 		Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 			return experiment.Alone(p.spec(role, input(t.Seed)))(ctx, t)
 		}})
+}
+
+// asPrinted adds calls of the published code. Each of them may end its process.
+func (p *planner) asPrinted() {
+	for i, k := range printed {
+		calls := Printed{Calls: printedCalls}
+		if i == 0 {
+			calls.Wait = printedWait
+		}
+		p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Expect: time.Second,
+			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
+				run, err := experiment.Alone(p.spec(RolePrinted, calls))(ctx, t)
+				if err != nil && strings.Contains(err.Error(), "nil pointer dereference") {
+					run.Extra, err = map[string]float64{"harmed": 1}, nil
+				}
+				return run, err
+			}})
+	}
 }
 
 func (c Config) spec(role string, input any, env ...string) contestant.Spec {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/ledger/planted"
+	"github.com/spillway-go/spillway/lab/ledger/ledgertest"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/usage"
 )
@@ -32,7 +32,7 @@ func TestEveryRowAnswersByItsFigures(t *testing.T) {
 	for _, k := range p.Keys() {
 		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
 	}
-	planted.Check(t, Experiment.Family, runs)
+	ledgertest.Check(t, Experiment.Family, runs)
 }
 
 func TestThePlan(t *testing.T) {
@@ -59,7 +59,6 @@ func TestThePlan(t *testing.T) {
 
 func TestBadSettingsAreNamed(t *testing.T) {
 	for want, spoil := range map[string]func(*Config){
-		`contestant "magic"`:              func(c *Config) { c.Contestant = []string{"magic"} },
 		"sources is 1: want 2 to 256":     func(c *Config) { c.Sources = []int{1} },
 		"sources is empty: want":          func(c *Config) { c.Sources = nil },
 		"branch is 1ns: want 100ns to 1s": func(c *Config) { c.Branch = []time.Duration{1} },

@@ -10,6 +10,7 @@ const (
 	RoleLookups = "fan-lookups" // Lookups, [][]Figures by table and contestant
 	RoleChange  = "fan-change"  // nothing, map[string]float64
 	RoleHedging = "fan-hedging" // Hedging, map[string]float64
+	RolePrinted = "fan-printed" // Printed, map[string]float64
 )
 
 // How a source spends its time.
@@ -36,7 +37,7 @@ const (
 	Borrowed   = "spillway-borrowed"
 )
 
-// Names are the contestants that a user may choose.
+// Names are the contestants of the published sizes.
 var Names = []string{Spillway, Sequential, AsPrinted, Corrected, ErrGroup, Conc}
 
 // Published are the durations of the database and the cache.
@@ -77,4 +78,10 @@ type Hedging struct {
 	Hedged bool
 	Calls  int
 	Seed   uint64
+}
+
+// Printed is calls of the published code as printed, in a process of its own, which they may end.
+type Printed struct {
+	Calls int
+	Wait  time.Duration // of each store, in virtual time
 }

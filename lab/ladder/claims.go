@@ -1,7 +1,10 @@
 package ladder
 
 import (
+	"math"
+
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/judge"
 )
 
@@ -28,12 +31,27 @@ const (
 
 var high, low = ofLead(kept("rest_high_us", restHigh)), ofLead(kept("rest_low_us", restLow))
 
-var allocs, bytes = ledger.Extra("allocs", "allocations of a request"), ledger.Extra("bytes", "bytes of a request")
+var bytes = ledger.Extra("bytes", "bytes of a request")
 
-// makes is a part about the objects that a server makes for a request.
-func makes(id, title, server string, rule judge.Rule, published float64) ledger.Part {
-	return ledger.Part{ID: id, Title: title, Subject: "allocations of a request in the server's process", Rule: rule, Published: []float64{published},
-		Cases: ledger.One(server, ledger.Of(named(server), allocs))}
+// objects is an exact count. What connections and collections add is a fraction of an object.
+var objects = ledger.Figure{Name: "allocations of a request", Value: func(r *results.Run) float64 {
+	if n, ok := r.Extra["allocs"]; ok {
+		return math.Round(n)
+	}
+	return math.NaN()
+}}
+
+// makes is a part about the objects that a server makes for each of these requests.
+func makes(id, title, server string, rule judge.Rule, published float64, requests ...string) ledger.Part {
+	var cases []ledger.Case
+	for _, request := range requests {
+		k := asked(server, request)
+		if request == usual {
+			k = named(server)
+		}
+		cases = append(cases, ledger.Case{Setup: request, Value: ledger.Of(k, objects)})
+	}
+	return ledger.Part{ID: id, Title: title, Subject: "allocations of a request in the server's process", Kind: judge.Every, Exact: true, Rule: rule, Published: []float64{published}, Cases: ledger.Only(cases...)}
 }
 
 // size is a term without its sign, which is that of its median over the repeats: by the
@@ -61,17 +79,18 @@ var family = ledger.Family{
 					Rule: judge.Above(0), Spread: 1, Min: -1000, Max: 1000, Cases: ledger.Only(order()...)},
 			}},
 		{ID: "G10", Title: "net/http makes 20 and more objects a request, fasthttp none", Published: "20+ and none",
-			Note: "The whole process of the server counts, on connections that are kept alive.",
+			Note: "The whole process of the server counts, on connections that are kept alive. How many objects there are depends on the request: fields, a query and a body make some each.",
 			Parts: []ledger.Part{
-				makes("nethttp", "net/http makes 20 and more objects a request", NetHTTP, judge.AtLeast(20), 20),
-				makes("fasthttp", "fasthttp makes no object a request", FastHTTP, judge.AtMost(1), 0),
+				makes("usual", "net/http makes 20 and more objects for a usual request", NetHTTP, judge.AtLeast(20), 20, usual, Posted),
+				makes("every", "net/http makes 20 and more objects for every request", NetHTTP, judge.AtLeast(20), 20, HostAlone),
+				makes("fasthttp", "fasthttp makes no object a request", FastHTTP, judge.AtMost(1), 0, usual, HostAlone, Posted),
 			}},
 		{ID: "G11", Title: "an API of strings copies on every access", Published: "a rule, no figure",
 			Note: "net/http's handlers read strings. If each reading copied, a hundred more of one header would allocate a hundred times the header.",
 			Parts: []ledger.Part{{Subject: "bytes allocated for each reading of a header", Unit: "B", Rule: judge.AtLeast(1), Spread: .1,
 				Cases: ledger.One(NetHTTP, ledger.Of(readAgain, bytes).Minus(ledger.Of(named(NetHTTP), bytes)).Times(1./MoreReads))}}},
 		{ID: "ladder-1", Goal: true, Title: "the savings' shares explain at least 90 % of the lead, and either end of the ladder leaves at most 5 % of it", Parts: []ledger.Part{
-			{ID: "explained", Title: "the lead is the savings' shares", Subject: "the lead without what is no saving's share", Unit: "%", Rule: judge.AtLeast(90), Spread: 1,
+			{ID: "explained", Title: "the lead is the savings' shares", Subject: "the lead without what is no saving's share", Unit: "%", Rule: judge.AtLeast(90), Spread: 1, Min: -1000, Max: 1000,
 				Cases: ledger.Only(ledger.Case{Setup: "all orders", Value: ledger.Const(100).Minus(size(high)).Minus(size(low)),
 					Remark: "What is left at one end of the ladder does not make up for what is left at the other."})},
 			{ID: "rest", Title: "what is no saving's share is small", Subject: "the share of the lead", Unit: "%", Rule: judge.Between(-5, 5), Spread: 1,
@@ -89,24 +108,22 @@ var family = ledger.Family{
 		{Key: "cpu_us", Name: "processor time for a request", Format: "micros"}, {Key: "share", Name: "share of the lead, %", Format: "decimals"}, {Key: "allocs", Name: "allocations", Format: "decimals"}, {Key: "bytes", Name: "allocated", Format: "size"},
 	},
 	Grid: "every other set",
-	Stacks: ledger.Stacks{
-		Axis: "µs of processor time for a request", Total: ledger.Column{Key: "cpu_us", Format: "micros"}, Note: ledger.Column{Key: "share", Name: "% of the lead", Format: "decimals"},
-		Parts: []ledger.StackPart{
-			{Key: "floor_us", Name: "reads and writes alone", Class: "s0"}, {Key: "above_us", Name: "the server's own", Class: "s1"}, {Key: "rest_high_us", Name: restHigh, Class: "rejected"},
-			{Key: State.key(), Name: State.String(), Class: "s2"}, {Key: Bytes.key(), Name: Bytes.String(), Class: "s3"}, {Key: Parser.key(), Name: Parser.String(), Class: "s4"},
-			{Key: Workers.key(), Name: Workers.String(), Class: "s5"}, {Key: Unwatched.key(), Name: Unwatched.String(), Class: "s6"}, {Key: OneBuffer.key(), Name: OneBuffer.String(), Class: "s7"},
-			{Key: "rest_low_us", Name: restLow, Class: "error"},
-		},
-		Whole: NetHTTP, Steps: 2,
-	},
+	Steps: ledger.Steps{Of: "µs of processor time for a request", By: NetHTTP, Parts: []ledger.Column{
+		{Key: "rest_high_us", Name: restHigh}, saved(State), saved(Bytes), saved(Parser), saved(Workers), saved(Unwatched), saved(OneBuffer), {Key: "rest_low_us", Name: restLow},
+	}},
 	Method: []ledger.Note{
 		{Title: "What is measured", Text: "Processor time of the servers' process, user and system, as the system reports it, over the requests answered. Time on the clock would measure the client and the network too. The client is a process of its own, which writes fixed bytes, parses the first answer of a connection and compares the others. The servers take short turns in random order, one at a time, each started for its turn and warmed; the garbage of a turn is charged at the price that a collection has in the same process. Ratios are taken within a round, of which the median counts; the first round is a warm-up."},
-		{Title: "The same request", Text: "A GET with seven fields; every handler cuts the id out of the path, echoes one field and writes a body of some 80 bytes with its type. The raw floor reads and writes as many fixed bytes and understands none."},
+		{Title: "The same request", Text: "A GET with seven fields; every handler cuts the id out of the path, echoes one field and writes a body of some 80 bytes with its type. For G10 net/http and fasthttp also answer a GET with Host alone and a POST with a body of 67 bytes. The raw floor reads and writes as many fixed bytes and understands none."},
 		{Title: "All orders", Text: "What a saving is worth depends on the others: a reused request saves less where strings are allocated anyway. So the small server runs with every set of savings, and a saving's share is what it takes off in the mean of all orders in which they can be added, in per cent of what fasthttp needs less than net/http in the same round. Added to none and taken from all are the ends of that, shown apart."},
 		{Title: "What stands in its place", Text: "Without a saving the small server does what net/http does, with the same library where it is public: http.ReadRequest, url, http.Header, a context, a goroutine that reads ahead, seven deadlines, two buffers. It is no product: it answers GET without a body, and has no limits on time."},
 		{Title: "What cannot be switched", Text: "fasthttp's parser and net/http's goroutine for each connection. fasthttp loses its reuse by a request, an answer and a new context; net/http's connections are handed to reused workers, one at a time to each, and net/http starts its goroutine all the same."},
 		{Title: "What is explained", Text: "The lead is, in every round: what net/http needs beyond the small server without savings, the share of each saving, and what the small server with every saving needs beyond fasthttp. Explained is the lead without the sizes of the two parts that are no saving's share. They may be below 0, and are taken off all the same: a small server that is too cheap at both ends has the right difference and the wrong reasons."},
 	},
+}
+
+// saved is what a saving takes off.
+func saved(r Rungs) ledger.Column {
+	return ledger.Column{Key: r.key(), Name: r.String(), Format: "decimals"}
 }
 
 // order compares each share with the next one of the published order, and beside that the

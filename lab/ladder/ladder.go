@@ -36,8 +36,8 @@ A table lists all steps from net/http down to fasthttp, which add up to 100 %: t
 type Config struct {
 	Connections   int           `group:"Size" default:"32" least:"1" most:"2048" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
 	PerConnection int           `group:"Size" default:"0" placeholder:"N" least:"0" help:"Replace a connection after this many requests; 0 keeps it. With 1, a goroutine for each connection is one for each request."`
-	Rounds        int           `group:"Size" default:"25" quick:"5" whole:"6" least:"1" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
-	Time          time.Duration `group:"Size" default:"10ms" quick:"3ms" whole:"5ms" above:"0s" help:"Processor time of a turn, without its preparation."`
+	Rounds        int           `group:"Size" default:"25" quick:"5" whole:"4" least:"1" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
+	Time          time.Duration `group:"Size" default:"10ms" quick:"3ms" whole:"4500us" above:"0s" help:"Processor time of a turn, without its preparation."`
 	MemoryCap     int           `default:"512" placeholder:"MIB" least:"0" help:"Servers that need more memory than that are killed; 0 sets no limit."`
 }
 
@@ -47,7 +47,7 @@ func (c Config) spec(role string, input any) contestant.Spec {
 
 func plan(c Config) (experiment.Plan, error) {
 	var keys []ledger.Key
-	game := Game{Connections: c.Connections, PerConn: c.PerConnection, Rounds: c.Rounds, Time: c.Time}
+	game := Game{Config: turns.Config{Rounds: c.Rounds, Time: c.Time, Least: c.Connections}, Connections: c.Connections, PerConn: c.PerConnection}
 	for _, e := range entries() {
 		keys, game.Servers = append(keys, e.Key), append(game.Servers, e.Server)
 	}
@@ -104,9 +104,7 @@ func (r Rungs) String() string {
 }
 
 // key names a saving in the figures of a run.
-func (r Rungs) key() string { return keyOf(r.String()) }
-
-func keyOf(saving string) string { return strings.ReplaceAll(saving, " ", "_") + "_us" }
+func (r Rungs) key() string { return strings.ReplaceAll(r.String(), " ", "_") + "_us" }
 
 // count is how many savings are on.
 func (r Rungs) count() int { return bits.OnesCount8(uint8(r)) }
@@ -123,18 +121,25 @@ const (
 
 // Game is all servers in turns.
 type Game struct {
-	Client                       string // its address
-	Servers                      []Server
-	Connections, PerConn, Rounds int
-	Time                         time.Duration
-	Seed                         uint64
+	turns.Config
+	Client               string // its address
+	Servers              []Server
+	Connections, PerConn int
 }
 
 // Server says which server to start.
 type Server struct {
 	Kind string // "" for the small server
 	Save Rungs  // of FastHTTP and the small server
+	Asks string // another request than the usual one: HostAlone or Posted, of NetHTTP and FastHTTP
 }
+
+// The requests. The usual one is a GET with seven fields and a query.
+const (
+	usual     = "a GET with seven fields and a query"
+	HostAlone = "a GET with Host alone"
+	Posted    = "a POST with a body"
+)
 
 // Servers, those with capital letters as kinds, and set-ups.
 const (
@@ -168,16 +173,18 @@ func entries() []entry {
 	all := []entry{
 		{named(Raw), Server{Kind: Raw}}, {named(NetHTTP), Server{Kind: NetHTTP}}, {named(NetHTTPPooled), Server{Kind: NetHTTPPooled}},
 		{readAgain, Server{Kind: NetHTTPReads}},
-		{named(FastHTTP), Server{FastHTTP, AllRungs}}, {named(fastWithout), Server{Kind: FastHTTP}},
+		{asked(NetHTTP, HostAlone), Server{Kind: NetHTTP, Asks: HostAlone}}, {asked(NetHTTP, Posted), Server{Kind: NetHTTP, Asks: Posted}},
+		{asked(FastHTTP, HostAlone), Server{FastHTTP, AllRungs, HostAlone}}, {asked(FastHTTP, Posted), Server{FastHTTP, AllRungs, Posted}},
+		{named(FastHTTP), Server{Kind: FastHTTP, Save: AllRungs}}, {named(fastWithout), Server{Kind: FastHTTP}},
 	}
 	for _, r := range []Rungs{State, Bytes, Workers, Unwatched} {
-		all = append(all, entry{fastLess(r), Server{FastHTTP, AllRungs &^ r}})
+		all = append(all, entry{fastLess(r), Server{Kind: FastHTTP, Save: AllRungs &^ r}})
 	}
 	for save := range AllRungs + 1 {
 		all = append(all, entry{small(save), Server{Save: save}})
 	}
 	for _, e := range slices.Clone(all) {
-		if e.Twin = slices.Contains(twice, e.Pattern); e.Twin {
+		if e.Twin = e.Asks == "" && slices.Contains(twice, e.Pattern); e.Twin {
 			all = append(all, e)
 		}
 	}
@@ -193,6 +200,9 @@ var readAgain = cell("a header read again and again", NetHTTPReads)
 
 // MoreReads is how often the handler of NetHTTPReads reads a header beyond the others.
 const MoreReads = 100
+
+// asked is the cell of a server that is sent another request than the usual one.
+func asked(name, request string) ledger.Key { return cell(request, name) }
 
 func named(name string) ledger.Key { return cell(allServers, name) }
 func fastLess(r Rungs) ledger.Key  { return cell(takenFromFast, r.String()) }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/ledger/planted"
+	"github.com/spillway-go/spillway/lab/ledger/ledgertest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -28,7 +28,7 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 		seen[k] = true
 		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
 	}
-	planted.Check(t, Experiment.Family, runs)
+	ledgertest.Check(t, Experiment.Family, runs)
 }
 
 func TestBadSettingsAreRefused(t *testing.T) {
@@ -175,17 +175,17 @@ func TestWhatIsExplainedIsTheLeadWithoutItsRests(t *testing.T) {
 			if a := got["G7/order (pooled state > nothing)"]; math.Abs(a.Measured-c.state) > .01 {
 				t.Errorf("pooled state %.2f %%, want %.2f", a.Measured, c.state)
 			}
-			// The parts of the bar add up, whatever the rests.
+			// The steps add up, whatever the rests.
 			for _, r := range runs {
 				if ledger.KeyOf(&r) != named(NetHTTP) {
 					continue
 				}
 				total := 0.0
-				for _, p := range family.Stacks.Parts {
+				for _, p := range family.Steps.Parts {
 					total += r.Extra[p.Key]
 				}
-				if math.Abs(total-r.Extra["cpu_us"]) > 1e-9 {
-					t.Errorf("the parts are %v of %v", total, r.Extra["cpu_us"])
+				if math.Abs(total-r.Extra["lead_us"]) > 1e-9 {
+					t.Errorf("the steps are %v of a lead of %v", total, r.Extra["lead_us"])
 				}
 			}
 		})

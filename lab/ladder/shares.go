@@ -51,8 +51,8 @@ func divide(keys []ledger.Key, runs []results.Run) {
 	}
 	last := len(have[named(NetHTTP)]) - 1
 	for i, own := range keys {
-		stack(own, runs[i].Extra, func(k ledger.Key) float64 { return have[k][last] })
-		if own.Pattern != NetHTTP {
+		keepShare(own, runs[i].Extra, func(k ledger.Key) float64 { return have[k][last] })
+		if own.Setup != allServers || own.Pattern != NetHTTP {
 			continue
 		}
 		us := make([]map[string]float64, last+1)
@@ -93,26 +93,14 @@ func widest(us map[string][]float64) (half float64) {
 	return half
 }
 
-// stack divides the time of a server into the parts of its bar.
-func stack(k ledger.Key, x map[string]float64, of reading) {
-	floor, low := of(named(Raw)), of(named(FastHTTP))
-	x["floor_us"] = min(floor, x["cpu_us"])
-	x["above_us"] = x["cpu_us"] - x["floor_us"]
-	if k == named(NetHTTP) { // the rest is the parts of the lead
-		x["above_us"] = low - floor
-	}
-	beside, ok := map[string]string{addedToNone: slow, removedFromAll: fast, takenFromFast: FastHTTP}[k.Setup]
-	if !ok {
-		return
-	}
-	saving := x["cpu_us"] - of(named(beside))
+// keepShare keeps with a server that one saving was added to or taken from, what that saving is
+// of the lead.
+func keepShare(k ledger.Key, x map[string]float64, of reading) {
+	beside, sign := map[string]string{addedToNone: slow, removedFromAll: fast, takenFromFast: FastHTTP}[k.Setup], 1.0
 	if k.Setup == addedToNone {
-		saving = -saving // and it is not spent
-	} else {
-		x["above_us"] -= max(saving, 0)
+		sign = -1 // it is not spent
 	}
-	x[keyOf(k.Pattern)] = saving
-	if lead := of(named(NetHTTP)) - low; lead > 0 {
-		x["share"] = 100 * saving / lead
+	if lead := of(named(NetHTTP)) - of(named(FastHTTP)); beside != "" && lead > 0 {
+		x["share"] = 100 * sign * (x["cpu_us"] - of(named(beside))) / lead
 	}
 }

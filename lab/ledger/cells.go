@@ -48,3 +48,12 @@ func Each(setups []string, value func(setup string) Term, beside ...string) func
 func AtMost(bound float64, id, title, subject string, cases func(*Evidence) []Case) Part {
 	return Part{ID: id, Title: title, Subject: subject, Unit: "x", Rule: judge.AtMost(bound), Spread: .03, Cases: cases}
 }
+
+// Keys are the cells of contestants under one load, in their order. One that is named again is a
+// twin.
+func Keys(setup, load string, contestants []string) (out []Key) {
+	for i, name := range contestants {
+		out = append(out, Key{Setup: setup, Load: load, Pattern: name, Twin: slices.Contains(contestants[:i], name)})
+	}
+	return out
+}

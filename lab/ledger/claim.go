@@ -47,8 +47,27 @@ type Part struct {
 	Spread   float64 // by how much the figure moves between two sessions; of a ratio, a share
 	Min, Max float64 // what the figure can be at all, if Min < Max
 
+	// Exact means that the figure is a count without noise: repeats that are all alike are no chance.
+	Exact bool
+
+	// Beside means that the part decides nothing: by construction it can come out only one way, or
+	// nobody claimed its figure. Its title says which.
+	Beside bool
+
 	// Cases returns the set-ups, which may depend on what was run.
 	Cases func(*Evidence) []Case
+}
+
+// cases are the set-ups of the part. Those of a part that decides nothing decide nothing.
+func (p Part) cases(e *Evidence) []Case {
+	out := p.Cases(e)
+	if p.Beside {
+		out = slices.Clone(out)
+		for i := range out {
+			out[i].Beside = true
+		}
+	}
+	return out
 }
 
 // Case is a part in one set-up.
@@ -59,6 +78,8 @@ type Case struct {
 	Needs  string // the hardware that the rule speaks of and that is missing, as a sentence
 	Open   string // why it is not judged as it was run, and what to do, as a sentence
 	Remark string // a fact that belongs beside the verdict, as a sentence
+
+	Max float64 // the most that the figure can be in this set-up; 0: as of the part
 }
 
 // Only is the cases of a part that has always the same.
@@ -81,7 +102,7 @@ func (f *Family) Judge(e *Evidence) []results.Claim {
 func (c Claim) judge(e *Evidence) results.Claim {
 	out := results.Claim{ID: c.ID, Title: c.Title, Goal: c.Goal, Any: c.Any, Published: c.Published, Note: c.Note}
 	for _, p := range c.Parts {
-		for _, k := range p.Cases(e) {
+		for _, k := range p.cases(e) {
 			if k.Beside && !e.ranAny(k.Value) {
 				continue
 			}
@@ -103,6 +124,9 @@ type unit struct {
 
 func (c Claim) units(of results.Claim) (out []unit) {
 	for _, p := range c.Parts {
+		if p.Beside {
+			continue
+		}
 		var setups []unit
 		var whole unit
 		var verdicts []results.Verdict
@@ -125,7 +149,7 @@ func (c Claim) units(of results.Claim) (out []unit) {
 func (c Claim) tests(e *Evidence) (n int) {
 	for _, p := range c.Parts {
 		setups := 0
-		for _, k := range p.Cases(e) {
+		for _, k := range p.cases(e) {
 			if !k.Beside && k.Needs == "" {
 				setups++
 			}
@@ -166,10 +190,29 @@ func (c Claim) decide(out *results.Claim, tests, looks int) {
 		of, 100*min(1, least*of), plural(out.MoreRuns, "more repeat"))
 }
 
-// Repeats is how many repeats the claim needs before the first verdict, so that one part can decide
-// alone in spite of the correction for their number.
+// Repeats is how many repeats the claim needs before the first verdict: as many as its kind of figures
+// takes, and enough for one part to decide alone in spite of the correction for their number. Exact
+// counts need no correction.
 func (c Claim) Repeats(e *Evidence) int {
-	return judge.MinRepeats + int(math.Ceil(math.Log2(float64(max(1, c.tests(e))))))
+	if !slices.ContainsFunc(c.Parts, func(p Part) bool { return !p.Exact && !p.Beside }) {
+		return judge.MinRepeats
+	}
+	n := judge.MinRepeats + int(math.Ceil(math.Log2(float64(max(1, c.tests(e))))))
+	if c.Interval(e) {
+		n = max(n, judge.LeastFollow)
+	}
+	return n
+}
+
+// Interval reports whether the verdict rests on the interval of a median that has noise. Exact counts,
+// which have no twin and do not differ between sessions, have none.
+func (c Claim) Interval(e *Evidence) bool {
+	noisy := func(k Case) bool {
+		return !k.Beside && k.Needs == "" && slices.ContainsFunc(k.Value.Keys(), func(key Key) bool { return e.Has(key.twin()) })
+	}
+	return slices.ContainsFunc(c.Parts, func(p Part) bool {
+		return !p.Beside && p.Kind == judge.Median && (p.Spread > 0 || slices.ContainsFunc(p.cases(e), noisy))
+	})
 }
 
 func plural(n int, what string) string {
@@ -191,7 +234,7 @@ func (c Claim) KeysOf(e *Evidence, a results.Answer) []Key {
 
 func (c Claim) keys(e *Evidence, wanted func(Part, Case) bool) (out []Key) {
 	for _, p := range c.Parts {
-		for _, k := range p.Cases(e) {
+		for _, k := range p.cases(e) {
 			if k.Beside || !wanted(p, k) {
 				continue
 			}
@@ -208,7 +251,7 @@ func (c Claim) keys(e *Evidence, wanted func(Part, Case) bool) (out []Key) {
 }
 
 func (p Part) judge(e *Evidence, k Case) results.Answer {
-	q := judge.Question{Subject: p.Subject, Unit: p.Unit, Kind: p.Kind, Ratio: p.Unit == "x", Rule: p.Rule, Spread: p.Spread, Min: p.Min, Max: p.Max}
+	q := judge.Question{Subject: p.Subject, Unit: p.Unit, Kind: p.Kind, Ratio: p.Unit == "x", Rule: p.Rule, Spread: p.Spread, Min: p.Min, Max: cmp.Or(k.Max, p.Max)}
 	in := judge.Input{Values: e.perRepeat(k.Value), Looks: e.Looks, Disturbed: e.disturbed(k.Value), Missing: e.missing(k.Value), Seed: e.Seed}
 	if p.Kind == judge.Median {
 		in.Floor = e.floor(k.Value, q.Ratio)
@@ -218,8 +261,11 @@ func (p Part) judge(e *Evidence, k Case) results.Answer {
 		Part: p.ID, Title: p.Title, Setup: k.Setup, Beside: k.Beside, Verdict: ans.Verdict,
 		Measured: ans.Measured, Low: ans.Low, High: ans.High, Unit: p.Unit, Rule: p.Rule, Published: p.Published,
 		Values:  known(in.Values),
-		Repeats: ans.Repeats, Floor: ans.Floor, Follow: ans.Follow, Chance: ans.Chance, MoreRuns: ans.MoreRuns, AtEdge: ans.AtEdge, Missing: math.IsNaN(ans.Measured), Why: ans.Why,
+		Repeats: ans.Repeats, Floor: ans.Floor, Follow: ans.Follow, Chance: ans.Chance, MoreRuns: ans.MoreRuns, Few: ans.Few, AtEdge: ans.AtEdge, Missing: math.IsNaN(ans.Measured), Why: ans.Why,
 		Sides: e.sides(k.Value),
+	}
+	if p.Exact && out.Low == out.High {
+		out.Chance = 0
 	}
 	switch {
 	case k.Needs != "":

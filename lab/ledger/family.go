@@ -10,7 +10,7 @@ type Family struct {
 	Sources []Source
 	Method  []Note // how the figures were made
 	Columns []Column
-	Stacks  Stacks            // bars of the parts of those columns; none without parts
+	Steps   Steps             // a table of its own; none without parts
 	Behind  string            // the column that is above 1 where Spillway loses; empty: none
 	Grid    string            // how the set-ups of a grid begin; empty: there is none
 	Axes    map[string]string // set-ups whose loads are sizes, the parameter size of their runs, and what that counts: "workers"
@@ -28,15 +28,9 @@ type Column struct {
 	Format    string // "nanos", "micros", "size", "percent", "ratio", "decimals"; empty: a number
 }
 
-// Stacks are bars whose figures are made of parts.
-type Stacks struct {
-	Axis  string
-	Total Column // shown above the bar
-	Note  Column // shown beside it; may be empty
-	Parts []StackPart
-	Whole string // the contestant whose parts are also listed
-	Steps int    // the parts from this one on are steps
+// Steps are the parts of the difference between two contestants, one after the other.
+type Steps struct {
+	Of    string // what they are parts of, with its unit
+	By    string // the contestant whose runs have them
+	Parts []Column
 }
-
-// StackPart is one of a run's Extra that a bar is stacked of.
-type StackPart struct{ Key, Name, Class string }

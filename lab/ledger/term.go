@@ -27,13 +27,13 @@ func Extra(key, name string) Figure { return Figure{Name: name, Key: key} }
 
 // The figures that every loaded run has.
 var (
-	Goodput      = Figure{Name: "goodput", Value: func(r *results.Run) float64 { return unless(r.Offered == 0 || r.Elapsed <= 0, r.Rate("ok")) }}
-	RefusedShare = Figure{Name: "share refused", Value: func(r *results.Run) float64 { return unless(r.Offered == 0, 100*r.Share("rejected")) }}
+	Goodput      = Figure{Name: "goodput", Value: func(r *results.Run) float64 { return Unless(r.Offered == 0 || r.Elapsed <= 0, r.Rate("ok")) }}
+	RefusedShare = Figure{Name: "share refused", Value: func(r *results.Run) float64 { return Unless(r.Offered == 0, 100*r.Share("rejected")) }}
 	PeakRSS      = Figure{Name: "peak RSS", OfKilled: true, Value: func(r *results.Run) float64 {
-		return unless(r.Process.PeakRSS == 0, float64(r.Process.PeakRSS))
+		return Unless(r.Process.PeakRSS == 0, float64(r.Process.PeakRSS))
 	}}
 	Goroutines = Figure{Name: "peak goroutines", OfKilled: true, Value: func(r *results.Run) float64 {
-		return unless(r.Process.PeakGoroutines <= 0, float64(r.Process.PeakGoroutines))
+		return Unless(r.Process.PeakGoroutines <= 0, float64(r.Process.PeakGoroutines))
 	}}
 )
 
@@ -41,12 +41,12 @@ var (
 func Quantile(kind string, q float64, name string) Figure {
 	return Figure{Name: name, Value: func(r *results.Run) float64 {
 		h := r.Of(kind).Latency
-		return unless(h.Count() == 0, float64(h.Quantile(q))/1e6)
+		return Unless(h.Count() == 0, float64(h.Quantile(q))/1e6)
 	}}
 }
 
-// unless is x, or NaN if it is missing.
-func unless(missing bool, x float64) float64 {
+// Unless is x, or NaN if it is missing.
+func Unless(missing bool, x float64) float64 {
 	if missing {
 		return math.NaN()
 	}
@@ -80,7 +80,7 @@ func (f Figure) of(r *results.Run) []float64 {
 		return blocks
 	}
 	x, ok := r.Extra[f.Key]
-	return []float64{unless(!ok, x)}
+	return []float64{Unless(!ok, x)}
 }
 
 // Term makes one value a repeat out of the figures of cells. Where the figures have a
@@ -128,8 +128,10 @@ func (t Term) Times(x float64) Term {
 func Largest(terms ...Term) Term  { return joined(math.Max, terms...) }
 func Smallest(terms ...Term) Term { return joined(math.Min, terms...) }
 
-// Best is the one of the terms whose median over all repeats is the largest, so that
-// the noise of one repeat does not choose. Least is the reverse.
+// Best is the one of the terms that is the largest, so that the noise of one repeat does not choose:
+// for every second repeat, the one whose median over the other repeats is the largest, and the other
+// way round. The largest of many noisy figures is also the luckiest one. Where it is judged by repeats
+// that did not choose it, luck counts for nothing. Least is the reverse.
 func Best(terms ...Term) Term  { return Term{args: terms, choose: 1} }
 func Least(terms ...Term) Term { return Term{args: terms, choose: -1} }
 
@@ -156,7 +158,7 @@ func (t Term) at(e *Evidence, repeat int, twins bool) []float64 {
 		}
 		return e.values(k, t.figure, repeat)
 	case t.choose != 0:
-		return t.chosen(e).at(e, repeat, twins)
+		return t.chosenIn(e, repeat).at(e, repeat, twins)
 	case t.join == nil:
 		return []float64{t.x}
 	}
@@ -184,6 +186,29 @@ func (t Term) chosen(e *Evidence) Term {
 		missing := len(known) == 0 || len(known) < len(values)
 		if missing && (len(known) == 0 || math.IsNaN(top) || slices.ContainsFunc(known, reaches)) {
 			return u
+		}
+	}
+	return out
+}
+
+// chosenIn is the argument that stands for all in a repeat, chosen by every second of the others.
+func (t Term) chosenIn(e *Evidence, repeat int) Term {
+	out, top := t.chosen(e), math.NaN()
+	if slices.ContainsFunc(e.perRepeat(out), math.IsNaN) {
+		return out // the figure that is missing is named
+	}
+	for _, u := range t.args {
+		if math.IsNaN(Median(u.at(e, repeat, false))) {
+			continue
+		}
+		var others []float64
+		for _, n := range e.complete(u) {
+			if n%2 != repeat%2 {
+				others = append(others, Median(u.at(e, n, false)))
+			}
+		}
+		if m := Median(others); math.IsNaN(top) && !math.IsNaN(m) || t.choose*m > t.choose*top {
+			out, top = u, m
 		}
 	}
 	return out

@@ -14,87 +14,66 @@ import (
 	"github.com/spillway-go/spillway/lab/contestant"
 )
 
-// The contestants that the lab has itself, and those that know no part of a second.
 const (
 	spillway = "spillway" // the command, spillway load
-	netHTTP  = "net/http" // the same loop by the client of the standard library
 	wrk      = "wrk"
 	k6       = "k6"
 )
 
 // loop is what every contestant sends.
 type loop struct {
-	URL         string
-	Connections int
-	Time        time.Duration
+	URL  string
+	Time time.Duration
 }
 
-// tool is a load generator that others made.
+// tool is a load generator.
 type tool struct {
-	name, install string
+	name, install string // install says how to get it; empty: it is this program
 	command       func(loop) (args []string, stdin string)
 }
 
+// connections is the number of clients of the loop, each with a connection of its own.
+const connections = 64
+
+var many = strconv.Itoa(connections)
+
 var tools = []tool{
+	{spillway, "", func(l loop) ([]string, string) {
+		return []string{"load", "--clients", many, "--duration", l.Time.String(), "--json", l.URL}, ""
+	}},
 	{wrk, "apt install wrk", func(l loop) ([]string, string) {
-		return []string{"-t", strconv.Itoa(min(runtime.GOMAXPROCS(0), l.Connections)), "-c", l.connections(), "-d", fmt.Sprintf("%.0fs", l.Time.Seconds()), l.URL}, ""
+		return []string{"-t", strconv.Itoa(min(runtime.GOMAXPROCS(0), connections)), "-c", many, "-d", fmt.Sprintf("%.0fs", l.Time.Seconds()), l.URL}, ""
 	}},
 	{"hey", "go install github.com/rakyll/hey@latest", func(l loop) ([]string, string) {
-		return []string{"-c", l.connections(), "-z", l.Time.String(), l.URL}, ""
+		return []string{"-c", many, "-z", l.Time.String(), l.URL}, ""
 	}},
 	{"vegeta", "go install github.com/tsenart/vegeta/v12@latest", func(l loop) ([]string, string) { // a rate of 0 makes it a closed loop
-		return []string{"attack", "-rate", "0", "-workers", l.connections(), "-max-workers", l.connections(), "-connections", l.connections(),
+		return []string{"attack", "-rate", "0", "-workers", many, "-max-workers", many, "-connections", many,
 			"-duration", l.Time.String(), "-output", os.DevNull}, "GET " + l.URL + "\n"
 	}},
 	{k6, "go install go.k6.io/k6@latest", func(l loop) ([]string, string) {
-		return []string{"run", "--quiet", "--no-usage-report", "--vus", l.connections(), "--duration", l.Time.String(), "--discard-response-bodies", "-"},
+		return []string{"run", "--quiet", "--no-usage-report", "--vus", many, "--duration", l.Time.String(), "--discard-response-bodies", "-"},
 			fmt.Sprintf("import http from 'k6/http'; export default function () { http.get(%q) }\n", l.URL)
 	}},
 	{"oha", "cargo install oha", func(l loop) ([]string, string) {
-		return []string{"--no-tui", "-c", l.connections(), "-z", l.Time.String(), l.URL}, ""
+		return []string{"--no-tui", "-c", many, "-z", l.Time.String(), l.URL}, ""
 	}},
 }
 
-func names() []string {
-	out := []string{spillway, netHTTP}
-	for _, t := range tools {
-		out = append(out, t.name)
+// path is where the tool is; empty: nowhere.
+func (t tool) path() string {
+	if t.install == "" {
+		path, _ := os.Executable()
+		return path
 	}
-	return out
+	path, _ := exec.LookPath(t.name)
+	return path
 }
 
-func (l loop) connections() string { return strconv.Itoa(l.Connections) }
-
-// send runs the contestant in a process of its own.
-func (l loop) send(ctx context.Context, name string) (used contestant.Used, err error) {
-	switch name {
-	case spillway:
-		self, err := os.Executable()
-		if err != nil {
-			return used, err
-		}
-		return contestant.Tool{Path: self, Args: l.ours(), Env: plainEnvironment()}.Run(ctx)
-	case netHTTP:
-		exit, err := contestant.Run(ctx, contestant.Spec{Role: roleNetHTTP, Input: l}, &used.CPU)
-		used.PeakRSS = exit.PeakRSS
-		return used, err
-	}
-	t := tools[slices.IndexFunc(tools, func(t tool) bool { return t.name == name })]
-	path, err := exec.LookPath(t.name)
-	if err != nil {
-		return used, fmt.Errorf("%w: %s", err, t.install)
-	}
+// send runs the tool in a process of its own.
+func (t tool) send(ctx context.Context, l loop) (contestant.Used, error) {
 	args, stdin := t.command(l)
-	return contestant.Tool{Path: path, Args: args, Stdin: stdin}.Run(ctx)
-}
-
-// ours are the arguments of this command.
-func (l loop) ours() []string {
-	return []string{"load", "--clients", l.connections(), "--duration", l.Time.String(), "--json", l.URL}
-}
-
-// plainEnvironment is the environment without flags of this command, of which some
-// contradict others.
-func plainEnvironment() []string {
-	return slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "SPILLWAY_LOAD_") })
+	// Without flags of this command, of which some contradict others.
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "SPILLWAY_LOAD_") })
+	return contestant.Tool{Path: t.path(), Args: args, Stdin: stdin, Env: env}.Run(ctx)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/internal/await"
-	"github.com/spillway-go/spillway/lab/internal/labtest/browser"
+	"github.com/spillway-go/spillway/lab/internal/browsertest"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -42,7 +42,7 @@ func acquire(lim *limiter.Limiter, n int, p spillway.Priority) (all []limiter.Pe
 }
 
 // says waits until the words are in a part of the page.
-func says(b *browser.Tab, selector, words string) {
+func says(b *browsertest.Tab, selector, words string) {
 	b.T.Helper()
 	b.Until(has(selector, words))
 }
@@ -54,7 +54,7 @@ func has(selector, words string) string {
 
 func TestFiguresMoveUnderLoad(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 1280})
+	b := open(t, admissionhttp.DebugHandler(lim), browsertest.Device{Width: 1280})
 	says(b, "#limiter-1 .figures", "In flight 0 of 4 slots")
 	says(b, "#link", "live")
 	says(b, "#summary", "All is calm.")
@@ -66,14 +66,14 @@ func TestFiguresMoveUnderLoad(t *testing.T) {
 	}
 	says(b, "#limiter-1 .figures", "In flight 0 of 4 slots")
 	b.Until(`document.querySelectorAll("#limiter-1 .chart path.line").length >= 4`)
-	if n := browser.Eval[int](b, `[...document.querySelectorAll("#limiter-1 .chart svg")].filter((s) => s.getBoundingClientRect().height > 40).length`); n != 4 {
+	if n := browsertest.Eval[int](b, `[...document.querySelectorAll("#limiter-1 .chart svg")].filter((s) => s.getBoundingClientRect().height > 40).length`); n != 4 {
 		t.Errorf("%d charts are seen", n)
 	}
 }
 
 func TestARefusalShowsItsReason(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 1280})
+	b := open(t, admissionhttp.DebugHandler(lim), browsertest.Device{Width: 1280})
 	says(b, "#limiter-1", "Nothing was refused.")
 	says(b, "#link", "live")
 	permits := acquire(lim, 6, spillway.Low)
@@ -83,8 +83,8 @@ func TestARefusalShowsItsReason(t *testing.T) {
 	await.True(t, "the page says what is refused", func() bool {
 		permits[0].Done(nil) // the page tells of the last ten seconds, and a slow machine may show it later
 		permits = append(permits[1:], acquire(lim, 2, spillway.Low)...)
-		shown = browser.Eval[string](b, `getComputedStyle(document.querySelector("#limiter-1 .badge")).color`)
-		return browser.Eval[bool](b, has("#limiter-1 .badge", "refusing: queue_full")+" && "+has("#summary", "orders: refusing: queue_full."))
+		shown = browsertest.Eval[string](b, `getComputedStyle(document.querySelector("#limiter-1 .badge")).color`)
+		return browsertest.Eval[bool](b, has("#limiter-1 .badge", "refusing: queue_full")+" && "+has("#summary", "orders: refusing: queue_full."))
 	})
 	if shown != "rgb(168, 51, 5)" {
 		t.Errorf("a refusal is shown in %s", shown)
@@ -95,20 +95,20 @@ func TestTheReportOfADryRun(t *testing.T) {
 	lim := small(t, "search", limiter.DryRun)
 	acquire(lim, 3, spillway.High)
 	acquire(lim, 3, spillway.Low)
-	b := open(t, admissionhttp.DebugHandler(small(t, "orders", limiter.Enforce), lim), browser.Device{Width: 1280})
+	b := open(t, admissionhttp.DebugHandler(small(t, "orders", limiter.Enforce), lim), browsertest.Device{Width: 1280})
 	for _, words := range []string{"33 % of the work: 2 of 6", "Estimate:", "high 3 0 0 %", "low 3 2 67 %", "queue_full"} {
 		says(b, "#dry-run", words)
 	}
-	if strings.Contains(browser.Eval[string](b, `document.querySelector("#dry-run").innerText`), "orders") {
+	if strings.Contains(browsertest.Eval[string](b, `document.querySelector("#dry-run").innerText`), "orders") {
 		t.Error("the report has a limiter that enforces")
 	}
 }
 
 // fits fails the test if the page is wider than the screen.
-func fits(b *browser.Tab) {
+func fits(b *browsertest.Tab) {
 	b.T.Helper()
-	if over := browser.Eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-		wide := browser.Eval[string](b, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll")).map((e) => e.tagName + "." + e.className).join(" ")`)
+	if over := browsertest.Eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+		wide := browsertest.Eval[string](b, `[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll")).map((e) => e.tagName + "." + e.className).join(" ")`)
 		b.T.Errorf("the page is %d pixels wider than the screen: %s", over, wide)
 	}
 }
@@ -132,10 +132,10 @@ func busy(t *testing.T) []*limiter.Limiter {
 }
 
 func TestAPhoneNeedsNoSidewaysScrolling(t *testing.T) {
-	b := open(t, admissionhttp.DebugHandler(busy(t)...), browser.Device{Width: 360})
+	b := open(t, admissionhttp.DebugHandler(busy(t)...), browsertest.Device{Width: 360})
 	says(b, "#link", "live")
 	fits(b)
-	if cut := browser.Eval[int](b, `[...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth).length`); cut != 0 {
+	if cut := browsertest.Eval[int](b, `[...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth).length`); cut != 0 {
 		t.Errorf("%d tables are wider than a phone", cut)
 	}
 }
@@ -143,10 +143,10 @@ func TestAPhoneNeedsNoSidewaysScrolling(t *testing.T) {
 func TestTextGrowsWithTheReadersSize(t *testing.T) {
 	page := admissionhttp.DebugHandler(busy(t)...)
 	const sizes = `[...document.querySelectorAll("h1, #summary, .figures b, .figures small, td, th, figcaption, .keys li, .state, button")].map((e) => parseFloat(getComputedStyle(e).fontSize))`
-	a, b := open(t, page, browser.Device{Width: 360}), open(t, page, browser.Device{Width: 360, FontSize: 32})
+	a, b := open(t, page, browsertest.Device{Width: 360}), open(t, page, browsertest.Device{Width: 360, FontSize: 32})
 	var usual, large []float64
 	await.True(t, "both pages have the same texts", func() bool { // a page has more to say later
-		usual, large = browser.Eval[[]float64](a, sizes), browser.Eval[[]float64](b, sizes)
+		usual, large = browsertest.Eval[[]float64](a, sizes), browsertest.Eval[[]float64](b, sizes)
 		return len(usual) > 0 && len(usual) == len(large)
 	})
 	for i := range usual {
@@ -183,36 +183,36 @@ func TestDarkAndLight(t *testing.T) {
 		return least;
 	})()`
 	for dark, want := range map[bool]string{false: "rgb(246, 247, 245)", true: "rgb(16, 20, 24)"} {
-		b := open(t, page, browser.Device{Width: 800, Dark: dark})
-		if got := browser.Eval[string](b, ground); got != want {
+		b := open(t, page, browsertest.Device{Width: 800, Dark: dark})
+		if got := browsertest.Eval[string](b, ground); got != want {
 			t.Errorf("dark %v: the ground is %s, want %s", dark, got, want)
 		}
-		if got := browser.Eval[float64](b, least); got < 4.5 {
+		if got := browsertest.Eval[float64](b, least); got < 4.5 {
 			t.Errorf("dark %v: the least contrast of a text is %.2f, want 4.5", dark, got)
 		}
 	}
 }
 
 func TestItReadsWithoutItsScript(t *testing.T) {
-	b := open(t, admissionhttp.DebugHandler(busy(t)...), browser.Device{Width: 800, NoScript: true})
+	b := open(t, admissionhttp.DebugHandler(busy(t)...), browsertest.Device{Width: 800, NoScript: true})
 	b.Do()
-	if text := browser.Eval[string](b, `document.body.innerText`); !strings.Contains(text, "queue_full") || strings.Contains(text, "Pause") {
+	if text := browsertest.Eval[string](b, `document.body.innerText`); !strings.Contains(text, "queue_full") || strings.Contains(text, "Pause") {
 		t.Errorf("the page says %s", text)
 	}
 }
 
 func TestPauseStopsTheFigures(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 800})
+	b := open(t, admissionhttp.DebugHandler(lim), browsertest.Device{Width: 800})
 	says(b, "#link", "live")
 	const click = `(document.getElementById("pause").click(), document.getElementById("pause").textContent)`
-	if got := browser.Eval[string](b, click); got != "Resume" {
+	if got := browsertest.Eval[string](b, click); got != "Resume" {
 		t.Errorf("the button says %s", got)
 	}
 	says(b, "#link", "paused")
 	acquire(lim, 2, spillway.Normal)
 	says(b, "#limiter-1 .figures", "In flight 0 of 4 slots")
-	if got := browser.Eval[string](b, click); got != "Pause" {
+	if got := browsertest.Eval[string](b, click); got != "Pause" {
 		t.Errorf("the button says %s", got)
 	}
 	says(b, "#limiter-1 .figures", "In flight 2 of 4 slots")
@@ -220,10 +220,10 @@ func TestPauseStopsTheFigures(t *testing.T) {
 
 func TestHostileNamesStayText(t *testing.T) {
 	const name = `"><img src=x onerror="document.title='broken'"><script>document.title='broken'</script>`
-	b := open(t, admissionhttp.DebugHandler(small(t, name, limiter.Enforce)), browser.Device{Width: 800})
+	b := open(t, admissionhttp.DebugHandler(small(t, name, limiter.Enforce)), browsertest.Device{Width: 800})
 	says(b, "#limiter-1 h2", "<script>")
 	says(b, "#link", "live")
-	if n, title := browser.Eval[int](b, `document.querySelectorAll("script, img").length`), browser.Eval[string](b, `document.title`); n != 1 || title != "Spillway" {
+	if n, title := browsertest.Eval[int](b, `document.querySelectorAll("script, img").length`), browsertest.Eval[string](b, `document.title`); n != 1 || title != "Spillway" {
 		t.Errorf("%d scripts and images, the title is %s", n, title)
 	}
 }
@@ -231,7 +231,7 @@ func TestHostileNamesStayText(t *testing.T) {
 // Closing the limiters ends the stream, so that a server's Shutdown does not wait.
 func TestTheStreamEndsWithTheLimiters(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 800})
+	b := open(t, admissionhttp.DebugHandler(lim), browsertest.Device{Width: 800})
 	says(b, "#link", "live")
 	lim.Close()
 	says(b, "#link", "closed")
@@ -241,15 +241,15 @@ func TestTheStreamEndsWithTheLimiters(t *testing.T) {
 // A page said "All is calm" for as long as it stayed open after its process had died.
 func TestAPageWhoseProcessIsGoneIsGreyAndSaysSinceWhen(t *testing.T) {
 	server := httptest.NewServer(admissionhttp.DebugHandler(small(t, "orders", limiter.Enforce)))
-	b := browser.Open(t, server.URL, browser.Device{Width: 800})
+	b := browsertest.Open(t, server.URL, browsertest.Device{Width: 800})
 	says(b, "#link", "live")
 	b.Forgive("net::ERR_")
 	b.Forgive("Failed to fetch")
+	server.Listener.Close() // first: the page would connect again
 	server.CloseClientConnections()
-	server.Listener.Close()
 	says(b, "#link", "no connection since")
 	says(b, "#link", "the process may be gone")
-	if got := browser.Eval[float64](b, `Number(getComputedStyle(document.querySelector("main")).opacity)`); got > 0.5 {
+	if got := browsertest.Eval[float64](b, `Number(getComputedStyle(document.querySelector("main")).opacity)`); got > 0.5 {
 		t.Errorf("the opacity is %v", got)
 	}
 	server.Close()
@@ -270,19 +270,19 @@ func work(t *testing.T, lim *limiter.Limiter, kind string, n int, err error) {
 // All answers were 500, and the page was calm.
 func TestWorkThatFailsIsNotCalm(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 360})
+	b := open(t, admissionhttp.DebugHandler(lim), browsertest.Device{Width: 360})
 	says(b, "#summary", "All is calm.")
 	await.True(t, "the page says that work fails, and which", func() bool {
 		work(t, lim, "GET /orders", 5, nil)
 		work(t, lim, "GET /reports", 95, errors.New("failed"))
-		return browser.Eval[bool](b, has("#summary", "orders: 100 % of GET /reports fails.")+" && "+has("#limiter-1 .todo", "What to do")+" && "+has("#limiter-1-kinds ~ .scroll", "GET /reports 0"))
+		return browsertest.Eval[bool](b, has("#summary", "orders: 100 % of GET /reports fails.")+" && "+has("#limiter-1 .todo", "What to do")+" && "+has("#limiter-1-kinds ~ .scroll", "GET /reports 0"))
 	})
 	fits(b)
 }
 
 func TestTheKindThatHoldsTheSlotsIsNamed(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim), browser.Device{Width: 360})
+	b := open(t, admissionhttp.DebugHandler(lim), browsertest.Device{Width: 360})
 	for i := range 9 {
 		work(t, lim, fmt.Sprintf("GET /quick/%d", i), 20, nil)
 	}
@@ -295,7 +295,7 @@ func TestTheKindThatHoldsTheSlotsIsNamed(t *testing.T) {
 	}
 	says(b, "#limiter-1-kinds ~ .scroll", "GET /slow 3")
 	says(b, "#limiter-1 .figures", "GET /slow")
-	first := browser.Eval[string](b, `document.querySelector("#limiter-1-kinds ~ .scroll tbody th").innerText`)
+	first := browsertest.Eval[string](b, `document.querySelector("#limiter-1-kinds ~ .scroll tbody th").innerText`)
 	if first != "GET /slow" {
 		t.Errorf("the first kind is %s", first)
 	}
@@ -304,18 +304,18 @@ func TestTheKindThatHoldsTheSlotsIsNamed(t *testing.T) {
 
 func TestTheKeyboardReachesAllThatCanBeUsed(t *testing.T) {
 	lim := small(t, "orders", limiter.Enforce)
-	b := open(t, admissionhttp.DebugHandler(lim, small(t, "search", limiter.Enforce)), browser.Device{Width: 800})
+	b := open(t, admissionhttp.DebugHandler(lim, small(t, "search", limiter.Enforce)), browsertest.Device{Width: 800})
 	acquire(lim, 9, spillway.Normal)
 	says(b, "#limiter-1 .todo", "The runbook")
 	seen := map[string]bool{}
 	for range 12 {
 		b.Key("\t")
-		if browser.Eval[bool](b, `document.activeElement === document.body`) {
+		if browsertest.Eval[bool](b, `document.activeElement === document.body`) {
 			continue // past the end of the page
 		}
-		name := browser.Eval[string](b, `document.activeElement.innerText.trim()`)
+		name := browsertest.Eval[string](b, `document.activeElement.innerText.trim()`)
 		seen[name] = true
-		if browser.Eval[string](b, `getComputedStyle(document.activeElement).outlineStyle`) == "none" {
+		if browsertest.Eval[string](b, `getComputedStyle(document.activeElement).outlineStyle`) == "none" {
 			t.Errorf("the focus on %q is not seen", name)
 		}
 	}
@@ -324,7 +324,7 @@ func TestTheKeyboardReachesAllThatCanBeUsed(t *testing.T) {
 			t.Errorf("the keyboard does not reach %q: %v", want, seen)
 		}
 	}
-	browser.Eval[bool](b, `(document.getElementById("pause").focus(), true)`)
+	browsertest.Eval[bool](b, `(document.getElementById("pause").focus(), true)`)
 	b.Key("\r")
 	says(b, "#link", "paused")
 }

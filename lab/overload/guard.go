@@ -46,23 +46,23 @@ var ErrRefused = &spillway.Rejection{Reason: spillway.QueueFull}
 
 // NewGuard returns the contestant of that name in front of a database with that many
 // slots. Close it. Only the program has Failsafe.
-func NewGuard(name string, slots int) (*Guard, error) {
+func NewGuard(name string, slots int) (*Guard, error) { return newGuard(name, slots, false) }
+
+// newGuard is NewGuard, of which Spillway may stand at the front of its process.
+func newGuard(name string, slots int, front bool) (*Guard, error) {
 	g := &Guard{Limit: func() int { return slots }, Close: func() {}}
 	switch name {
 	case None:
 		slots = 0 // none is known
 		g.Admit = func(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
-	case Semaphore, SemaphoreTry, SemaphoreBig:
-		if name == SemaphoreBig {
-			slots *= 4
-		}
+	case Semaphore:
+		return SemaphoreFor(slots, 0), nil
+	case SemaphoreBig:
+		return SemaphoreFor(4*slots, 0), nil
+	case SemaphoreTry:
 		s := semaphore.NewWeighted(int64(slots))
 		g.Admit = func(ctx context.Context, fn func(context.Context) error) error {
-			if name != SemaphoreTry {
-				if err := s.Acquire(ctx, 1); err != nil {
-					return err
-				}
-			} else if !s.TryAcquire(1) {
+			if !s.TryAcquire(1) {
 				return ErrRefused
 			}
 			defer s.Release(1)
@@ -83,6 +83,9 @@ func NewGuard(name string, slots int) (*Guard, error) {
 		if err != nil {
 			return nil, err
 		}
+		if front {
+			lim.Front()
+		}
 		g.Admit, g.Limit, g.Close = lim.Do, lim.Limit, lim.Close
 	default:
 		return nil, fmt.Errorf("no contestant %q here: there are %s, and %s is in the program %s alone", name, strings.Join(Names(), ", "), Failsafe, program)
@@ -91,13 +94,16 @@ func NewGuard(name string, slots int) (*Guard, error) {
 }
 
 // SemaphoreFor returns an x/sync/semaphore with that many slots. It refuses what has waited for a slot
-// for the given time.
+// for the given time; 0: nothing.
 func SemaphoreFor(slots int, wait time.Duration) *Guard {
 	s := semaphore.NewWeighted(int64(slots))
 	return &Guard{
 		Limit: func() int { return slots }, Close: func() {},
 		Admit: func(ctx context.Context, fn func(context.Context) error) error {
-			waiting, cancel := context.WithTimeout(ctx, wait)
+			waiting, cancel := ctx, context.CancelFunc(func() {})
+			if wait > 0 {
+				waiting, cancel = context.WithTimeout(ctx, wait)
+			}
 			err := s.Acquire(waiting, 1)
 			cancel()
 			switch {

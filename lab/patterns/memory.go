@@ -1,11 +1,10 @@
 package patterns
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -17,8 +16,10 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/load/judge"
 	"github.com/spillway-go/spillway/load/usage"
+	"github.com/spillway-go/spillway/loadgen"
 )
 
 // What is measured in resident memory, as set-ups.
@@ -28,11 +29,15 @@ const (
 )
 
 var (
-	stalledMemory = ledger.Figure{Name: "growth of resident memory", Key: "grown_mib", OfKilled: true}
-	filledMemory  = ledger.Extra("grown_bytes", "growth of resident memory for each pool")
+	stalledMemory     = ledger.Figure{Name: "growth of resident memory", Key: "grown_mib", OfKilled: true}
+	stalledGoroutines = ledger.Extra("most_goroutines", "goroutines that answer")
+	filledMemory      = ledger.Extra("grown_bytes", "growth of resident memory for each pool")
 )
 
-var stalledKey = ledger.Key{Setup: Stalled, Load: "all users at once", Pattern: Naive}
+// stalledKey is the cell of H7's contestant under a pattern.
+func stalledKey(pattern string) ledger.Key {
+	return ledger.Key{Setup: Stalled, Load: "all users at once", Pattern: pattern}
+}
 
 // resident is the memory of this process now, after what is free has been given back.
 func resident() float64 {
@@ -50,100 +55,84 @@ func grownFrom(before float64) (float64, error) {
 	return float64(now) - before, nil
 }
 
-// stalledServer is the contestant of H7's memory: naive behind HTTP, until so many requests
-// wait for an answer of the store that does not come. Each keeps its connection, the
-// connection's goroutine, and its own.
-func stalledServer(ctx context.Context, requests int, ready contestant.Ready) (grown float64, err error) {
-	var waiting atomic.Int64
-	naive, err := specimen.New(Naive, finder(func(string) (*specimen.Patient, error) {
-		waiting.Add(1)
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}), specimen.Config{})
+// stalledServer is the contestant of H7: a pattern behind HTTP, until so many requests have
+// come and wait for an answer of the store that does not come, or were refused. Each that waits
+// keeps its connection, the connection's goroutine, and under naive its own.
+func stalledServer(ctx context.Context, j Job, ready contestant.Ready) (figures map[string]float64, err error) {
+	serving, enough := context.WithCancel(ctx)
+	defer enough()
+	var came atomic.Int64 // those in the queue are not among them
+	shape, err := specimen.New(j.Pattern, finder(func(string) (*specimen.Patient, error) {
+		came.Add(1)
+		<-serving.Done()
+		return nil, specimen.ErrStore
+	}), specimen.Config{Workers: j.Workers, Queue: j.QueueSize, Wait: j.QueueWait})
 	if err != nil {
-		return 0, err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	web := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reply, err := naive.Look(r.Context(), r.URL.Query().Get("id"))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
+		if _, err := shape.Look(r.Context(), r.URL.Query().Get("id")); errors.Is(err, specimen.ErrFull) {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			came.Add(1)
 		}
-		_ = json.NewEncoder(w).Encode(reply)
 	})}
-	defer web.Close()
-	go func() { _ = web.Serve(listener) }()
 	before := resident()
-	if err := ready(listener.Addr().String()); err != nil {
-		return 0, err
-	}
-	if err := until(ctx, func() bool { return int(waiting.Load()) == requests }); err != nil {
-		return 0, err
-	}
-	grown, err = grownFrom(before)
-	return grown / (1 << 20), err
+	var grown float64
+	var unknown error
+	_, err = service.Serve(serving, ready, web, func(*service.Sample) {
+		if figures == nil && int(came.Load())+shape.Queued() == j.Requests {
+			grown, unknown = grownFrom(before)
+			figures = map[string]float64{stalledMemory.Key: grown / (1 << 20), stalledGoroutines.Key: float64(shape.Goroutines())}
+			enough()
+		}
+	})
+	return figures, cmp.Or(err, unknown)
 }
 
-// stalledCell stalls as many requests as there are users, and asks the server what they took.
-func (c Config) stalledCell() experiment.Cell {
-	k := stalledKey
-	return experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Expect: process + 2*time.Second,
+// stalledCell stalls as many requests as there are users, each with a connection of its own,
+// and asks the server what they took. That it is killed for its memory is a result.
+func (c Config) stalledCell(k ledger.Key) experiment.Cell {
+	return experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Beside: Stalled, Expect: process + time.Second,
 		Run: func(ctx context.Context, _ experiment.Trial) (run results.Run, err error) {
-			var address string
-			server, err := contestant.Start(ctx, c.spec(roleStalled, c.Users), &address)
+			ctx, end := context.WithCancel(ctx)
+			defer end() // of the server, too, if the run fails
+			j := Job{Config: c, Pattern: k.Pattern}
+			j.Requests, j.Workers = c.Users, cmp.Or(c.Workers, someWorkers)
+			server, err := service.Start(ctx, c.spec(roleStalled, j))
 			if err != nil {
 				return run, err
 			}
-			began := time.Now()
-			clients := make([]net.Conn, 0, c.Users)
-			defer func() {
-				for _, conn := range clients {
-					conn.Close()
-				}
-			}()
-			for n := range c.Users {
-				conn, err := net.Dial("tcp", address)
-				if err == nil {
-					clients = append(clients, conn)
-					_, err = io.WriteString(conn, "GET /api/v1/patients?id="+specimen.ID(n)+" HTTP/1.1\r\nHost: lab\r\n\r\n")
-				}
-				select {
-				case <-server.Done(): // killed for its memory: a result
-				default:
-					if err != nil {
-						_, _ = server.Stop(ctx, nil)
-						return run, fmt.Errorf("request %d of %d could not be sent: %w", n+1, c.Users, err)
-					}
-				}
+			target, err := loadgen.NewHTTP(loadgen.HTTPConfig{URL: "http://" + server.Address + "/api/v1/patients?id=" + specimen.ID(1)})
+			if err != nil {
+				return run, err
 			}
-			select {
-			case <-server.Done():
-			case <-ctx.Done():
-			case <-time.After(10 * time.Second): // Stop says what is wrong
+			defer target.Close()
+			limited, enough := context.WithTimeout(server.Loading, 20*time.Second) // Stop says what is wrong
+			defer enough()
+			if _, err := loadgen.Run(limited, loadgen.Config{Target: target, Closed: &loadgen.Closed{Clients: c.Users, Requests: uint64(c.Users)}}); err != nil {
+				return run, err
 			}
-			var grown float64
-			exit, err := server.Stop(ctx, &grown)
+			exit, err := server.Stop(ctx, &run.Extra)
 			if exit.Killed != "" {
-				grown = float64(exit.PeakRSS) / (1 << 20)
+				run.Extra = map[string]float64{stalledMemory.Key: float64(exit.PeakRSS) / (1 << 20)}
 			}
-			run = results.Run{Killed: exit.Killed, Elapsed: time.Since(began).Seconds(), Params: scene{Config: c}.params(), Process: results.Process{ReuseRate: -1}, Extra: map[string]float64{stalledMemory.Key: grown}}
+			run.Killed, run.Params, run.Process = exit.Killed, c.params(), results.Process{ReuseRate: -1}
 			run.Process.PeakRSS = exit.PeakRSS
 			return run, err
 		}}
 }
 
-// addMemory adds what is measured in memory, each alone.
+// addMemory adds what is measured in memory, each in a process of its own.
 func (c Config) addMemory(p *experiment.Plan) {
-	if c.wants(Naive) {
-		p.Cells = append(p.Cells, c.stalledCell())
+	for _, pattern := range []string{Naive, WorkerPool} {
+		if c.wants(pattern) {
+			p.Cells = append(p.Cells, c.stalledCell(stalledKey(pattern)))
+		}
 	}
 	for _, f := range fillings {
 		if c.wants(WorkerPool) {
-			p.Alone(f.key(), process, c.spec(roleFilled, f))
+			k, spec := f.key(), c.spec(roleFilled, f)
+			p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Beside: Filled, Expect: process, Run: experiment.Alone(spec)})
 		}
 	}
 }

@@ -9,13 +9,26 @@ import (
 
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/usage"
 )
 
 // publishedJob is the published set-up under a load, at full size.
 func publishedJob(load, pattern string) Job {
-	return experiment.Sized[Config]("full").job(ledger.Key{Setup: Shape, Load: load, Pattern: pattern}, 1)
+	return experiment.Sized[Config]("").job(ledger.Key{Setup: Shape, Load: load, Pattern: pattern}, 1)
+}
+
+// inVirtualTime is the result of f on a machine on which nothing but waits takes time.
+func inVirtualTime[T any](t *testing.T, f func(context.Context) (T, error)) (got T) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		if got, err = f(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	return got
 }
 
 // Virtual time is a machine on which nothing but the store and the waits takes time: the
@@ -88,18 +101,15 @@ func TestThePublishedCounterReportsHalfWhateverIsReused(t *testing.T) {
 // A shared counter in its place would give a slow client's requests to the fast ones.
 func TestEachClientHasAQuotaOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := Job{Config: Config{Requests: 1_000, Clients: 100, Patients: 100}}
+		j := Job{Pattern: Naive, Config: Config{Requests: 1_000, Clients: 100, Patients: 100}}
 		var slow atomic.Uint64
-		_, err := j.Play(t.Context(), Subject{
-			Answer: func(_ context.Context, id string) ([]byte, error) {
-				if id == j.ID(0) {
-					slow.Add(1)
-					time.Sleep(time.Second)
-				}
-				return nil, nil
-			},
-			Replies: func() (uint64, uint64, bool) { return 0, 0, false }, PeakCalls: func() int { return 0 },
-		})
+		_, err := j.over(t.Context(), finder(func(id string) (*specimen.Patient, error) {
+			if id == j.ID(0) {
+				slow.Add(1)
+				time.Sleep(time.Second)
+			}
+			return specimen.Made(id), nil
+		}))
 		if err != nil || slow.Load() != 10 {
 			t.Errorf("the slow client sent %d requests of its 10, %v", slow.Load(), err)
 		}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
@@ -16,172 +15,98 @@ import (
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/lab/service"
+	"github.com/spillway-go/spillway/load/judge"
 )
 
-// series is pools of several sizes, in the published shape, over one store.
-type series struct {
-	setup   string
-	axis    string        // what its points differ in
-	latency time.Duration // of the store, on average
-	store   storeKind
-	points  []point
+// rule is the published rule of thumb for a pool over a store that has a capacity.
+type rule struct {
+	part, setup string        // of H5
+	least, most int           // workers for each core
+	queue       int           // places for each worker
+	computes    time.Duration // of a look-up that asks no database; 0: it asks one
+	server      bool          // which is PostgreSQL
+	missing     string        // why the store was not measured, as a sentence
 }
 
-// storeKind is what a series asks.
-type storeKind int
-
-const (
-	waiting   storeKind = iota // any number of look-ups at one time, each as long as the first
-	modelled                   // service.Database
-	computing                  // look-ups that compute as long
-	onSQLite
-	onServer // PostgreSQL
-)
-
-// point is a pool of one size with its clients.
-type point struct {
-	ledger.Key
-	at                      int // on the axis
-	workers, queue, clients int
+var rules = []rule{
+	{part: "sqlite", setup: OnSQLite + ", look-ups", least: 2, most: 4, queue: 5},
+	{part: "postgres", setup: OnPostgres + ", look-ups", least: 2, most: 4, queue: 5, server: true,
+		missing: "PostgreSQL was not measured: name a server with --postgres, or set " + postgres.Env + "."},
+	{part: "cpu", setup: "look-ups that compute", least: 1, most: 1, queue: 2, computes: 200 * time.Microsecond},
 }
 
-// The published pool under sustained load.
-const (
-	someWorkers = 20
-	someQueue   = 100
-	someClients = 500
-)
-
-// someSizes are pools of any machine, beside those that the published rule makes for the
-// cores of this one.
-var someSizes = []int{publishedWorkers, 100, 300}
+// rules are those that a session measures.
+func (c Config) rules() []rule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return r.server && c.Postgres == "" || !c.wants(WorkerPool) })
+}
 
 // publishedWorkers are what the published rule gives as its example for eight cores.
 const publishedWorkers = 30
 
-// sized is the pools that H5 compares over a store: up to four workers for each core, and
-// some others, each with several queues.
-func (r rule) sized() series {
-	s := r.series
+// queues are the places for each worker that are compared.
+var queues = []int{0, 2, 5, 20}
+
+// point is a pool of one size.
+type point struct {
+	ledger.Key
+	workers, places int // for each of them
+}
+
+// key is the pool with so many workers and places for each of them.
+func (r rule) key(workers, places int) ledger.Key {
+	return ledger.Key{Setup: r.setup, Load: fmt.Sprintf("%d workers", workers), Pattern: fmt.Sprintf("queue %d × workers", places)}
+}
+
+// pools are those that are compared: up to four workers for each core, and some others, each
+// with the rule's queue, and the rule's largest with several queues.
+func (r rule) pools() (out []point) {
 	cores := runtime.GOMAXPROCS(0)
-	workers := slices.Clone(someSizes)
-	for times := range 4 {
-		workers = append(workers, (times+1)*cores)
-	}
+	workers := []int{cores, 2 * cores, 3 * cores, 4 * cores, publishedWorkers, 100}
 	slices.Sort(workers)
 	for _, n := range slices.Compact(workers) {
 		for _, places := range queues {
-			if s.store == waiting && places != r.queue {
-				continue
+			largest := n == r.most*cores
+			if places != r.queue && !largest {
+				continue // the queue is an axis of its own
 			}
-			for _, k := range r.key(n, places).AndTwin(n == r.most*cores && places == r.queue) {
-				s.points = append(s.points, point{k, n, n, places * n, someClients})
+			for _, k := range r.key(n, places).AndTwin(largest && places == r.queue) {
+				out = append(out, point{k, n, places})
 			}
 		}
-	}
-	return s
-}
-
-// sweeps change one size of the published pool and leave the others.
-func sweeps() []series {
-	sweep := func(axis, load string, sizes []int, set func(p *point, n int)) series {
-		s := series{setup: "sweep of " + axis, axis: axis, latency: 75 * time.Millisecond}
-		for _, n := range sizes {
-			p := point{ledger.Key{Setup: s.setup, Load: fmt.Sprintf(load, n), Pattern: WorkerPool}, n, someWorkers, someQueue, someClients}
-			set(&p, n)
-			s.points = append(s.points, p)
-		}
-		return s
-	}
-	return []series{
-		sweep("workers", "%d workers", []int{10, 20, 50, 100, 200, 500}, func(p *point, n int) { p.workers = n }),
-		sweep("queue places", "queue of %d", []int{0, 20, 50, 100, 200, 500, 1_000, 5_000}, func(p *point, n int) { p.queue = n }),
-		sweep("clients", "%d clients", []int{10, 20, 50, 100, 200, 500, 1_000}, func(p *point, n int) { p.clients = n }),
-	}
-}
-
-// axes are what the loads of these set-ups count.
-func axes() map[string]string {
-	out := map[string]string{}
-	for _, r := range append(rules, boundless) {
-		out[r.setup] = r.axis
-	}
-	for _, s := range sweeps() {
-		out[s.setup] = s.axis
 	}
 	return out
 }
 
-// series are those that a session measures.
-func (c Config) series() (out []series) {
-	if !c.wants(WorkerPool) {
-		return nil
-	}
-	for _, r := range append(rules, boundless) {
-		if r.store != onServer || c.Postgres != "" {
-			out = append(out, r.sized())
-		}
-	}
-	if c.Sweep {
-		out = append(out, sweeps()...)
-	}
-	return out
-}
-
-// virtual reports whether its pools only wait. They run in virtual time, all at once. Others
-// keep the processors busy, and take turns.
-func (s series) virtual() bool { return s.store == waiting || s.store == modelled }
-
-// job is the load of a pool.
-func (s series) job(c Config, p point, seed uint64) Job {
-	j := Job{Config: c, Load: p.Load, Pattern: WorkerPool, Seed: seed, Time: c.SizeTime}
-	j.Requests, j.Clients, j.Workers, j.QueueSize = 0, p.clients, p.workers, p.queue
-	j.MinLatency, j.MaxLatency = s.latency*2/3, s.latency*4/3 // like the published 50 to 100 ms
-	switch s.store {
-	case modelled:
-		j.Slots = MaxConnections
-	case computing:
-		j.Compute = s.latency
-	case onServer:
+// sized is the load of a pool: the clients are those of the published sustained load.
+func (c Config) sized(r rule, p point, seed uint64) Job {
+	j := Job{Config: c, Load: p.Load, Pattern: WorkerPool, Seed: seed, Time: c.SizeTime / 12, Compute: r.computes}
+	j.Requests, j.Clients, j.Workers, j.QueueSize = 0, sizes[Sustained][1], p.workers, p.places*p.workers
+	if r.server {
 		j.Patients = scarcePatients
-	}
-	if j.Time /= 100; s.virtual() {
-		j.Time = c.SizeTime / 3
 	}
 	return j
 }
 
-// group measures the pools of a series in one process.
-func (c Config) group(s series, database *string) experiment.Group {
-	g := experiment.Group{Expect: process, Label: "pools of several sizes, " + s.setup}
-	for _, p := range s.points {
+// group measures the pools over a store in one process, in turns.
+func (c Config) group(r rule, file *string) experiment.Group {
+	pools := r.pools()
+	g := experiment.Group{Expect: process + time.Duration(len(pools))*(c.SizeTime/12+c.QueueWait/4), Label: "pools of several sizes, " + r.setup}
+	for _, p := range pools {
 		g.Keys = append(g.Keys, p.Key)
-		if s.virtual() { // as long as it takes to compute
-			g.Expect += 60 * time.Millisecond
-		} else {
-			g.Expect += c.SizeTime/100 + c.QueueWait/4
-		}
 	}
-	if s.store == onServer { // its database is made and dropped
+	spec := c.patient(RoleSizes, nil)
+	switch {
+	case r.computes > 0:
+		spec = c.spec(roleComputing, nil)
+	case r.server: // its database is made and dropped
 		g.Expect += 2 * process
 	}
-	spec := c.spec(roleComputing, nil)
-	switch {
-	case s.virtual():
-		spec.Program, spec.Role = virtual, RoleVirtual
-	case s.store != computing:
-		spec.Program, spec.Role = program, RoleSizes
-	}
 	g.Run = func(ctx context.Context, t experiment.Trial) (runs []results.Run, err error) {
-		in := Sizing{AtOnce: s.virtual(), Seed: t.Seed, Patients: c.Patients}
-		for _, p := range s.points {
-			in.Jobs = append(in.Jobs, s.job(c, p, t.Seed))
+		in := Sizing{Seed: t.Seed, File: *file, Patients: c.Patients}
+		for _, p := range pools {
+			in.Jobs = append(in.Jobs, c.sized(r, p, t.Seed))
 		}
-		switch s.store {
-		case onSQLite:
-			in.File = *database
-		case onServer:
+		if r.server {
 			var server *postgres.Database
 			if server, err = c.Postgres.Open(ctx, postgres.Population{Patients: scarcePatients}); err != nil {
 				return nil, err
@@ -191,8 +116,8 @@ func (c Config) group(s series, database *string) experiment.Group {
 		}
 		spec.Input = in
 		_, err = experiment.Together(ctx, spec, &runs)
-		for i := range min(len(runs), len(s.points)) {
-			runs[i].Params["size"], runs[i].Params["gomaxprocs"] = float64(s.points[i].at), float64(runtime.GOMAXPROCS(0))
+		for i := range min(len(runs), len(pools)) {
+			runs[i].Params["size"], runs[i].Params["gomaxprocs"] = float64(pools[i].workers), float64(runtime.GOMAXPROCS(0))
 		}
 		return runs, err
 	}
@@ -202,39 +127,76 @@ func (c Config) group(s series, database *string) experiment.Group {
 // Sizing is the input of a contestant that loads several pools.
 type Sizing struct {
 	Jobs     []Job
-	AtOnce   bool // otherwise in turns, in a random order
 	Seed     uint64
 	File     string // of SQLite, with so many patients
 	Patients int
-	URL      string // of PostgreSQL's database
+	URL      string // of PostgreSQL's database, which is asked instead
 }
 
-// SimulatedPools loads pools over a simulated store, or a model of a database, each.
-func SimulatedPools(ctx context.Context, in Sizing) ([]results.Run, error) {
-	return Pools(ctx, in, func(j Job) specimen.Store {
-		if j.Slots == 0 {
-			return j.store()
-		}
-		database := service.NewDatabase(service.Work{Slots: j.Slots, Min: j.MinLatency, Max: j.MaxLatency}, j.Seed)
-		return asking(ctx, database)
-	})
-}
-
-// Pools loads the pools, each over the store of its job.
-func Pools(ctx context.Context, in Sizing, store func(Job) specimen.Store) ([]results.Run, error) {
+// Pools loads the pools over a store, or each over that of its job, in turns and in a random order.
+func Pools(ctx context.Context, in Sizing, over specimen.Store) ([]results.Run, error) {
 	runs, errs := make([]results.Run, len(in.Jobs)), make([]error, len(in.Jobs))
-	load := func(i int) {
-		runs[i], errs[i] = in.Jobs[i].over(ctx, store(in.Jobs[i]), nil)
+	for _, i := range rand.New(rand.NewPCG(in.Seed, 5)).Perm(len(in.Jobs)) {
+		store := over
+		if store == nil {
+			store = in.Jobs[i].store()
+		}
+		runs[i], errs[i] = in.Jobs[i].over(ctx, store)
 		runs[i].Process = results.Process{ReuseRate: -1} // all of them share it
 	}
-	var all sync.WaitGroup
-	for _, i := range rand.New(rand.NewPCG(in.Seed, 5)).Perm(len(in.Jobs)) {
-		if in.AtOnce {
-			all.Go(func() { load(i) })
-		} else {
-			load(i)
-		}
-	}
-	all.Wait()
 	return runs, errors.Join(errs...)
+}
+
+// axes are what the loads of these set-ups count.
+func axes() map[string]string {
+	out := map[string]string{}
+	for _, r := range rules {
+		out[r.setup] = "workers"
+	}
+	return out
+}
+
+// best compares the better of the rule's sizes, each with the rule's queue, with the best of
+// all sizes and queues; beside it stands the published example for eight cores.
+func (r rule) best(e *ledger.Evidence) []ledger.Case {
+	cores := 8 // as published
+	if n := e.Param("gomaxprocs"); n >= 1 {
+		cores = int(n)
+	}
+	good := func(workers int) ledger.Term { return ledger.Of(r.key(workers, r.queue), ledger.Goodput) }
+	var ruled []ledger.Term
+	for times := r.least; times <= r.most; times++ {
+		ruled = append(ruled, good(times*cores))
+	}
+	measured := func(k ledger.Key) bool { return k.Setup == r.setup }
+	most := ledger.Best(slices.Concat(e.All(ledger.Goodput, measured), ruled, []ledger.Term{good(publishedWorkers)})...)
+	decides := ledger.Case{Setup: fmt.Sprintf("%s, %d to %d workers", r.setup, r.least*cores, r.most*cores), Value: ledger.Best(ruled...).Over(most)}
+	if r.least == r.most {
+		decides.Setup = fmt.Sprintf("%s, %d workers", r.setup, r.least*cores)
+	}
+	if len(e.Keys(measured)) == 0 {
+		decides.Open = r.missing
+	}
+	cases := []ledger.Case{decides}
+	if r.least < r.most {
+		cases = append(cases, ledger.Case{Setup: fmt.Sprintf("%s, %d workers", r.setup, publishedWorkers), Value: good(publishedWorkers).Over(most), Beside: true})
+	}
+	return cases
+}
+
+var claimOfSizes = ledger.Claim{ID: "H5", Title: "the cores decide the size of a pool: 2–4 workers for each over a store that waits, one where look-ups compute",
+	Published: "I/O-bound: workers = 2–4 × cores, queue = 5 × workers; CPU-bound: workers = cores, queue = 2 × workers; 8 cores: 30 workers, a queue of 150; no figure",
+	Note:      "A worker over a store that waits uses next to no processor. How many of them are best follows from how much the store bears, not from the cores. The rule's best size counts, so that it has every advantage; it is compared with the best of all sizes and queues, which every second repeat chooses and the others judge. Real stores decide: a model of one, or a store without a capacity, would show its own parameters.",
+	Parts:     partsOfSizes(),
+}
+
+func partsOfSizes() (out []ledger.Part) {
+	for _, r := range rules {
+		title := fmt.Sprintf("over %s %d to %d workers for each core come within 10 %% of the best size", r.setup, r.least, r.most)
+		if r.least == r.most {
+			title = fmt.Sprintf("for %s a worker for each core comes within 10 %% of the best size", r.setup)
+		}
+		out = append(out, ledger.Part{ID: r.part, Title: title, Subject: "goodput of the rule's size/that of the best", Unit: "x", Rule: judge.AtLeast(0.9), Spread: 0.03, Cases: r.best})
+	}
+	return out
 }

@@ -1,16 +1,17 @@
 package pools
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
-	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/load/judge"
 )
 
-var ns = ledger.Extra("ns", "time for each")
+var (
+	ns     = ledger.Extra("ns", "time for each")
+	allocs = ledger.Extra("allocs", "allocations for each")
+)
 
 // noop is Spillway's time for no-op jobs of one producer.
 func noop(workers int) ledger.Term {
@@ -27,31 +28,31 @@ var family = ledger.Family{
 	ID: "pools", Title: "Worker pools, a bare channel and semaphores do the same jobs, and Spillway's pool is compared with the best of them",
 	Claims: []ledger.Claim{
 		{ID: "pool-1", Goal: true, Title: "handing over a job by 1,000 producers costs half of what the best peer takes, and no allocation", Parts: []ledger.Part{
-			ledger.AtMost(.5, "peer", "no-op jobs of 1,000 producers take at most half the time of the best peer, the bare channel included", "our time/the best peer's", submitted("no-op jobs", crowd, over(ns, peers...))),
-			ledger.AtMost(.15, "library", "no-op jobs of 1,000 producers take at most 0.15 of the best library's time", "our time/the best library's", submitted("no-op jobs", crowd, over(ns, libraries...))),
-			allocates("submissions", "no-op jobs", crowd),
+			ledger.AtMost(.5, "peer", "no-op jobs of 1,000 producers take at most half the time of the best peer, the bare channel included", "our time/the best peer's", submitted("no-op jobs", crowd, all, over(ns, peers...))),
+			ledger.AtMost(.15, "library", "no-op jobs of 1,000 producers take at most 0.15 of the best library's time", "our time/the best library's", submitted("no-op jobs", crowd, all, over(ns, libraries...))),
+			allocates("submissions", "no-op jobs", crowd, all),
 		}},
 		{ID: "pool-2", Goal: true, Title: "handing over a job by one producer costs less than the best peer takes, with few workers and with many", Parts: []ledger.Part{
-			ledger.AtMost(.8, "peer", "no-op jobs of one producer take at most 0.8 of the best peer's time", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers < 1000 }, over(ns, peers...))),
-			ledger.AtMost(.4, "wide", "to 1,000 workers no-op jobs of one producer take at most 0.4 of the best peer's time", "our time/the best peer's", submitted("no-op jobs", func(n, workers int) bool { return n == 1 && workers >= 1000 }, over(ns, peers...))),
+			ledger.AtMost(.8, "peer", "no-op jobs of one producer take at most 0.8 of the best peer's time", "our time/the best peer's", submitted("no-op jobs", one, few, over(ns, peers...))),
+			ledger.AtMost(.4, "wide", "to 1,000 workers no-op jobs of one producer take at most 0.4 of the best peer's time", "our time/the best peer's", submitted("no-op jobs", one, many, over(ns, peers...))),
 			ledger.AtMost(1.15, "flat", "1,000 workers cost one producer at most 15 % more than 2", "our time with 1,000 workers/with 2", ledger.One("1 producer", noop(1000).Over(noop(2)))),
 		}},
 		{ID: "pool-3", Goal: true, Title: "a counted refusal costs what a bare try-send costs, and no allocation", Note: "The bare try-send counts nothing.", Parts: []ledger.Part{
-			ledger.AtMost(1.25, "channel", "a counted refusal takes at most 1.25 of a bare try-send that counts nothing", "our refusal/a try-send", submitted(setupRefuse, oneOrCrowd, over(ns, Channel))),
-			ledger.AtMost(.4, "ants", "a counted refusal takes at most 0.4 of one by ants", "our refusal/one by ants", submitted(setupRefuse, oneOrCrowd, over(ns, Ants))),
+			ledger.AtMost(1.25, "channel", "a counted refusal takes at most 1.25 of a bare try-send that counts nothing", "our refusal/a try-send", submitted(setupRefuse, oneOrCrowd, all, over(ns, Channel))),
+			ledger.AtMost(.4, "ants", "a counted refusal takes at most 0.4 of one by ants", "our refusal/one by ants", submitted(setupRefuse, oneOrCrowd, all, over(ns, Ants))),
 			{ID: "time", Title: "a counted refusal takes at most 10 ns, which depends on the machine more than the ratios do", Subject: "the time of a refusal", Unit: "ns", Rule: judge.AtMost(10), Spread: .5,
-				Cases: submitted(setupRefuse, oneOrCrowd, ours(ns))},
-			allocates("refusals", setupRefuse, oneOrCrowd),
+				Cases: submitted(setupRefuse, oneOrCrowd, all, ours(ns))},
+			allocates("refusals", setupRefuse, oneOrCrowd, all),
 		}},
 		{ID: "pool-4", Goal: true, Title: "a typed result costs what a result over a reused channel costs, and no allocation beyond the caller's closure", Parts: []ledger.Part{
-			ledger.AtMost(1.15, "channel", "a typed result takes at most 1.15 of one over a channel that its client uses again", "our call/one over a channel", submitted(setupCall, anybody, over(ns, Channel))),
-			ledger.AtMost(.55, "tunny", "a typed result takes at most 0.55 of one by tunny", "our call/one by tunny", submitted(setupCall, anybody, over(ns, Tunny))),
-			ledger.AtMost(.15, "pond", "a typed result takes at most 0.15 of a future of pond", "our call/a future of pond", submitted(setupCall, anybody, over(ns, Pond))),
-			allocates("calls", setupCall, anybody),
+			ledger.AtMost(1.15, "channel", "a typed result takes at most 1.15 of one over a channel that its client uses again", "our call/one over a channel", submitted(setupCall, oneProcsCrowd, all, over(ns, Channel))),
+			ledger.AtMost(.55, "tunny", "a typed result takes at most 0.55 of one by tunny", "our call/one by tunny", submitted(setupCall, oneProcsCrowd, all, over(ns, Tunny))),
+			ledger.AtMost(.15, "pond", "a typed result takes at most 0.15 of a future of pond", "our call/a future of pond", submitted(setupCall, oneProcsCrowd, all, over(ns, Pond))),
+			allocates("calls", setupCall, oneProcsCrowd, all),
 		}},
 		{ID: "pool-5", Goal: true, Title: "jobs that compute take no longer than with the best peer", Parts: []ledger.Part{
-			ledger.AtMost(1.05, "short", "1 µs jobs take at most 1.05 of the best peer's time", "our time/the best peer's", submitted("1 µs jobs", oneOrCrowd, over(ns, peers...))),
-			ledger.AtMost(1.02, "long", "20 µs jobs take at most 1.02 of the best peer's time", "our time/the best peer's", submitted("20 µs jobs", oneOrCrowd, over(ns, peers...))),
+			ledger.AtMost(1.05, "short", "1 µs jobs take at most 1.05 of the best peer's time", "our time/the best peer's", submitted("1 µs jobs", oneOrCrowd, all, over(ns, peers...))),
+			ledger.AtMost(1.02, "long", "20 µs jobs take at most 1.02 of the best peer's time", "our time/the best peer's", submitted("20 µs jobs", oneOrCrowd, all, over(ns, peers...))),
 		}},
 		{ID: "pool-6", Goal: true, Title: "a million jobs of 10 ms on 5,000 workers end in time, with less processor time than a bare channel and no worker left", Parts: []ledger.Part{
 			ledger.AtMost(1.1, "finish", "a million jobs of 10 ms on 5,000 workers end within 1.10 of the ideal, jobs × work ÷ workers", "time to the end/ideal",
@@ -74,7 +75,7 @@ var family = ledger.Family{
 	Method: []ledger.Note{
 		{Title: "In turns", Text: "The contestants of one table, all numbers of workers included, take turns in one process, in a new order each round. Before each turn the contestant is made, warmed and the heap collected; afterwards it is ended. Ratios are taken within a round, of which the median counts; the verdict's interval is over repeats. Spillway runs twice: its difference from itself is the noise floor. Every round of every contestant is in runs.jsonl."},
 		{Title: "1→2", Text: "The columns are producers→workers. A producer is a goroutine that submits; with more than one, all begin at the same moment."},
-		{Title: "The queue", Text: "Every bounded queue has the same number of places, 1,024 unless the command says otherwise. A bare channel's figures move several times over with that number. Spillway counts, measures waits and catches panics while it is compared with a channel that does not."},
+		{Title: "The queue", Text: "Every bounded queue has 1,024 places. A bare channel's figures move several times over with that number. Spillway counts, measures waits and catches panics while it is compared with a channel that does not."},
 		{Title: "Contestants without a queue", Text: "semaphore, errgroup, ants and conc make the submitter wait until a worker is free; gammazero's queue has no bound, so its submitters never wait. tunny only calls and appears where results are waited for; conc and gammazero cannot refuse."},
 		{Title: "The best peer", Text: "The contestant whose median time over the session is the shortest in that table, so that the noise of one repeat does not choose. Libraries are all but the bare channel."},
 		{Title: "When a job counts", Text: "A turn ends when the jobs have ended. Of jobs without work only the last one of each producer reports its end: a counter would cost as much as what is measured. Where producers outnumber the processors, turns of submissions are five times as long, of jobs without work ten times: the first submissions of a producer that has never waited are dearer."},
@@ -87,11 +88,9 @@ var family = ledger.Family{
 }
 
 // allocates is a part about allocations, of which there may be none but those of the start.
-func allocates(what, setup string, by func(producers, workers int) bool) ledger.Part {
+func allocates(what, setup string, producers, workers []int) ledger.Part {
 	return ledger.Part{ID: "allocs", Title: what + " allocate nothing", Subject: "allocations for 1,000 " + what, Rule: judge.Below(5), Spread: 1,
-		Cases: submitted(setup, by, func(us ledger.Key) ledger.Term {
-			return ledger.Of(us, ledger.Extra("allocs", "allocations for each")).Times(1000)
-		})}
+		Cases: submitted(setup, producers, workers, func(us ledger.Key) ledger.Term { return ledger.Of(us, allocs).Times(1000) })}
 }
 
 // over is our figure over the least of some contestants'.
@@ -110,32 +109,31 @@ func ours(f ledger.Figure) func(us ledger.Key) ledger.Term {
 	return func(us ledger.Key) ledger.Term { return ledger.Of(us, f) }
 }
 
-// Who submits.
-func anybody(int, int) bool            { return true }
-func crowd(producers, _ int) bool      { return producers == 1000 }
-func oneOrCrowd(producers, w int) bool { return producers == 1 || crowd(producers, w) }
+// Who submits, and to how many workers.
+var (
+	one, crowd, oneOrCrowd = []int{1}, []int{1000}, []int{1, 1000}
+	oneProcsCrowd          = []int{1, procs, 1000}
+	few, many, all         = []int{2, 100}, []int{1000}, []int{2, 100, 1000}
+)
 
-// submitted is a case for every number of producers and workers that was measured.
-func submitted(setup string, by func(producers, workers int) bool, value func(us ledger.Key) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+const procs = 0 // as many as GOMAXPROCS was
+
+// submitted is a case for each of these numbers of producers and workers that was measured.
+func submitted(setup string, producers, workers []int, value func(us ledger.Key) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
-		keys := e.Keys(func(k ledger.Key) bool { return k.Setup == setup && k.Pattern == Spillway && by(sizeOf(k)) })
-		slices.SortFunc(keys, func(a, b ledger.Key) int {
-			n, w := sizeOf(a)
-			m, v := sizeOf(b)
-			return cmp.Or(n-m, w-v)
-		})
-		for _, us := range keys {
-			producers, workers := sizeOf(us)
-			out = append(out, ledger.Case{Setup: fmt.Sprintf("producers %d, workers %d", producers, workers), Value: value(us)})
+		for i, n := range producers {
+			if n == procs {
+				n = int(e.Param("gomaxprocs"))
+			}
+			for _, w := range workers {
+				us := ledger.Key{Setup: setup, Load: boutLoad(n, w), Pattern: Spillway}
+				if e.Has(us) && !slices.Contains(producers[:i], n) {
+					out = append(out, ledger.Case{Setup: fmt.Sprintf("producers %d, workers %d", n, w), Value: value(us)})
+				}
+			}
 		}
 		return out
 	}
-}
-
-// sizeOf is the number of producers and of workers of a bout's cell.
-func sizeOf(k ledger.Key) (producers, workers int) {
-	_, _ = fmt.Sscanf(k.Load, "%d→%d", &producers, &workers)
-	return producers, workers
 }
 
 // burst is the burst that was measured. A smaller one has another start, and is open.
@@ -150,21 +148,15 @@ func burst(value func(us ledger.Key) ledger.Term) func(*ledger.Evidence) []ledge
 	}
 }
 
-// sizings are the kinds of work, before and after the change. They are open where a pool
-// had less time than the goal says, or where a fixed size is missing.
+// sizings are the kinds of work, before and after the change.
 func sizings(e *ledger.Evidence) (out []ledger.Case) {
-	goal := experiment.Sized[Config]("full")
 	for _, kind := range workKinds() {
 		for _, phase := range phaseNames {
 			us := kind.key(phase, 0)
 			fixed := e.All(ledger.Goodput, func(k ledger.Key) bool { return k.By(Spillway) == us && k != us })
 			c := ledger.Case{Setup: kind.name + ", " + phase, Value: ledger.Of(us, ledger.Goodput).Over(ledger.Best(fixed...)).Times(100)}
-			missing := func(n int) bool { return !e.Has(kind.key(phase, n*int(e.Param("gomaxprocs")))) }
-			switch {
-			case !e.Has(us):
-				c.Open = "It was not run: run it with --part sizing, or with --full."
-			case slices.ContainsFunc(goal.Sizes, missing), e.Param("settle_seconds") != goal.Settle.Seconds():
-				c.Open = "The goal gives a pool 5 s and compares it with all fixed sizes: run it without --settle and --sizes."
+			if !e.Has(us) {
+				c.Open = "It was not run: run it with --sizing, or with --full."
 			}
 			out = append(out, c)
 		}

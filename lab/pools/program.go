@@ -18,7 +18,6 @@ const (
 // What contestants can do. Tunny only calls; gammazero and conc cannot refuse; some
 // start a goroutine for a job and queue none.
 var (
-	Names      = []string{Spillway, Channel, Semaphore, Errgroup, Ants, Pond, Conc, Gammazero, Tunny}
 	Submitters = []string{Spillway, Channel, Semaphore, Errgroup, Ants, Pond, Conc, Gammazero}
 	Refusers   = []string{Spillway, Channel, Semaphore, Errgroup, Ants, Pond}
 	Callers    = []string{Spillway, Channel, Tunny, Pond}
@@ -26,40 +25,36 @@ var (
 	flooded    = []string{Spillway, Channel, Ants, Pond, Gammazero}
 )
 
-// Idle is how long workers stay without a job, in the pools that retire them.
-const Idle = 250 * time.Millisecond
+const (
+	// Idle is how long workers stay without a job, in the pools that retire them.
+	Idle = 250 * time.Millisecond
+
+	// Buffer is the number of places in the queue of every contestant with a bounded one. It moves the
+	// figures more than the number of workers.
+	Buffer = 1024
+)
 
 // Roles of the program, with what they take and return.
 const (
-	RoleSubmit = "pools-submit" // Bout of jobs handed over, readings by entry and round
-	RoleRefuse = "pools-refuse" // Bout of submissions refused by a full pool, the same
-	RoleCall   = "pools-call"   // Bout of results waited for, the same
+	RoleSubmit = "pools-submit" // Bouts of jobs handed over, in turns
+	RoleRefuse = "pools-refuse" // Bouts of submissions refused by a full pool, in turns
+	RoleCall   = "pools-call"   // Bouts of results waited for, in turns
 	RoleMemory = "pools-memory" // a name; "worker_bytes" when idle, "job_bytes" of one that no worker has taken
 	RoleBurst  = "pools-burst"  // Flood; "finish" of the ideal time, "cpu_seconds", "peak_rss", "peak_goroutines", "left" after the idle timeout
 )
 
-// Bout is several contestants with the same task, in one process and in turns.
+// Bout is a contestant with its task.
 type Bout struct {
-	Work      time.Duration // of each job; 0: none
-	Producers int
-	Entries   []Entry
-	Rounds    int           // each runs every entry once, in a new order
-	Time      time.Duration // of each measurement
-	Buffer    int
-	Seed      uint64
-}
-
-// Entry is a contestant with a number of workers.
-type Entry struct {
-	Contestant string
-	Workers    int
+	Contestant         string
+	Producers, Workers int
+	Work               time.Duration // of each job; 0: none
 }
 
 // Flood is many jobs that wait, all at once.
 type Flood struct {
-	Contestant            string
-	Jobs, Workers, Buffer int
-	Work                  time.Duration
+	Contestant    string
+	Jobs, Workers int
+	Work          time.Duration
 }
 
 // Ideal is how long it takes if every worker is always busy.

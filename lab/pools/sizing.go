@@ -55,38 +55,49 @@ func (w workKind) key(phase string, workers int) ledger.Key {
 	return k
 }
 
-func (p *planner) sizing() {
+// The goal gives a pool so long to settle, and compares it with these multiples of GOMAXPROCS.
+const (
+	settle  = 5 * time.Second
+	measure = time.Second
+)
+
+var multiples = []int{1, 2, 4, 8, 16, 32, 64}
+
+// sizing adds each kind of work under each fixed size, and twice without one.
+func sizing(p *experiment.Plan) {
 	turnsMS := 0
 	p.Prepare = func(context.Context) error { turnsMS = turnsAvailable(); return nil }
-	add := func(kind workKind, workers int, twin bool) {
-		job := sized{Workers: workers, Phases: kind.phases, Settle: p.Settle, Measure: p.Measure}
-		if workers > 0 {
-			job.Settle = min(p.Settle, 2*deadline) // a fixed size has nothing to adapt
-		}
-		g := experiment.Group{Beside: kind.beside, Expect: 2 * (job.Settle + job.Measure + deadline/2)}
-		for _, phase := range phaseNames {
-			k := kind.key(phase, workers)
-			k.Twin = twin
-			g.Keys = append(g.Keys, k)
-		}
-		g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-			job.Seed, job.TurnsMS = t.Seed, turnsMS
-			runs := make([]results.Run, len(phaseNames))
-			exit, err := contestant.Run(ctx, p.spec(roleSizing, job), &runs)
-			for i := range runs {
-				runs[i].Killed = exit.Killed
-			}
-			return runs, err
-		}
-		p.Groups = append(p.Groups, g)
-	}
 	for _, kind := range workKinds() {
-		for _, multiple := range p.Sizes {
-			add(kind, multiple*runtime.GOMAXPROCS(0), false)
+		for _, multiple := range multiples {
+			kind.sized(p, multiple*runtime.GOMAXPROCS(0), false, &turnsMS)
 		}
-		add(kind, 0, false)
-		add(kind, 0, true)
+		kind.sized(p, 0, false, &turnsMS)
+		kind.sized(p, 0, true, &turnsMS)
 	}
+}
+
+// sized adds a pool of so many workers, or without a number.
+func (w workKind) sized(p *experiment.Plan, workers int, twin bool, turnsMS *int) {
+	job := sized{Workers: workers, Phases: w.phases, Settle: settle, Measure: measure}
+	if workers > 0 {
+		job.Settle = 2 * deadline // a fixed size has nothing to adapt
+	}
+	g := experiment.Group{Beside: w.beside, Expect: 2 * (job.Settle + job.Measure + deadline/2)}
+	for _, phase := range phaseNames {
+		k := w.key(phase, workers)
+		k.Twin = twin
+		g.Keys = append(g.Keys, k)
+	}
+	g.Run = func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
+		job.Seed, job.TurnsMS = t.Seed, *turnsMS
+		runs := make([]results.Run, len(phaseNames))
+		exit, err := contestant.Run(ctx, spec(roleSizing, job), &runs)
+		for i := range runs {
+			runs[i].Killed = exit.Killed
+		}
+		return runs, err
+	}
+	p.Groups = append(p.Groups, g)
 }
 
 // turnsAvailable is how many turns a processor does in a millisecond while all of them
@@ -117,28 +128,23 @@ type sized struct {
 	Seed            uint64
 }
 
-// play returns a run for each phase.
-func (s sized) play(ctx context.Context) ([]results.Run, error) {
+// playSized returns a run for each phase.
+func playSized(ctx context.Context, s sized) (out []results.Run, err error) {
 	p, err := workerpool.New(workerpool.Config{MinWorkers: s.Workers, MaxWorkers: s.Workers})
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	var out []results.Run
 	for i, ph := range s.Phases {
 		stream := []service.Stretch{{Rate: ph.PerSecond, For: s.Settle}, {Rate: ph.PerSecond, For: s.Measure}}
 		load := service.Load{Stretches: stream, Measured: 1, Timeout: deadline, Seed: s.Seed + uint64(2*i)}
-		res, err := load.Send(ctx, target{p, ph, s.TurnsMS}.do)
+		res, err := load.Send(ctx, func(ctx context.Context, _ uint64, _ bool) loadgen.Outcome { return ph.do(ctx, p, s.TurnsMS) })
 		if err != nil {
 			return nil, err
 		}
-		run, stats := experiment.FromLoad(res), p.Stats()
-		run.Elapsed = s.Measure.Seconds() // jobs intended in this time, whenever they ended
-		run.Series = nil
-		run.Params = map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "workers_then": stats.Workers, "queue": stats.QueueSize, "generator": res.Why}
-		if s.Workers == 0 {
-			run.Params["settle_seconds"] = s.Settle.Seconds()
-		}
+		run := experiment.FromLoad(res)
+		run.Elapsed, run.Series = s.Measure.Seconds(), nil // jobs intended in this time, whenever they ended
+		run.Params = map[string]any{"gomaxprocs": runtime.GOMAXPROCS(0), "workers_then": p.Stats().Workers, "generator": res.Why}
 		out = append(out, run)
 	}
 	return out, ctx.Err()
@@ -149,23 +155,17 @@ func (s sized) play(ctx context.Context) ([]results.Run, error) {
 // the runtime allows it was late by half a second, which distorted all sizes.
 const slice = 100 * time.Microsecond
 
-// target submits jobs to a pool and waits for their end.
-type target struct {
-	pool *workerpool.Pool
-	phase
-	turnsMS int
-}
-
-func (t target) do(ctx context.Context, _ uint64, _ bool) loadgen.Outcome {
+// do submits a job to a pool and waits for its end.
+func (ph phase) do(ctx context.Context, pool *workerpool.Pool, turnsMS int) loadgen.Outcome {
 	ended := make(chan struct{})
-	err := t.pool.TrySubmit(ctx, func(ctx context.Context) error {
+	err := pool.TrySubmit(ctx, func(ctx context.Context) error {
 		defer close(ended)
-		for left := t.Compute; left > 0 && ctx.Err() == nil; left -= slice {
-			burn.Turns(int(min(left, slice).Seconds() * 1000 * float64(t.turnsMS)))
+		for left := ph.Compute; left > 0 && ctx.Err() == nil; left -= slice {
+			burn.Turns(int(min(left, slice).Seconds() * 1000 * float64(turnsMS)))
 			runtime.Gosched()
 		}
-		if t.Wait > 0 {
-			_ = service.Pause(ctx, t.Wait)
+		if ph.Wait > 0 {
+			_ = service.Pause(ctx, ph.Wait)
 		}
 		return ctx.Err()
 	})

@@ -85,9 +85,6 @@ func (s Server) Check() error {
 	return nil
 }
 
-// Program is what has to be built before Open.
-func Program() contestant.Spec { return contestant.Spec{Program: program, Role: RoleDatabase} }
-
 // Population is what Open puts into a database; nothing, and no table, if it is empty.
 type Population struct {
 	Patients int // in the table patients: id, body

@@ -15,22 +15,11 @@ func (s *session) Advice() []results.Advice {
 
 // standing is how advice is shown, by what the verdicts make of it.
 func standing(verdict string) looks {
-	switch verdict {
-	case advice.Supported:
-		return kind(results.Holds)
-	case advice.Contradicted:
-		return kind(results.Fails)
-	case advice.Undecided:
-		return kind(results.Inconclusive)
-	}
-	return kind("")
+	return kind(map[string]results.Verdict{advice.Supported: results.Holds, advice.Contradicted: results.Fails, advice.Undecided: results.Inconclusive}[verdict])
 }
 
 // Anchor is where the page says more about a cited claim; empty: nowhere.
-func (s *session) Anchor(cited string) string { return anchor(s.Results.Claims, cited) }
-func (w *whole) Anchor(cited string) string   { return anchor(w.claims(), cited) }
-
-func anchor(claims []results.Claim, cited string) string {
+func (s *session) Anchor(cited string) string {
 	id, _, _ := strings.Cut(cited, "/")
-	return pick(slices.ContainsFunc(claims, func(c results.Claim) bool { return c.ID == id }), id, "")
+	return pick(slices.ContainsFunc(s.Results.Claims, func(c results.Claim) bool { return c.ID == id }), id, "")
 }

@@ -2,13 +2,14 @@ package report
 
 import (
 	"html/template"
+	"slices"
 
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/chart"
 	"github.com/spillway-go/spillway/load/document"
 )
 
-// Document is a page with a table and drawings over time, for a result that no claim is
+// Document is a page with a table and pictures over time, for a result that no claim is
 // about. What is empty is not on it.
 type Document struct {
 	document.Page // its Body is made of the rest
@@ -24,12 +25,9 @@ type Timeline struct {
 	Points []results.Point
 }
 
-// goodput is that of the interval which ends with the point.
-var goodput = over{"Good answers a second", false, number, each(outcomes[0].in)}
-
 // HTML is the page, self-contained as that of an experiment.
 func (d Document) HTML() (string, error) {
-	body, err := render("body.html", d)
+	body, err := document.Render(templates, "body.html", d)
 	if err != nil {
 		return "", err
 	}
@@ -37,30 +35,63 @@ func (d Document) HTML() (string, error) {
 	return d.Page.HTML()
 }
 
-// Pictures are goodput over time, and the limits of those that have one.
-func (d Document) Pictures() (all []section) {
-	good := chart.Lines{Title: goodput.name, Height: 260, Y: chart.Axis{Format: goodput.format}}
-	var names []string
-	var limits []panel
-	for n, t := range d.Timelines {
-		names = append(names, t.Name)
-		good.Series = append(good.Series, goodput.draw(chart.Series{Name: t.Name, Number: n}, t.Points))
-		limits = append(limits, limitPanel(t.Name, t.Points)...)
+// Goodput is good answers a second over time.
+func (d Document) Goodput() []panel {
+	lines := chart.Lines{Title: "Good answers a second over time"}
+	for i, t := range d.Timelines {
+		step := 0.
+		if n := len(t.Points); n > 1 {
+			step = (t.Points[n-1].At - t.Points[0].At) / float64(n-1)
+		}
+		lines.Series = append(lines.Series, t.line(t.Name, i, func(p results.Point) float64 { return float64(p.OK) / max(step, .001) }))
 	}
-	if drawn := overTime("all policies", "", good); len(drawn) > 0 {
-		all = append(all, section{"goodput", "Goodput", "Good answers over time", "Answers in time, a second.", seriesKeys(names), nil, []panels{withTables(drawn)}})
-	}
-	if len(limits) > 0 {
-		all = append(all, section{"limits", "Limits", "Limits over time", "Limit, in flight and waiting, under each policy.", seriesKeys(limitNames()), nil, []panels{withTables(limits)}})
-	}
-	return all
+	return overTime("all policies", lines)
 }
 
-// withTables are drawings with the tables of the same figures.
-func withTables(drawn []panel) (out panels) {
-	out.Panels = drawn
-	for _, d := range drawn {
-		out.Tables = append(out.Tables, d.table...)
+// Limits are the limit of each contestant, and what was in flight and waiting. Without a limit
+// there is no line of it.
+func (d Document) Limits() (out []panel) {
+	for _, t := range d.Timelines {
+		lines := chart.Lines{Title: "Limit, in flight and waiting over time: " + t.Name, Series: []chart.Series{
+			t.line("in flight", 0, func(p results.Point) float64 { return float64(p.InFlight) }),
+			t.line("waiting", 1, func(p results.Point) float64 { return float64(p.Queued) }),
+			t.line("limit", 2, func(p results.Point) float64 { return positive(float64(p.Limit)) }), // last, for in flight lies on it
+		}}
+		out = append(out, overTime(t.Name, lines)...)
 	}
 	return out
+}
+
+// line is a figure over time, of which NaN is not drawn: with means of the points between, if
+// they are many.
+func (t Timeline) line(name string, n int, of func(results.Point) float64) chart.Series {
+	const most = 60
+	line, top := chart.Series{Name: name, Number: n}, 0.
+	var all []chart.Point
+	for _, p := range t.Points {
+		if y := of(p); y >= 0 {
+			all, top = append(all, chart.Point{X: p.At, Y: y}), max(top, y)
+		}
+	}
+	for few := range slices.Chunk(all, max((len(all)+most-1)/most, 1)) {
+		mean := chart.Point{}
+		for _, p := range few {
+			mean.X, mean.Y = mean.X+p.X/float64(len(few)), mean.Y+p.Y/float64(len(few))
+		}
+		line.Points = append(line.Points, mean)
+	}
+	line.Desc = "at most " + number(top)
+	return line
+}
+
+// overTime is a panel of the lines that have something in them.
+func overTime(title string, lines chart.Lines) []panel {
+	lines.Series = slices.DeleteFunc(lines.Series, func(s chart.Series) bool {
+		return !slices.ContainsFunc(s.Points, func(p chart.Point) bool { return p.Y > 0 })
+	})
+	if len(lines.Series) == 0 {
+		return nil
+	}
+	lines.Height, lines.Named, lines.X.Label = 250, true, "seconds"
+	return []panel{{title, lines.SVG()}}
 }

@@ -12,11 +12,7 @@ import (
 // fact is one about the session.
 type fact struct{ Name, Value string }
 
-// PageTitle is what a browser calls the page.
-func (s *session) PageTitle() string { return s.Results.Experiment + ": " + s.Family.Title }
-
-// Facts are how the session was made. What several experiments on one page share is at its
-// head.
+// Facts are how the session was made.
 func (s *session) Facts() []fact {
 	res, twins := s.Results, 0
 	for _, r := range s.runs {
@@ -24,49 +20,49 @@ func (s *session) Facts() []fact {
 			twins++
 		}
 	}
-	runs, disturbed, most := count(len(s.runs), "run"), 0, 0.0
-	for _, r := range s.disturbed() {
-		disturbed, most = disturbed+1, max(most, r.Disturbed)
+	of, disturbed, most := disturbance(s.runs)
+	all := []fact{
+		{"Machine", machine(res.Machine)},
+		{"Revision", res.Revision},
+		{"Runs", count(len(s.runs), "run") + pick(res.Repeats > 0, " in "+count(res.Repeats, "repeat"), "") + pick(twins > 0, "; "+count(twins, "twin")+" to measure noise", "")},
+		{"Made", pick(res.Started.IsZero(), "", res.Started.UTC().Format("2 January 2006, 15:04 MST")) + pick(res.Ended.IsZero(), "", fmt.Sprintf(", in %v", max(res.Ended.Sub(res.Started), 0).Round(time.Second)))},
+		{"Seed", fmt.Sprint(res.Seed)},
+		{"How sure", "the interval of a median misses the truth in at most one case of eight, on the side that could make a verdict wrong in one of sixteen; with fewer than 7 repeats, of exact counts and yes or no with fewer than 5, there is no verdict"},
+		{"Looks", pick(res.Looks > 0, "judged "+count(res.Looks, "time")+" before it was extended; the intervals are wider for that", "")},
+		{"Disturbed", pick(disturbed > 0, fmt.Sprintf("%d of %s: other processes used up to %s of the processors", disturbed, count(of, "run"), percent(most)), "")},
+		{"Scaled", res.Scaled},
+		{"Settings", res.Settings},
+		{"Command", command(res.Command)},
 	}
-	return known(
-		fact{"Machine", pick(s.brief, "", machine(res.Machine))},
-		fact{"Revision", pick(s.brief, "", res.Revision)},
-		fact{"Runs", runs + " in " + count(res.Repeats, "repeat") + pick(twins > 0, "; "+count(twins, "twin")+" to measure noise", "")},
-		fact{"Made", made(res.Started, res.Ended)},
-		fact{"Seed", fmt.Sprint(res.Seed)},
-		fact{"How sure", pick(s.brief, "", howSure)},
-		fact{"Looks", pick(res.Looks > 0, "judged "+count(res.Looks, "time")+" before it was extended; the intervals are wider for that", "")},
-		fact{"Disturbed", pick(disturbed > 0, fmt.Sprintf("%d of %s: other processes used up to %s of the processors", disturbed, runs, percent(most)), "")},
-		fact{"Scaled", res.Scaled},
-		fact{"Settings", res.Settings},
-		fact{"Command", command(res.Command)})
-}
-
-// known are the facts that have a value.
-func known(all ...fact) []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-// disturbed are the runs beside which other processes used the processors.
-func (s *session) disturbed() (out []results.Run) {
-	for _, r := range s.runs {
-		if r.Disturbed > 0 {
-			out = append(out, r)
+// disturbance is how many runs there are, without those that failed, how many of them other
+// processes disturbed, and by how much at most.
+func disturbance(sessions ...[]results.Run) (all, disturbed int, most float64) {
+	for _, r := range slices.Concat(sessions...) {
+		if r.Failed != "" {
+			continue
+		}
+		if all++; r.Disturbed > 0 {
+			disturbed, most = disturbed+1, max(most, r.Disturbed)
 		}
 	}
-	return out
+	return all, disturbed, most
 }
 
-// made is when it was made, and how long it took if it has ended.
-func made(from, to time.Time) string {
-	if from.IsZero() {
+// Disturbed says, as two sentences, that other processes disturbed most of the runs of a session; it is
+// empty where they did not. Runs that failed do not count.
+func Disturbed(sessions ...[]results.Run) string {
+	all, disturbed, most := disturbance(sessions...)
+	if 2*disturbed <= all {
 		return ""
 	}
-	return from.UTC().Format("2 January 2006, 15:04 MST") + pick(to.IsZero(), "", fmt.Sprintf(", in %v", max(to.Sub(from), 0).Round(time.Second)))
+	return fmt.Sprintf("Other processes disturbed %d of %s: they used up to %s of the processors. Repeat the session on a quiet machine.", disturbed, count(all, "run"), percent(most))
 }
 
-// howSure is what the judge promises, looks included.
-const howSure = "the interval of a median misses the truth in at most one case of eight, on the side that could make a verdict wrong in one of sixteen; with fewer than 5 repeats there is no verdict"
+// Noisy says that other processes disturbed most runs.
+func (s *session) Noisy() string { return Disturbed(s.runs) }
 
 // machine is one line.
 func machine(m results.Machine) string {
@@ -108,39 +104,18 @@ func again(args []string, seed uint64) (out []string) {
 	return append(out, "--seed", fmt.Sprint(seed))
 }
 
-// Again is the command that does the session again.
-func (s *session) Again() []string { return again(s.Results.Command, s.Results.Seed) }
-
 // Failed lists the runs that have no measurement, and why.
 func (s *session) Failed() (out []string) {
-	for i := range s.runs {
-		if r := &s.runs[i]; r.Failed != "" {
-			out = append(out, title(r)+": "+results.Gist(r.Failed))
+	for _, r := range s.runs {
+		if r.Failed != "" {
+			out = append(out, fmt.Sprintf("%s, %s, %s%s, repeat %d: %s", setupName(r.Setup), loadName(r.Load), r.Pattern, pick(r.Twin, " (twin)", ""), r.Repeat+1, results.Gist(r.Failed)))
 		}
 	}
 	return out
 }
 
-// InShort describes each set-up's high load (or its last) in one sentence.
-func (s *session) InShort() (out []string) {
-	for _, g := range s.served {
-		l := g.main()
-		var parts []string
-		for _, c := range l.cells {
-			if good := c.stat(rate("ok")); len(good) > 0 {
-				share := c.stat(refusedShare.of).or(refusedShare.format)
-				parts = append(parts, c.Pattern+" "+good.or(number)+pick(share != none, " ("+share+" refused)", "")+pick(len(c.killed) > 0, " until it was killed", ""))
-			}
-		}
-		if len(parts) > 0 {
-			out = append(out, fmt.Sprintf("%s, at %s, good answers a second: %s.", sentence(g.Name), loadName(l.name), strings.Join(parts, ", ")))
-		}
-	}
-	return out
-}
-
-// killed tells of the contestants that were killed, and why.
-func (s *session) killed() (out []string) {
+// Killed tells of the contestants that were killed, and why.
+func (s *session) Killed() (out []string) {
 	for _, c := range s.cells {
 		if len(c.killed) > 0 {
 			out = append(out, fmt.Sprintf("%s, %s: %s was killed in %d of %s: %s. Its figures count up to then.",

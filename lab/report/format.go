@@ -3,22 +3,21 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/numbers"
 )
 
 // none is shown where there is no value; it is not a zero.
 const none = "–"
 
-// formats of ledger.Column.
+// formats of columns: those of ledger.Column, and a few that show only what occurred.
 var formats = map[string]func(float64) string{
 	"": number, "nanos": nanos, "micros": micros, "size": size, "percent": percent, "ratio": ratio, "decimals": decimals,
+	"count": some(number), "share": some(percent),
 }
 
 func number(v float64) string { return numbers.Format(v) }
@@ -57,27 +56,12 @@ func (s stat) or(format func(float64) string) string {
 
 // spread writes a figure's median and range over the repeats.
 func (s stat) spread(format func(float64) string) string {
-	if len(s) == 0 {
-		return "not measured"
-	}
-	lo, hi := format(slices.Min(s)), format(slices.Max(s))
-	switch {
-	case len(s) == 1:
-		return lo + " (one run)"
-	case lo == hi:
-		return fmt.Sprintf("%s in each of %d repeats", lo, len(s))
-	}
-	return fmt.Sprintf("median %s of %d repeats, %s to %s", format(s.median()), len(s), lo, hi)
+	return fmt.Sprintf("median %s of %s, %s to %s", format(s.median()), count(len(s), "repeat"), format(slices.Min(s)), format(slices.Max(s)))
 }
 
 // with writes a value in a claim's unit.
 func with(v float64, unit string) string {
 	return number(v) + pick(unit == "" || unit == "x", "", " ") + unit
-}
-
-// margin writes how near to the edge of its rule an answer is not decided.
-func margin(a results.Answer) string {
-	return "± " + pick(a.Unit == "x", percent(a.Floor), with(a.Floor, a.Unit))
 }
 
 func count(n int, what string) string {
@@ -111,20 +95,4 @@ func setupName(setup string) string {
 // other names are clear without it.
 func loadName(load string) string {
 	return load + pick(slices.Contains(knownLoads, load), " load", "")
-}
-
-// title is a readable name of a run.
-func title(r *results.Run) string {
-	return fmt.Sprintf("%s, %s, %s%s, repeat %d", setupName(r.Setup), loadName(r.Load), r.Pattern, pick(r.Twin, " (twin)", ""), r.Repeat+1)
-}
-
-// groupNote says what the figures of a load are based on.
-func groupNote(l *load) string {
-	lo, hi, sent := math.MaxInt, 0, stat{}
-	for _, c := range l.cells {
-		lo, hi = min(lo, len(c.runs)), max(hi, len(c.runs))
-		sent = append(sent, c.stat(offered)...)
-	}
-	same := len(sent) > 0 && slices.Max(sent) <= 1.1*slices.Min(sent)
-	return pick(l.idle() || !same, "", sent.or(number)+" requests a run, ") + "medians over " + pick(lo == hi, "", fmt.Sprint(lo, " to ")) + count(hi, "repeat")
 }

@@ -1,13 +1,12 @@
 // Package report presents the results of an experiment: a summary for the terminal and
 // one HTML file that needs no network. Both are made from the stored results and runs
 // alone, so that they can be made again at any time. A session of several experiments has
-// one page, too (whole.go), and so has a result that no claim is about (document.go); the
-// curve of goodput against load is also a picture of its own (curve.go).
+// one page, too (whole.go), and so has a result that no claim is about (document.go).
 //
 // A session (session.go) is what is shown of one experiment: its facts (facts.go), its
-// claims in words (verdicts.go), what follows from them (advice.go), its figures
-// (tables.go) and drawings (pictures.go, lines.go, heat.go). The templates in page/ lay them out;
-// terminal.go prints them.
+// claims in words with a strip for each answer (verdicts.go), and its figures (figures.go):
+// one kind of table, which the terminal and the page print (table.go), and one kind of
+// picture, a line for each contestant over the loads of a set-up (pictures.go).
 package report
 
 import (
@@ -25,7 +24,7 @@ import (
 var files embed.FS
 
 var templates = template.Must(document.Frame().Funcs(template.FuncMap{
-	"number": number, "sentence": sentence, "command": command, "kind": kind, "standing": standing,
+	"sentence": sentence, "command": command, "kind": kind, "standing": standing, "again": again,
 }).ParseFS(files, "page/*"))
 
 // Write puts results.json and report.html into dir, each atomically. Nothing
@@ -42,36 +41,32 @@ func Write(dir string, fam ledger.Family, res results.Results, runs []results.Ru
 }
 
 // page is the report as one self-contained page: styles, drawings and a small
-// script are inside, it loads nothing, and it is readable without the script. Histograms
-// are drawn, not embedded, so that the page stays small.
+// script are inside, it loads nothing, and it is readable without the script.
 func page(fam ledger.Family, res results.Results, runs []results.Run) (string, error) {
 	s := newSession(fam, res, runs)
-	return fitting(func(d detail) (string, error) {
-		s.detail = d
-		return render("page.html", s)
-	})
+	return fitting("page.html", s, s)
 }
 
-func render(name string, data any) (string, error) { return document.Render(templates, name, data) }
-
-// detail is how much a page shows, from the verdicts alone to everything.
+// detail is how much a page shows.
 type detail int
 
 const (
-	verdictsOnly detail = iota // and what is drawn of them, and tables
-	mainLoads                  // charts of one load of each set-up
-	noHeat                     // charts of every load
-	noRawRuns                  // and maps of latency
-	everything
+	verdictsOnly detail = iota
+	tables              // and all figures
+	mainPicture         // and a picture of each set-up
+	everything          // and one of each figure
 )
 
 // pageLimit is how many bytes a page has: it can be sent by mail.
 const pageLimit = 400_000
 
-// fitting makes a page with as much detail as there is room for.
-func fitting(page func(detail) (string, error)) (text string, err error) {
+// fitting makes a page of sessions with as much detail as there is room for.
+func fitting(name string, data any, sessions ...*session) (text string, err error) {
 	for d := everything; d >= verdictsOnly; d-- {
-		if text, err = page(d); err != nil || len(text) < pageLimit {
+		for _, s := range sessions {
+			s.detail = d
+		}
+		if text, err = document.Render(templates, name, data); err != nil || len(text) < pageLimit {
 			break
 		}
 	}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/spillway-go/spillway/lab/ledger"
@@ -22,64 +21,26 @@ func TestMediansAreTakenOverTheRepeatsWithoutTwinsAndFailures(t *testing.T) {
 	twin, failed := runs[0], runs[0]
 	twin.Twin, twin.Outcomes = true, []results.Outcome{{Kind: "ok", Count: 1e6}}
 	failed.Failed, failed.Repeat = "port in use", 3
+	runs[1].Killed = "memory cap" // which is a result
 	s := newSession(ledger.Family{}, results.Results{}, append(runs, twin, failed))
 	c := s.Setups[0].loads[0].cells[0]
-	if got := c.stat(rate("ok")); got.median() != 20 || len(got) != 3 || len(s.Failed()) != 1 {
-		t.Errorf("median %v of %d runs, %d failed", got.median(), len(got), len(s.Failed()))
+	if got := c.stat(rate("ok")); got.median() != 20 || len(got) != 3 || len(s.Failed()) != 1 || len(s.Killed()) != 1 {
+		t.Errorf("median %v of %d runs, failed %q, killed %q", got.median(), len(got), s.Failed(), s.Killed())
 	}
 }
 
-func TestAKilledRunIsAResult(t *testing.T) {
-	runs := atRates("real", "high", "naive", 10, 30)
-	runs[1].Killed = "memory cap"
-	c := newSession(ledger.Family{}, results.Results{}, runs).Setups[0].loads[0].cells[0]
-	if len(c.runs) != 2 || len(c.killed) != 1 || c.stat(rate("ok")).median() != 20 {
-		t.Errorf("%+v", c)
-	}
-}
-
-func TestSetupsLoadsAndContestantsComeInReadingOrder(t *testing.T) {
-	var runs []results.Run
-	for _, s := range []string{"zzz", "real", "published"} {
-		for _, l := range []string{"sustained", "odd", "low", "high"} {
-			for _, p := range []string{"ants", "limiter", "naive", "workerpool"} {
-				runs = append(runs, atRates(s, l, p, 1)...)
-			}
+// Known names come first, and numbers in the others count as numbers.
+func TestNamesComeInReadingOrder(t *testing.T) {
+	for _, c := range []struct{ known, want []string }{
+		{knownSetups, []string{"published", "real", "zzz"}},
+		{knownLoads, []string{"low", "high", "sustained", "1→2", "1→100", "1→1000", "2→2", "64→2", "odd"}},
+		{knownPatterns, []string{"naive", "workerpool", "limiter", "Serial", "ants", "fixed 2", "fixed 32", "fixed 128"}},
+	} {
+		got := slices.Clone(c.want)
+		slices.Reverse(got)
+		if slices.SortFunc(got, byRank(c.known)); !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
 		}
-	}
-	sum := newSession(ledger.Family{}, results.Results{}, runs)
-	var setups, loads []string
-	for _, g := range sum.Setups {
-		setups = append(setups, g.Name)
-	}
-	for _, l := range sum.Setups[0].loads {
-		loads = append(loads, l.name)
-	}
-	if want := []string{"as published", "for real", "zzz"}; !slices.Equal(setups, want) {
-		t.Errorf("set-ups %v, want %v", setups, want)
-	}
-	if want := []string{"low", "high", "sustained", "odd"}; !slices.Equal(loads, want) {
-		t.Errorf("loads %v, want %v", loads, want)
-	}
-	if want := []string{"naive", "workerpool", "limiter", "ants"}; !slices.Equal(sum.patterns, want) {
-		t.Errorf("contestants %v, want %v", sum.patterns, want)
-	}
-}
-
-func TestAdviceFollowsTheVerdicts(t *testing.T) {
-	res, runs := fake(1)
-	page, text := rendered(t, res, runs), strings.Join(strings.Fields(summed(t, res, runs, Options{Width: 140})), " ")
-	for _, want := range []string{"Which pattern for patient-facing services and real-time monitoring? UNDECIDED", "H9/cleared holds, 0; H10 inconclusive, 0.985x",
-		"Which pattern for batch jobs? CONTRADICTED", "H2/refused fails"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing in the summary", want)
-		}
-	}
-	if !strings.Contains(page, `<a href="#claim-H2">H2/refused</a> fails`) {
-		t.Error("the page does not cite the verdicts")
-	}
-	if nothing := "Which pattern for internal tools?"; strings.Contains(page, nothing) || strings.Contains(text, nothing) {
-		t.Error("it advises on what was not judged")
 	}
 }
 
@@ -95,10 +56,18 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestNamesThatEndInANumberAreSortedByIt(t *testing.T) {
-	got := []string{"PoolSharedChan_100", "bound 16", "Serial", "bound 2", "PoolSharedChan_10", "naive"}
-	slices.SortFunc(got, byRank(knownPatterns))
-	if want := []string{"naive", "PoolSharedChan_10", "PoolSharedChan_100", "Serial", "bound 2", "bound 16"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+func TestASessionIsDoneAgainWithItsSeedIntoANewFolder(t *testing.T) {
+	want := []string{"spillway", "lab", "H", "--repeats", "7", "--seed", "3"}
+	for _, args := range [][]string{
+		{"spillway", "lab", "H", "--out", "results", "--repeats", "7"},
+		{"spillway", "lab", "H", "--seed=9", "--repeats", "7", "--out=results"},
+		{"spillway", "lab", "H", "--repeats", "7", "--seed", "3"},
+	} {
+		if got := again(args, 3); !slices.Equal(got, want) {
+			t.Errorf("%q: %q", args, got)
+		}
+	}
+	if got := again(nil, 3); got != nil {
+		t.Errorf("without a command: %q", got)
 	}
 }

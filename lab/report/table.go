@@ -15,55 +15,39 @@ import (
 // write it.
 type Table struct {
 	Header []string
-	Strips string // what the drawing after the figures shows; empty: there is none
-	Groups []rows
+	Rows   []row
 }
 
-// rows are those of one load.
-type rows struct {
-	Name, Note string
-	Rows       []row
-}
-
+// row is a line of a table, or the name of the lines beneath it.
 type row struct {
-	Cells  []string
-	Marks  map[int]cellMark // of cells with a meaning
-	Anchor string           // the claim that it is about
-	Strip  template.HTML    // its figures, drawn
-	Note   string           // beneath it
+	Head  bool // it is such a name
+	ID    string
+	Cells []string
+	Marks map[int]mark // of cells with a meaning
+	Note  string       // beneath it; the page shows it
 }
 
-// cellMark colours a cell, and says more about it.
-type cellMark struct{ Class, Tip string }
+// mark is what the page shows of a cell beside its text.
+type mark struct {
+	Class, Tip, Link string
+	Drawing          template.HTML
+}
 
 // NewTable is a table of these cells.
 func NewTable(header []string, cells [][]string) Table {
-	t := Table{Header: header, Groups: make([]rows, 1)}
+	t := Table{Header: header}
 	for _, line := range cells {
-		t.Groups[0].Rows = append(t.Groups[0].Rows, row{Cells: line})
+		t.Rows = append(t.Rows, row{Cells: line})
 	}
 	return t
 }
 
-// flat is a table without groups, or nothing if there are no rows.
-func flat(lines []row, header ...string) []Table {
+// tableOf is a table, or nothing if there are no rows.
+func tableOf(lines []row, header ...string) []Table {
 	if len(lines) == 0 {
 		return nil
 	}
-	return []Table{{Header: header, Groups: []rows{{Rows: lines}}}}
-}
-
-// cross is a table with a row for each name, or nothing if there are none. The text is that
-// of a cell, both counted from the first figure.
-func cross(header, names []string, text func(row, column int) string) []Table {
-	lines := make([]row, len(names))
-	for i, name := range names {
-		lines[i].Cells = []string{name}
-		for j := range header[1:] {
-			lines[i].Cells = append(lines[i].Cells, text(i, j))
-		}
-	}
-	return flat(lines, header...)
+	return []Table{{header, lines}}
 }
 
 // Text writes the table, however wide it is.
@@ -77,11 +61,7 @@ func (t Table) Text(w io.Writer) error {
 // beneath, with the names repeated.
 func (t *terminal) table(tab Table, indent int) {
 	widths := make([]int, len(tab.Header))
-	lines := []row{{Cells: tab.Header}}
-	for _, g := range tab.Groups {
-		lines = append(lines, g.Rows...)
-	}
-	for _, line := range lines {
+	for _, line := range append([]row{{Cells: tab.Header}}, tab.Rows...) {
 		for i, s := range line.Cells {
 			widths[i] = max(widths[i], utf8.RuneCountInString(chart.Clean(s)))
 		}
@@ -101,9 +81,10 @@ func (t *terminal) table(tab Table, indent int) {
 		}
 		t.gap()
 		write(tab.Header, faint)
-		for _, g := range tab.Groups {
-			t.say(indent, span{bold, g.Name}, span{faint, g.Note})
-			for _, line := range g.Rows {
+		for _, line := range tab.Rows {
+			if line.Head {
+				t.say(indent, span{bold, line.Cells[0]})
+			} else {
 				write(line.Cells, plain)
 			}
 		}

@@ -27,8 +27,7 @@ type Options struct {
 // For returns the options that suit f: colour only on a terminal whose user
 // has not set NO_COLOR, and the terminal's width.
 func For(f *os.File) Options {
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !term.IsTerminal(int(f.Fd())) {
 		return Options{Width: 100}
 	}
 	width, _, _ := term.GetSize(int(f.Fd())) // 0 where it is not known
@@ -70,6 +69,10 @@ const (
 type span struct{ code, text string }
 
 func (t *terminal) head(s *session) {
+	if n := s.Noisy(); n != "" {
+		t.gap()
+		t.say(0, span{loud, "A DISTURBED SESSION: " + n})
+	}
 	t.section(fmt.Sprintf("Experiment %s: %s", s.Results.Experiment, s.Family.Title))
 	for _, f := range s.Facts() {
 		t.say(0, span{faint, f.Name + ": " + f.Value})
@@ -113,11 +116,10 @@ func badge(v results.Verdict) span {
 
 func (t *terminal) figures(s *session) {
 	if losses := s.Losses(); len(losses) > 0 {
-		n := 0
-		for _, part := range losses {
-			n += len(part.Groups[0].Rows)
-		}
+		const worst = 20 // of which there is room
+		n := len(losses[0].Rows)
 		t.section("LOSSES", span{faint, count(n, "comparison") + ", medians"})
+		losses[0].Rows = losses[0].Rows[:min(worst, n)]
 		t.table(losses[0], 2)
 		if n > worst {
 			t.say(2, span{faint, fmt.Sprintf("and %s more, all of them in the report", number(float64(n-worst)))})
@@ -131,37 +133,24 @@ func (t *terminal) figures(s *session) {
 		if s.inGrid(g) {
 			continue // its tables are in the report
 		}
-		t.section(strings.ReplaceAll(strings.ToUpper(g.Name), "ΜS", "µs")) // a unit is not upper case
+		t.section(strings.ReplaceAll(strings.ToUpper(g.Name), "ΜS", "µs"), span{faint, "medians over the repeats"}) // a unit is not upper case
 		for _, tab := range s.Tables(g) {
 			t.table(tab, 2)
 		}
 	}
-	for _, text := range s.killed() {
+	for _, text := range s.Killed() {
 		t.gap()
 		t.say(0, span{red, text})
 	}
 }
 
 func (t *terminal) rest(s *session) {
-	failed, demos, advised := s.Failed(), s.Results.Demos, s.Advice()
+	failed, advised := s.Failed(), s.Advice()
 	if len(failed) > 0 {
 		t.section("RUNS WITHOUT A MEASUREMENT", span{yellow, count(len(failed), "run")})
 	}
 	for _, text := range failed {
 		t.say(2, span{plain, text})
-	}
-	if len(demos) > 0 {
-		t.section("DEMONSTRATIONS")
-	}
-	for _, d := range demos {
-		var counts []string
-		for _, n := range d.Counts {
-			counts = append(counts, n.Name+" "+number(n.N))
-		}
-		t.gap()
-		t.say(2, span{bold, sentence(d.Title)})
-		t.say(4, span{plain, d.Outcome})
-		t.say(4, span{faint, strings.Join(counts, ", ")})
 	}
 	if len(advised) > 0 {
 		t.section("ADVICE", span{faint, "by the verdicts of this machine"})

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"strings"
@@ -60,49 +59,30 @@ type part struct {
 
 type answer struct {
 	results.Answer
-	Chart template.HTML
-}
-
-// Deciding and Beside are the answers that make the verdict, and those that are shown for
-// comparison.
-func (p part) Deciding() []answer { return p.that(false) }
-func (p part) Beside() []answer   { return p.that(true) }
-
-func (p part) that(beside bool) []answer {
-	return slices.DeleteFunc(slices.Clone(p.Answers), func(a answer) bool { return a.Beside != beside })
+	Chart *chart.Interval // nil: there is no figure
 }
 
 // Chapters returns the claims. There is at least the chapter of published ones.
 func (s *session) Chapters() []chapter {
-	return slices.DeleteFunc(chapters(s.Results.Claims, s.card), func(ch chapter) bool {
-		return len(ch.Cards) == 0 && (ch.ID == "goals" || len(s.Results.Claims) > 0)
-	})
-}
-
-func chapters(claims []results.Claim, show func(results.Claim) card) []chapter {
 	all := []chapter{
 		{ID: "verdicts", Title: "Verdicts", Lead: "Published claims. One holds when the whole interval lies inside its rule, and the figure is clear of the edge by more than noise. The figure is ours; the published one is shown with it."},
 		{ID: "goals", Title: "Goals of our own", Lead: "Nobody published these: they are what Spillway sets out to reach, and may miss, judged in the same way."},
 	}
-	for _, c := range claims {
+	for _, c := range s.Results.Claims {
 		ch := &all[0]
 		if c.Goal {
 			ch = &all[1]
 		}
-		ch.Cards = append(ch.Cards, show(c))
+		ch.Cards = append(ch.Cards, cardOf(c))
 	}
-	return all
+	return slices.DeleteFunc(all, func(ch chapter) bool { return len(ch.Cards) == 0 && (ch.ID == "goals" || len(s.Results.Claims) > 0) })
 }
 
-// card puts the answers of a claim that share a rule together and draws them. Where
-// several experiments share a page, it has no room for what stands beside.
-func (s *session) card(c results.Claim) card {
+// cardOf puts the answers of a claim that share a rule together and draws them.
+func cardOf(c results.Claim) card {
 	k := card{Claim: c}
-	if s.brief {
-		k.Answers = slices.DeleteFunc(slices.Clone(c.Answers), func(a results.Answer) bool { return a.Beside })
-	}
-	for _, a := range k.Answers {
-		p := part{Title: a.Part, Rule: ruleWords(a)}
+	for _, a := range c.Answers {
+		p := part{Rule: ruleWords(a)}
 		if a.Title != "" && a.Title != c.Title {
 			p.Title = strings.TrimPrefix(a.Part+": "+a.Title, ": ")
 		}
@@ -151,33 +131,10 @@ func (ch chapter) Wrong() string {
 	return fmt.Sprintf("Of %s that hold or fail, each set-up counted, chance makes %.1f wrong on average if all figures lie at the edges of their rules, and fewer otherwise.", count(n, "part"), 2*judge.Miss(0)*float64(n))
 }
 
-// Table is all answers in one table.
-func (ch chapter) Table() []Table {
-	var lines []row
-	for _, k := range ch.Cards {
-		for _, a := range k.Answers {
-			lines = append(lines, row{Cells: answer{Answer: a}.cells(strings.TrimSuffix(k.ID+" "+a.Part, " "), a.Setup+pick(a.Beside, ", for comparison", ""))})
-		}
-	}
-	return flat(lines, ofAnswer...)
-}
-
-// ofAnswer is the header of tables of answers.
-var ofAnswer = []string{"claim", "set-up", "verdict", "measured", "interval", "rule", "published", "margin", "repeats"}
-
-// cells are an answer in a row.
-func (a answer) cells(claim, setup string) []string {
-	figure, between := a.figure()
-	return []string{claim, setup, kind(a.Verdict).Mark + " " + string(a.Verdict), figure, between,
-		a.Rule.Words(a.Unit), cmp.Or(a.Said(), none), pick(a.Floor > 0, margin(a.Answer), none), fmt.Sprint(a.Repeats)}
-}
-
 // Undecided is why the claim has its verdict if no answer beneath it says so.
 func (k card) Undecided() string {
-	if slices.ContainsFunc(k.Answers, func(a results.Answer) bool { return !a.Beside }) {
-		return ""
-	}
-	return sentence(k.Why)
+	_, said := k.Deciding()
+	return pick(said, "", sentence(k.Why))
 }
 
 // ruleWords are the rule, and the published value of the figure that it speaks of.
@@ -197,53 +154,34 @@ func (a answer) reach() (low, high float64) {
 	return a.Measured, a.Measured
 }
 
-// figure is the measured value and its interval, in words.
-func (a answer) figure() (value, between string) {
-	if !a.measured() {
-		return none, none
-	}
-	low, high := a.reach()
-	return with(a.Measured, a.Unit), pick(number(low) == number(high), none, number(low)+pick(low < 0, " to ", " – ")+number(high))
-}
-
 // Interval is the measured value, its interval and its repeats.
 func (a answer) Interval() string {
-	repeats := count(a.Repeats, "repeat")
-	value, between := a.figure()
-	if !a.measured() {
-		return "no figure from " + repeats
-	}
-	return fmt.Sprintf("%s (%s%s)", value, pick(between == none, "", between+", "), repeats)
+	return cmp.Or(a.Figure(), "no figure") + ", " + count(a.Repeats, "repeat")
 }
 
 // Remarks are the short facts beside the figure.
 func (a answer) Remarks() []string {
 	return filled(
-		pick(a.Floor > 0 && a.measured(), "margin "+margin(a.Answer), ""),
+		pick(a.Floor > 0 && a.measured(), "margin ± "+pick(a.Unit == "x", percent(a.Floor), with(a.Floor, a.Unit)), ""),
 		pick(a.Repeats >= judge.LeastFollow && a.Low < a.High, fmt.Sprintf("lag-1 correlation %.2f", a.Follow), ""),
 		pick(a.AtEdge, "at the edge", ""),
 		pick(a.Missing, "a figure is missing", ""),
-		pick(a.MoreRuns > 0, count(a.MoreRuns, "more repeat")+pick(a.Repeats < judge.MinRepeats, " needed for a verdict", pick(a.MoreRuns == 1, " settles it", " settle it")), ""))
+		pick(a.MoreRuns > 0, count(a.MoreRuns, "more repeat")+pick(a.Few, " needed for a verdict", pick(a.MoreRuns == 1, " settles it", " settle it")), ""))
 }
 
-// Behind are the medians of the figures that the answer was made of. What they have in
-// common is said once.
+// Behind are the medians of the figures that the answer was made of.
 func (a answer) Behind() string {
 	if n := len(a.Sides); n == 0 || n == 1 && a.Sides[0].Median == a.Measured {
 		return ""
 	}
-	place := func(x results.Side) string { return fmt.Sprintf(" (%s, %s)", setupName(x.Setup), loadName(x.Load)) }
-	last := place(a.Sides[len(a.Sides)-1])
-	apart := slices.ContainsFunc(a.Sides, func(x results.Side) bool { return place(x) != last })
 	var parts []string
-	for i, x := range a.Sides {
-		parts = append(parts, fmt.Sprintf("%s %s %s%s", x.Pattern, x.Figure, number(x.Median), pick(apart || i == len(a.Sides)-1, place(x), "")))
+	for _, x := range a.Sides {
+		parts = append(parts, fmt.Sprintf("%s %s %s (%s, %s)", x.Pattern, x.Figure, number(x.Median), setupName(x.Setup), loadName(x.Load)))
 	}
 	return "Medians behind it: " + strings.Join(parts, ", ") + "."
 }
 
-// draw gives the answers their charts, over a common axis. An answer without a figure has
-// none.
+// draw gives the answers their strips, over a common axis.
 func (p part) draw() {
 	var all []float64
 	for _, a := range p.Answers {
@@ -252,47 +190,36 @@ func (p part) draw() {
 			all = append(append(append(all, a.Measured, low, high, a.Rule.Low, a.Rule.Top), a.Published...), a.Values...)
 		}
 	}
-	for i := range p.Answers {
-		if a := &p.Answers[i]; a.measured() {
-			a.Chart = a.interval(chart.Around(all...)).SVG()
+	for i, a := range p.Answers {
+		if a.measured() {
+			p.Answers[i].Chart = a.interval(chart.Around(all...))
 		}
 	}
 }
 
 // interval draws the answer on that scale.
-func (a answer) interval(on chart.Scale) chart.Interval {
+func (a answer) interval(on chart.Scale) *chart.Interval {
 	low, high := a.reach()
-	v := chart.Interval{
+	v := &chart.Interval{
 		Title: fmt.Sprintf("%s: measured %s; %s", a.Setup, a.Interval(), ruleWords(a.Answer)), Class: kind(a.Verdict).Class, Measured: a.Measured,
 		X:      chart.Axis{Scale: on, Format: func(x float64) string { return with(x, a.Unit) }},
-		Figure: chart.Range{Low: low, High: high, Tip: "measured " + a.Interval()}, Repeats: a.Values,
-		Bands: bands(a.Answer), Margins: margins(a.Answer),
+		Figure: chart.Range{Low: low, High: high}, Repeats: a.Values,
+		Bands: []chart.Range{{Low: a.Rule.Low, High: a.Rule.Top}},
 	}
-	if said := a.Said(); said != "" {
-		v.Published = []chart.Range{{Low: slices.Min(a.Published), High: slices.Max(a.Published), Tip: "published: " + said}}
-	}
-	return v
-}
-
-// bands are where the claim holds.
-func bands(a results.Answer) []chart.Range {
-	tip := "rule: " + a.Rule.Words(a.Unit)
 	if a.Rule.Outside {
-		return []chart.Range{{Low: math.Inf(-1), High: a.Rule.Low, Tip: tip}, {Low: a.Rule.Top, High: math.Inf(1), Tip: tip}}
+		v.Bands = []chart.Range{{Low: math.Inf(-1), High: a.Rule.Low}, {Low: a.Rule.Top, High: math.Inf(1)}}
 	}
-	return []chart.Range{{Low: a.Rule.Low, High: a.Rule.Top, Tip: tip}}
-}
-
-// margins are around the rule's edges, where nothing is decided.
-func margins(a results.Answer) (out []chart.Range) {
-	for _, edge := range slices.Compact([]float64{a.Rule.Low, a.Rule.Top}) {
-		r := chart.Range{Low: edge - a.Floor, High: edge + a.Floor, Tip: "margin: within " + margin(a) + " of the edge nothing is decided"}
+	for _, edge := range slices.Compact([]float64{a.Rule.Low, a.Rule.Top}) { // around them nothing is decided
+		r := chart.Range{Low: edge - a.Floor, High: edge + a.Floor}
 		if a.Unit == "x" {
-			r.Low, r.High = edge/(1+a.Floor), edge*(1+a.Floor)
+			r = chart.Range{Low: edge / (1 + a.Floor), High: edge * (1 + a.Floor)}
 		}
 		if a.Floor > 0 && !math.IsInf(edge, 0) {
-			out = append(out, r)
+			v.Margins = append(v.Margins, r)
 		}
 	}
-	return out
+	if len(a.Published) > 0 {
+		v.Published = []chart.Range{{Low: slices.Min(a.Published), High: slices.Max(a.Published)}}
+	}
+	return v
 }

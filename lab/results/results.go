@@ -46,7 +46,6 @@ type Results struct {
 	Scaled     string          `json:"scaled,omitempty"`  // how this differs from the published sizes; empty at full size
 	Partial    string          `json:"partial,omitempty"` // why runs are missing; empty when all ran
 	Claims     []Claim         `json:"claims,omitempty"`
-	Demos      []Demo          `json:"demos,omitempty"`
 }
 
 // Machine is where the runs were made.
@@ -108,6 +107,7 @@ type Answer struct {
 	AtEdge    bool       `json:"at_edge,omitempty"`   // nearer than that
 	Missing   bool       `json:"missing,omitempty"`   // a figure is missing, so that nothing was measured
 	MoreRuns  int        `json:"more_runs,omitempty"` // with inconclusive: repeats that would settle it, 0 when more would not help
+	Few       bool       `json:"few,omitempty"`       // fewer repeats than a verdict takes
 	Why       string     `json:"why"`                 // one plain sentence
 	Sides     []Side     `json:"sides,omitempty"`     // the figures it was made of
 }
@@ -162,20 +162,6 @@ type Side struct {
 	Pattern string  `json:"pattern"`
 	Figure  string  `json:"figure"`
 	Median  float64 `json:"median"` // over the repeats
-}
-
-// Demo is a demonstration: something the published code does, shown by running it.
-type Demo struct {
-	ID      string       `json:"id"`
-	Title   string       `json:"title"`
-	Outcome string       `json:"outcome"` // one plain sentence with the counts
-	Counts  []NamedCount `json:"counts"`
-}
-
-// NamedCount is a figure of a demonstration.
-type NamedCount struct {
-	Name string  `json:"name"`
-	N    float64 `json:"n"`
 }
 
 // Run is one contestant's run: one pattern under one load in one set-up.
@@ -240,14 +226,11 @@ type Point struct {
 	GC         float64 `json:"gc_share,omitempty"`   // the collector's part of the processor time, 0 to 1
 	Work       float64 `json:"work_share,omitempty"` // the part of the work itself, 0 to 1
 	Switches   uint64  `json:"switches,omitempty"`   // of threads, by the system, since the point before
-
-	// Took counts the good answers by how long they took since their intended start: by the
-	// first of Bounds, in microseconds, that they did not exceed.
-	Took map[int64]uint64 `json:"took_us,omitempty"`
 }
 
-// Latest drops the runs that were made again in the same repeat. One that failed replaces
-// none that was measured.
+// Latest keeps one run of each cell and repeat, where there are several because other processes
+// disturbed one. A run that was measured replaces one that failed. Of two such runs the less disturbed
+// one is kept, and of two that were disturbed alike the later one.
 func Latest(runs []Run) []Run {
 	type place struct {
 		setup, load, pattern string
@@ -257,7 +240,7 @@ func Latest(runs []Run) []Run {
 	best := map[place]int{}
 	for i, r := range runs {
 		at := place{r.Setup, r.Load, r.Pattern, r.Twin, r.Repeat}
-		if old, ok := best[at]; !ok || r.Failed == "" || runs[old].Failed != "" {
+		if old, ok := best[at]; !ok || r.replaces(runs[old]) {
 			best[at] = i
 		}
 	}
@@ -266,6 +249,14 @@ func Latest(runs []Run) []Run {
 		out = append(out, runs[i])
 	}
 	return out
+}
+
+// replaces reports whether the run counts instead of an earlier one of the same cell and repeat.
+func (r *Run) replaces(earlier Run) bool {
+	if failed := r.Failed != ""; failed != (earlier.Failed != "") {
+		return !failed
+	}
+	return r.Disturbed <= earlier.Disturbed
 }
 
 // Of returns the outcome of that kind; an absent one is empty.

@@ -198,12 +198,23 @@ func TestAnUnknownSchemaIsRefused(t *testing.T) {
 	}
 }
 
+func TestWhatOlderVersionsWroteBesideIsNoError(t *testing.T) {
+	dir := logged(t, nil)
+	text := `{"schema": "` + Schema + `", "seed": 7, "demos": [{"id": "empty-200"}]}`
+	if err := WriteFile(filepath.Join(dir, ResultsFile), []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if res, _, err := Read(dir); err != nil || res.Seed != 7 {
+		t.Errorf("seed %d, %v", res.Seed, err)
+	}
+}
+
 func TestAFailedWriteLeavesTheOldResultsAndNoLitter(t *testing.T) {
 	dir := logged(t, nil)
 	if err := WriteResults(dir, Results{Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteResults(dir, Results{Seed: 2, Demos: []Demo{{Counts: []NamedCount{{N: math.NaN()}}}}}); err == nil {
+	if err := WriteResults(dir, Results{Seed: 2, Claims: []Claim{{Answers: []Answer{{Chance: math.NaN()}}}}}); err == nil {
 		t.Error("a figure that JSON cannot hold was written")
 	}
 	if err := WriteFile(filepath.Join(dir, "no such folder", "x"), nil); err == nil {
@@ -329,5 +340,30 @@ func TestTwoSessionsDoNotShareAFolder(t *testing.T) {
 	log.Close()
 	if res, _, err := Read(dir); err != nil || !strings.Contains(res.Partial, "killed") {
 		t.Errorf("%q, %v", res.Partial, err)
+	}
+}
+
+// The later one of two disturbed runs once counted, however much more other processes had disturbed it.
+func TestTheLessDisturbedOfTwoRunsCounts(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		runs []Run
+		want int
+	}{
+		{"both disturbed, the first less", []Run{{Disturbed: .2}, {Disturbed: .6}}, 0},
+		{"both disturbed, the second less", []Run{{Disturbed: .6}, {Disturbed: .2}}, 1},
+		{"the second in quiet", []Run{{Disturbed: .2}, {}}, 1},
+		{"disturbed alike", []Run{{Disturbed: .2}, {Disturbed: .2}}, 1},
+		{"of three the middle one", []Run{{Disturbed: .3}, {Disturbed: .1}, {Disturbed: .2}}, 1},
+		{"what failed counts for nothing", []Run{{Disturbed: .2}, {Failed: "it crashed"}}, 0},
+		{"what was measured counts", []Run{{Failed: "it crashed"}, {Disturbed: .9}}, 1},
+	} {
+		for i := range c.runs {
+			c.runs[i].Order = i
+		}
+		got := Latest(append(c.runs, Run{Repeat: 1, Order: 9}))
+		if len(got) != 2 || got[0].Order != c.want || got[1].Order != 9 {
+			t.Errorf("%s: %+v", c.name, got)
+		}
 	}
 }

@@ -85,7 +85,7 @@ var family = ledger.Family{
 	},
 	Columns: []ledger.Column{
 		{Key: "ns", Name: "time for a cycle", Format: "nanos"}, {Key: "behind", Name: "Spillway's time/this one's", Format: "ratio"}, {Key: "mallocs", Name: "allocations for each", Format: "decimals"},
-		{Key: "rate", Name: "gets a second"}, {Key: "hits", Name: "true reuse, %", Format: "decimals"}, {Key: "peak", Name: "most in use"}, {Key: "held", Name: "most held"},
+		{Key: "hits", Name: "true reuse, %", Format: "decimals"}, {Key: "peak", Name: "most in use"}, {Key: "held", Name: "most held"},
 		{Key: "off_by", Name: "miscount"}, {Key: "idle", Name: "held after the idle time"}, {Key: "rss", Name: "resident memory at the end", Format: "size"},
 	},
 	Behind: "behind",

@@ -46,89 +46,79 @@ type pool struct {
 	made  atomic.Uint64           // by its function that makes objects
 	stats func() objectpool.Stats // nil: it has none
 
-	// cycles gets, writes, clears and puts n times in a row.
-	cycles func(n int)
-
-	// use gets an object, writes n bytes to it, and puts it after hold.
-	use func(n int, hold func())
+	// cycles gets an object, writes n bytes to it and puts it, so many times in a row. While the
+	// object is used it calls hold, which may be nil.
+	cycles func(times, n int, hold func())
 }
 
 // newPool returns an empty pool of that name. Each has a loop of its own, so that the
 // cost of an indirect call is not measured.
 func newPool(name string, size int) *pool {
 	p := new(pool)
-	n := min(dirty, size)
 	newPage := func() *page {
 		p.made.Add(1)
 		return &page{body: make([]byte, 0, size)}
 	}
 	switch name {
 	case fresh:
-		p.use = using(newPage, (*page).write, answer.Store)
-		p.cycles = func(times int) {
+		p.cycles = func(times, n int, hold func()) {
+			p.made.Add(uint64(times))
 			for range times {
 				x := &page{body: make([]byte, 0, size)}
 				x.write(n)
+				while(hold)
 				answer.Store(x)
 			}
 		}
 	case syncPool:
 		free := sync.Pool{New: func() any { return newPage() }}
-		p.cycles = func(times int) {
+		p.cycles = func(times, n int, hold func()) {
 			for range times {
 				x := free.Get().(*page)
 				x.write(n)
+				while(hold)
 				x.clear()
 				free.Put(x)
 			}
 		}
-		p.use = using(func() *page { return free.Get().(*page) }, (*page).write, func(x *page) {
-			x.clear()
-			free.Put(x)
-		})
 	case channel:
 		free := make(chan *page, 1000) // as many as users, which code with such a free list has to know
-		get := func() *page {
-			select {
-			case x := <-free:
-				return x
-			default:
-				return newPage()
-			}
-		}
-		put := func(x *page) {
-			x.clear()
-			select {
-			case free <- x:
-			default:
-			}
-		}
-		p.use = using(get, (*page).write, put)
-		p.cycles = func(times int) {
+		p.cycles = func(times, n int, hold func()) {
 			for range times {
-				x := get()
+				var x *page
+				select {
+				case x = <-free:
+				default:
+					x = newPage()
+				}
 				x.write(n)
-				put(x)
+				while(hold)
+				x.clear()
+				select {
+				case free <- x:
+				default:
+				}
 			}
 		}
 	case spillway:
 		pages := objectpool.New(objectpool.Config[page]{New: newPage, Clear: (*page).clear})
-		p.stats, p.use = pages.Stats, using(pages.Get, (*page).write, pages.Put)
-		p.cycles = func(times int) {
+		p.stats = pages.Stats
+		p.cycles = func(times, n int, hold func()) {
 			for range times {
 				x := pages.Get()
 				x.write(n)
+				while(hold)
 				pages.Put(x)
 			}
 		}
 	case buffers:
 		all := objectpool.NewBuffers(objectpool.BuffersConfig{})
-		write := func(x *objectpool.Buffer, n int) { x.Extend(n)[0] = 1 }
-		p.stats, p.use = all.Stats, using(func() *objectpool.Buffer { return all.Get(size) }, write, all.Put)
-		p.cycles = func(times int) {
+		p.stats = all.Stats
+		p.cycles = func(times, n int, hold func()) {
 			for range times {
 				x := all.Get(size)
-				write(x, n)
+				x.Extend(n)[0] = 1
+				while(hold)
 				all.Put(x)
 			}
 		}
@@ -136,14 +126,10 @@ func newPool(name string, size int) *pool {
 	return p
 }
 
-// using makes the use of one object from its parts, where their calls cost nothing that
-// matters.
-func using[T any](get func() *T, write func(*T, int), put func(*T)) func(n int, hold func()) {
-	return func(n int, hold func()) {
-		x := get()
-		write(x, n)
+// while lets a user have an object, if there is one. It is small enough to be inlined.
+func while(hold func()) {
+	if hold != nil {
 		hold()
-		put(x)
 	}
 }
 

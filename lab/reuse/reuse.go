@@ -4,20 +4,18 @@
 package reuse
 
 import (
-	"context"
 	"runtime"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/bouts"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/turns"
 )
 
 // Experiment is the declaration.
 var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{
-	roleCycle:   contestant.Func(cycle),
+	roleCycle:   turns.Role(nil, cycling.player),
 	roleBursts:  contestant.Func(Bursts),
 	roleOutlier: contestant.Func(outlier),
 })
@@ -41,7 +39,6 @@ type Config struct {
 	Bursts     int           `group:"Size" default:"6" full:"10" quick:"4" least:"2" help:"How many bursts there are. The first one makes the objects and does not count."`
 	On         time.Duration `group:"Size" default:"100ms" above:"0s" help:"How long a burst is."`
 	Off        time.Duration `group:"Size" default:"300ms" least:"0s" help:"How long the gap after a burst is."`
-	Idle       time.Duration `group:"Size" default:"1m" above:"0s" help:"How long a pool is not used before it is asked what it still holds."`
 	MemoryCap  int           `default:"4096" placeholder:"MIB" least:"0" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
 }
 
@@ -49,14 +46,23 @@ func plan(c Config) (p experiment.Plan, err error) {
 	if c.Contestant, err = experiment.Chosen(c.Contestant, names); err != nil {
 		return p, err
 	}
-	for _, crowd := range crowds {
-		p.Groups = append(p.Groups, c.cycles(crowd))
+	for i, crowd := range crowds {
+		t := bouts.Table[cycling]{
+			Config: turns.Config{Rounds: c.Rounds, Time: c.Time}, Label: "steady cycles by " + crowd + ", in turns", Spec: c.spec(roleCycle, nil),
+			Figures: experiment.Figures{"ns": turns.Nanos, "mallocs": turns.Mallocs}, Versus: "ns",
+		}
+		for _, size := range c.Size {
+			for _, name := range c.Contestant {
+				t.Add(cycleKey(name, size, crowd), ours(name) && size == small, cycling{name, size, []int{1, runtime.GOMAXPROCS(0), 1000}[i]})
+			}
+		}
+		t.To(&p)
 	}
 	for _, name := range c.Contestant {
 		job := Burst{Contestant: name, Users: c.Users, Bursts: c.Bursts, On: c.On, Off: c.Off}
 		p.Alone(burstKey.By(name), time.Duration(c.Bursts)*(c.On+c.Off), c.spec(roleBursts, job))
 		if name == spillway {
-			job.Bursts, job.Idle = 2, c.Idle
+			job.Bursts, job.Idle = 2, time.Minute
 			p.Programs = append(p.Programs, c.spec(RoleIdle, nil))
 			p.Alone(idleKey, time.Second, c.spec(RoleIdle, job))
 		}
@@ -76,27 +82,3 @@ func (c Config) spec(role string, job any) contestant.Spec {
 
 // crowds are who uses a pool in a steady cycle.
 var crowds = []string{"1 goroutine", "GOMAXPROCS goroutines", "1,000 goroutines"}
-
-// cycles are the steady cycles of all contestants and sizes, by the same goroutines.
-func (c Config) cycles(crowd string) experiment.Group {
-	goroutines := map[string]int{crowds[0]: 1, crowds[1]: runtime.GOMAXPROCS(0), crowds[2]: 1000}
-	job := cycleJob{Goroutines: goroutines[crowd], Rounds: c.Rounds, Time: c.Time}
-	var keys []ledger.Key
-	for _, size := range c.Size {
-		for _, name := range c.Contestant {
-			for _, k := range cycleKey(name, size, crowd).AndTwin(ours(name) && size == small) {
-				keys, job.Players = append(keys, k), append(job.Players, player{name, size})
-			}
-		}
-	}
-	const between = 3 * time.Millisecond // turns, for a collection
-	return experiment.Group{
-		Keys: keys, Label: "steady cycles by " + crowd + ", in turns", Expect: time.Duration(len(keys)*(c.Rounds+2)) * (c.Time + between),
-		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-			job.Seed = t.Seed
-			runs, err := experiment.Play(ctx, keys, c.spec(roleCycle, job), experiment.Figures{"ns": turns.Nanos, "mallocs": turns.Mallocs})
-			experiment.Behind(keys, runs, "ns")
-			return runs, err
-		},
-	}
-}

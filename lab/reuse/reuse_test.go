@@ -13,7 +13,7 @@ import (
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/internal/labtest"
-	"github.com/spillway-go/spillway/lab/ledger/planted"
+	"github.com/spillway-go/spillway/lab/ledger/ledgertest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -32,7 +32,7 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 	for _, k := range p.Keys() {
 		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
 	}
-	planted.Check(t, Experiment.Family, runs)
+	ledgertest.Check(t, Experiment.Family, runs)
 }
 
 func TestBadSettingsAreRefused(t *testing.T) {

@@ -14,30 +14,23 @@ import (
 	"github.com/spillway-go/spillway/load/usage"
 )
 
-type cycleJob struct {
-	Players            []player
-	Goroutines, Rounds int
-	Time               time.Duration
-	Seed               uint64
+// cycling is a pool in steady cycles.
+type cycling struct {
+	Contestant       string
+	Size, Goroutines int
 }
 
-type player struct {
-	Contestant string
-	Size       int
-}
-
-// cycle returns the readings of the players.
-func cycle(ctx context.Context, j cycleJob) ([][]turns.Reading, error) {
-	players := make([]turns.Player, len(j.Players))
-	for i, p := range j.Players {
-		var work func() // every turn has a pool of its own: where it lies in memory is luck
-		players[i] = turns.Player{
-			Name:  p.Contestant,
-			Ready: func(n int) error { work = ready(j.Goroutines, n, newPool(p.Contestant, p.Size).cycles); return nil },
-			Block: func(int) { work() },
-		}
-	}
-	return turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed}, players)
+func (c cycling) player() (turns.Player, error) {
+	var work func() // every turn has a pool of its own: where it lies in memory is luck
+	return turns.Player{
+		Name: c.Contestant,
+		Ready: func(n int) error {
+			p := newPool(c.Contestant, c.Size)
+			work = ready(c.Goroutines, n, func(times int) { p.cycles(times, min(dirty, c.Size), nil) })
+			return nil
+		},
+		Block: func(int) { work() },
+	}, nil
 }
 
 // ready starts goroutines for n cycles in all, which wait for work. Each has made one
@@ -80,8 +73,6 @@ func Bursts(_ context.Context, j Burst) (map[string]float64, error) {
 	var gets atomic.Uint64
 	var inUse, most atomic.Int64
 	var getsBefore, madeBefore uint64
-	var before, after runtime.MemStats
-	var began time.Time
 	mostHeld := 0
 	hold := func() {
 		now := inUse.Add(1)
@@ -97,7 +88,7 @@ func Bursts(_ context.Context, j Burst) (map[string]float64, error) {
 			all.Go(func() {
 				for time.Now().Before(end) {
 					gets.Add(1)
-					p.use(dirty, hold)
+					p.cycles(1, dirty, hold)
 				}
 			})
 		}
@@ -106,19 +97,14 @@ func Bursts(_ context.Context, j Burst) (map[string]float64, error) {
 			mostHeld = max(mostHeld, p.stats().Held)
 		}
 		if burst == 0 {
-			getsBefore, madeBefore, began = gets.Load(), p.objects(), time.Now()
-			runtime.ReadMemStats(&before)
+			getsBefore, madeBefore = gets.Load(), p.objects()
 		}
 		runtime.GC()
 		runtime.GC()
 		time.Sleep(j.Off)
 	}
-	runtime.ReadMemStats(&after)
 	got, made := float64(gets.Load()-getsBefore), float64(p.objects()-madeBefore)
-	out := map[string]float64{
-		"hits": 100 * (1 - made/got), "peak": float64(most.Load()), "rate": got / time.Since(began).Seconds(),
-		"mallocs": float64(after.Mallocs-before.Mallocs) / got,
-	}
+	out := map[string]float64{"hits": 100 * (1 - made/got), "peak": float64(most.Load())}
 	if p.stats != nil {
 		s := p.stats()
 		out["held"] = float64(mostHeld)
@@ -142,23 +128,19 @@ type outlierJob struct {
 func outlier(_ context.Context, j outlierJob) (map[string]float64, error) {
 	const times = 50
 	p := newPool(j.Contestant, normal)
-	holding := func(n int) {
-		for range n {
-			p.use(dirty, func() { time.Sleep(holdFor / 5) })
-		}
+	hold := func() {
+		ready(j.Users, j.Users*times, func(n int) { p.cycles(n, dirty, func() { time.Sleep(holdFor / 5) }) })()
 	}
-	hold := func() { ready(j.Users, j.Users*times, holding)() }
-	began := time.Now()
 	hold()
 	if j.With {
-		p.use(huge, func() {})
+		p.cycles(1, huge, nil)
 	}
 	hold()
 	answer.Store(nil)
 	debug.FreeOSMemory()
 	debug.FreeOSMemory()
 	hold()
-	out := map[string]float64{"rate": 3 * float64(j.Users) * times / time.Since(began).Seconds()}
+	out := map[string]float64{}
 	if rss, _ := usage.Resident(os.Getpid()); rss > 0 {
 		out["rss"] = float64(rss)
 	}

@@ -1,7 +1,6 @@
 package routes
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +8,7 @@ import (
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
-	"github.com/spillway-go/spillway/lab/ledger/planted"
+	"github.com/spillway-go/spillway/lab/ledger/ledgertest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
@@ -28,7 +27,7 @@ func runs(t *testing.T, c Config, gomaxprocs float64) (out []results.Run) {
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
 	soak.WithoutRace(t)
-	planted.Check(t, Experiment.Family, runs(t, experiment.Sized[Config](""), 16))
+	ledgertest.Check(t, Experiment.Family, runs(t, experiment.Sized[Config](""), 16))
 }
 
 func TestNothingIsPlannedTwice(t *testing.T) {
@@ -84,32 +83,6 @@ func TestWithoutValgrindItSaysWhatToInstall(t *testing.T) {
 		rests := slices.Contains([]string{"R1", "R2", "R3", "R5", "R6", "R8", "R9"}, c.ID)
 		if open := strings.Contains(c.Why, "install Valgrind"); open != rests || open && c.Verdict != results.Inconclusive {
 			t.Errorf("%s is %s: %s", c.ID, c.Verdict, c.Why)
-		}
-	}
-}
-
-func TestContestantsCanBeChosen(t *testing.T) {
-	c := experiment.Sized[Config]("")
-	c.Contestant = []string{Fiber}
-	for _, r := range runs(t, c, 2) {
-		if r.Pattern != Fiber && r.Pattern != NothingFast {
-			t.Errorf("%s is planned", r.Pattern)
-		}
-	}
-}
-
-func TestBadSettingsAreRefused(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
-		"time is 0s: want more than 0s and at most 1m":                             func(c *Config) { c.Time = 0 },
-		"rounds is 0: want 1 to 1000":                                              func(c *Config) { c.Rounds = 0 },
-		"memory-cap is -1: want":                                                   func(c *Config) { c.MemoryCap = -1 },
-		`contestant "martini": want one of spillway, spillway with Server-Timing,`: func(c *Config) { c.Contestant = []string{"martini"} },
-	} {
-		c := experiment.Sized[Config]("")
-		spoil(&c)
-		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
-		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,11 +10,10 @@ import (
 	"time"
 )
 
-// Work is what a request costs the backend. Its fields are flags of the experiments.
+// Work is what a request costs the backend.
 type Work struct {
-	Slots int           `group:"Size" default:"10" least:"1" help:"Requests that the backend does at full speed at one time; with more of them it slows down."`
-	Min   time.Duration `name:"min-work" group:"Size" default:"20ms" above:"0s" help:"The least time that a request takes the backend alone."`
-	Max   time.Duration `name:"max-work" group:"Size" default:"60ms" help:"The most time that a request takes the backend alone."`
+	Slots    int           // requests that the backend does at full speed at one time; with more of them it slows down
+	Min, Max time.Duration // that a request takes the backend alone
 }
 
 // Capacity is how many requests a second Slots callers complete back to back.
@@ -24,14 +22,6 @@ func (w Work) Capacity() float64 { return float64(w.Slots) / ((w.Min + w.Max) / 
 // Time is a random one between the least and the most.
 func (w Work) Time(random *rand.Rand) time.Duration {
 	return w.Min + time.Duration(random.Float64()*float64(w.Max-w.Min))
-}
-
-// Check says what is wrong with it, besides its limits.
-func (w Work) Check() error {
-	if w.Max < w.Min {
-		return fmt.Errorf("min-work %v is above max-work %v: swap them, or raise max-work", w.Min, w.Max)
-	}
-	return nil
 }
 
 // Database is a model of the scarce resource behind a service. Up to Slots queries run

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/loadgen"
 )
 
@@ -22,8 +24,6 @@ type Load struct {
 	Timeout   time.Duration // of a request; 0: none
 	Seed      uint64        // of the arrivals
 	Fills     bool          // the stretches behind the one that counts only keep the load up: they end when all of that is answered
-
-	watch func(loadgen.Snapshot) // is told every Step of the stretch that counts; nil: nobody asks
 }
 
 // Stretch is a part of a load.
@@ -67,9 +67,6 @@ func (l Load) SendTo(ctx context.Context, targets []loadgen.Target) (*loadgen.Re
 	var all sync.WaitGroup
 	for i, s := range l.Stretches {
 		cfg := loadgen.Config{Target: targets[i], Open: loadgen.Poisson(s.Rate, s.For, l.Seed%1e6+uint64(i)), Timeout: l.Timeout, Interval: Step}
-		if i == l.Measured {
-			cfg.Progress = l.watch
-		}
 		all.Go(func() {
 			done[i], errs[i] = loadgen.Run(ctx, cfg)
 			if i == l.Measured && l.Fills {
@@ -83,23 +80,6 @@ func (l Load) SendTo(ctx context.Context, targets []loadgen.Target) (*loadgen.Re
 	}
 	all.Wait()
 	return done[l.Measured], errors.Join(errs...)
-}
-
-// Saturate measures the capacity: the most good answers a second in closed loops of
-// several numbers of clients near the slots, which together take d.
-func Saturate(ctx context.Context, target loadgen.Target, slots int, d, timeout time.Duration) (best *loadgen.Result, err error) {
-	shares := []float64{1, 1.2, 1.4}
-	for _, share := range shares {
-		res, err := loadgen.Run(ctx, loadgen.Config{Target: target, Timeout: timeout, Interval: Step,
-			Closed: &loadgen.Closed{Clients: int(float64(slots)*share + .5), Duration: d / time.Duration(len(shares))}})
-		if err != nil {
-			return nil, err
-		}
-		if best == nil || res.Goodput() > best.Goodput() {
-			best = res
-		}
-	}
-	return best, nil
 }
 
 // Ask sends a request and reads its answer. Shed says that the service refused it; a
@@ -121,6 +101,11 @@ func Ask(t http.RoundTripper, req *http.Request) (outcome loadgen.Outcome, shed 
 		return loadgen.Rejected, true
 	}
 	return loadgen.Error, false
+}
+
+// Deadline is the header by which clients tell the service how long they wait.
+func Deadline(d time.Duration) http.Header {
+	return http.Header{admissionhttp.HeaderDeadline: {strconv.FormatInt(d.Milliseconds(), 10)}}
 }
 
 // Patients asks a service for the patients of id, and counts good answers about another

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -94,7 +95,7 @@ func TestARunThatWasSentLateIsMadeAgainTwice(t *testing.T) {
 		"always":  {[]time.Duration{time.Second, time.Second, time.Second}, 3, "1s late (p99), more than --most-lag=50ms"},
 	} {
 		made := 0
-		_, err := Flags{MostLag: 50 * time.Millisecond}.InTime(func() (results.Run, error) {
+		_, err := Limits{MostLag: 50 * time.Millisecond}.InTime(func() (results.Run, error) {
 			r := results.Run{Lag: &histogram.Histogram{}}
 			r.Lag.Record(int64(c.lags[made]))
 			made++
@@ -172,4 +173,18 @@ func TestARefusalByTheClientItselfIsNotShed(t *testing.T) {
 			t.Errorf("%d, %v: %v, shed %v", test.status, test.err, outcome, shed)
 		}
 	}
+}
+
+func TestAPauseEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if err := Pause(t.Context(), time.Second); err != nil || time.Since(began) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := Pause(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 2*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
 }

@@ -17,26 +17,26 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/load/usage"
+	"github.com/spillway-go/spillway/loadgen"
 )
 
 // Step is the resolution of all time lines.
 const Step = 100 * time.Millisecond
 
-// Flags are those that all such experiments have.
-type Flags struct {
+// Limits are flags that all such experiments have.
+type Limits struct {
 	MostLag   time.Duration `default:"50ms" help:"A run whose clients sent later than that (p99) is made again, twice at most; if they still do, it does not count."`
 	MemoryCap int           `default:"2048" least:"0" placeholder:"MIB" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
-	Work
 }
 
 // Spec is a contestant under the memory cap.
-func (f Flags) Spec(program, role string, input any) contestant.Spec {
+func (f Limits) Spec(program, role string, input any) contestant.Spec {
 	return contestant.Spec{Program: program, Role: role, Input: input, MemoryCap: uint64(f.MemoryCap) << 20}
 }
 
 // InTime measures again, twice at most, if the p99 of the send lag was too large. Then it
 // gives up: what is sent late comes all at once, and the run would measure a busy machine.
-func (f Flags) InTime(measure func() (results.Run, error)) (run results.Run, err error) {
+func (f Limits) InTime(measure func() (results.Run, error)) (run results.Run, err error) {
 	var late time.Duration
 	for range 3 {
 		if run, err = measure(); err != nil || run.Killed != "" {
@@ -47,15 +47,6 @@ func (f Flags) InTime(measure func() (results.Run, error)) (run results.Run, err
 		}
 	}
 	return run, fmt.Errorf("the clients sent %v late (p99), more than --most-lag=%v: end what else runs on this machine", late.Round(time.Millisecond), f.MostLag)
-}
-
-// Job is the input of a service.
-type Job struct {
-	Pattern  string // what bounds it
-	Backend  string // what it waits for; empty: the only one
-	Work     Work   // of the backend
-	Seed     uint64
-	Patients int // in SQLite
 }
 
 // Served is what a service reports at its end.
@@ -127,21 +118,17 @@ func Start(ctx context.Context, spec contestant.Spec) (*Service, error) {
 	return &s, nil
 }
 
-// Measure sends the load and ends the service. The run is of the requests intended in the
-// stretch that counts.
-func (s *Service) Measure(ctx context.Context, load Load, do Do) (results.Run, Served, error) {
+// Measure sends the load, with a target for each stretch, and ends the service. The result is of the
+// requests intended in the stretch that counts.
+func (s *Service) Measure(ctx context.Context, load Load, targets []loadgen.Target) (run results.Run, res *loadgen.Result, served Served, err error) {
 	began, _ := load.Window()
-	var took Latencies
-	load.watch = took.Add
-	res, err := load.Send(s.Loading, do)
-	if err != nil {
-		return results.Run{}, Served{}, err
+	if res, err = load.SendTo(s.Loading, targets); err != nil {
+		return run, nil, served, err
 	}
-	run := experiment.FromLoad(res)
-	took.AddTo(run.Series)
+	run = experiment.FromLoad(res)
 	run.Elapsed = load.Stretches[load.Measured].For.Seconds()
-	served, err := s.End(ctx, &run, began)
-	return run, served, err
+	served, err = s.End(ctx, &run, began)
+	return run, res, served, err
 }
 
 // Stop stops the service, if it runs, and decodes its report.
@@ -168,4 +155,16 @@ func (s *Service) End(ctx context.Context, run *results.Run, began time.Time) (S
 		}
 	}
 	return report, cmp.Or(err, ctx.Err())
+}
+
+// Pause returns after d, or with ctx's error as soon as ctx ends.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

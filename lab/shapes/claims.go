@@ -2,8 +2,9 @@ package shapes
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
+	"github.com/spillway-go/spillway/lab/bouts"
 	"github.com/spillway-go/spillway/lab/callgrind"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/load/judge"
@@ -15,19 +16,24 @@ const (
 	collects = "auto-scaled, collector on" // G8
 	clock    = "one batch, wall clock"     // as the first publication did
 	cpuBound = "CPU-bound tasks, bounded"  // G6
-	asH      = "reuse in the set-up of H"  // G9
 	countH   = "reuse in the set-up of H, instructions"
-	asB      = "reuse in the set-up of B"  // G9
+	asB      = "reuse in the set-up of B"
 	noBuffer = "no channel, or one for it" // the load of shapes whose channel has no buffer to choose
 
 	noiseOfTimes = 0.03 // between sessions
 	atOnce       = 100  // requests of G9
 )
 
+// The sizes of the channels' buffers, and of the pools beside GOMAXPROCS.
+var buffers, sizes = []int{0, 1, 128}, []int{10, 100, 1000}
+
 func (s Shape) key(setup string) ledger.Key {
 	load := bufferLabel(s.Buffer)
-	if s.Kind == Serial || s.Kind == SpawnWG || s.Kind == SpawnWGEach {
+	switch s.Kind {
+	case Serial, SpawnWG, SpawnWGEach, Semaphore:
 		load = noBuffer
+	case SpawnChan:
+		load = bufferLabel(min(s.Buffer, 1)) // it carries a single value
 	}
 	return ledger.Key{Setup: setup, Load: load, Pattern: s.label()}
 }
@@ -41,9 +47,6 @@ func boundKey(setup string, bound int, pattern string) ledger.Key {
 // takes is the time for a unit in a shape whose channels have such buffers.
 func (s Shape) takes(setup string, buffer int) ledger.Term {
 	s.Buffer = buffer
-	if s.Kind == SpawnChan {
-		s.Buffer = min(buffer, 1) // it carries a single value
-	}
 	return ledger.Of(s.key(setup), nanos)
 }
 
@@ -57,8 +60,6 @@ var (
 	allocs = ledger.Extra("allocs", "allocations of a unit")
 	bytes  = ledger.Extra("bytes", "bytes of a unit")
 	cpu    = ledger.Extra("cpu_ns", "processor time")
-
-	instructions = ledger.Extra("instructions", "instructions of a request")
 )
 
 var family = ledger.Family{
@@ -67,49 +68,60 @@ var family = ledger.Family{
 	Sources: []ledger.Source{{Name: "gsarmaonline/golang-measurements", URL: "https://github.com/gsarmaonline/golang-measurements", What: "and the article that goes with it"}},
 	Claims: []ledger.Claim{
 		{ID: "G1", Title: "everything above serial is synchronization", Published: "0.23 ns serial, 74 ns the fastest concurrent shape",
-			Parts: []ledger.Part{times("", "", "the fastest concurrent shape/serial time of a unit", judge.AtLeast(100), fastest, 322)}},
+			Parts: []ledger.Part{times("", "", "the fastest concurrent shape/serial time of a unit", judge.AtLeast(100), eachBuffer(fastest), 322)}},
 		{ID: "G2", Title: "taking the channel out of spawn-per-request about halves its cost", Published: "280 ns, 160 B, 3 allocs → 131 ns, 56 B, 2 allocs",
-			Note: "The channel version waits for each result before it starts the next goroutine. Whether the WaitGroup does is not stated: with one Wait at the end goroutines pile up, and the longer the batch, the longer each takes. Both are judged. The published bytes are judged of an unbuffered channel, which is what Go makes unless it is told a size; within 5 % counts as the same.",
+			Note: "The channel version waits for each result before it starts the next goroutine. Whether the WaitGroup does is not stated: with one Wait at the end goroutines pile up, and the longer the batch, the longer each takes. Both are judged. The bytes of a call are an exact count, and stand beside; the published 56 B and 2 allocations fit both ways to wait.",
 			Parts: []ledger.Part{
-				times("cost", "taking the channel out about halves the time of a call", "SpawnPerRequestWG/SpawnPerRequestChan", judge.Between(.4, .6), waits, .468),
-				{ID: "bytes", Title: "a call with a channel allocates 160 bytes, without one 56", Subject: "bytes of a call/those published", Unit: "x", Rule: judge.Between(.95, 1.05), Spread: .01, Published: []float64{1}, Cases: callBytes},
+				times("cost", "taking the channel out about halves the time of a call", "SpawnPerRequestWG/SpawnPerRequestChan", judge.Between(.4, .6),
+					waits([]int{0, 1}, func(spawn Shape, b int) ledger.Term { return spawn.takes(auto, b).Over(spawnChans.takes(auto, b)) }), .468),
+				{ID: "bytes", Title: "a call with a channel allocates 160 bytes, without one 56", Subject: "bytes of a call/those published", Unit: "x", Rule: judge.Between(.95, 1.05), Spread: .01, Published: []float64{1}, Beside: true,
+					Cases: ledger.Only(ledger.Case{Setup: SpawnWGEach, Value: ledger.Of(spawnEach.key(auto), bytes).Times(1. / 56)},
+						ledger.Case{Setup: SpawnChan + ", buffer 0", Value: ledger.Of(spawnChans.key(auto), bytes).Times(1. / 160)})},
 			}},
 		{ID: "G3", Title: "a pool near GOMAXPROCS beats spawning and allocates nothing", Published: "96 ns, 0 B, 0 allocs at 10 workers, against 131 ns",
-			Note: "Ten workers were near GOMAXPROCS on the published machine of ten cores. Elsewhere GOMAXPROCS decides, and ten are shown beside it.",
+			Note: "Ten workers were near GOMAXPROCS on the published machine of ten cores. Elsewhere GOMAXPROCS decides.",
 			Parts: []ledger.Part{
 				times("faster", "a pool near GOMAXPROCS beats spawning", "PoolSharedChan/SpawnPerRequestWG", judge.Below(1),
-					nearProcs(func(n, b int) ledger.Term { return pool(n).takes(auto, b).Over(spawnWGs.takes(auto, b)) }), .733),
+					nearProcs(func(procs, b int) ledger.Term { return pool(procs).takes(auto, b).Over(spawnWGs.takes(auto, b)) }), .733),
 				{ID: "allocs", Title: "a pool near GOMAXPROCS allocates nothing", Subject: "allocations of 1,000 units in PoolSharedChan", Kind: judge.Never, Rule: judge.Below(1), Published: []float64{0},
-					Cases: nearProcs(func(n, b int) ledger.Term { return ledger.Of(Shape{SharedChan, n, b}.key(auto), allocs).Times(1000) })},
+					Cases: nearProcs(func(procs, b int) ledger.Term {
+						return ledger.Of(Shape{SharedChan, procs, b}.key(auto), allocs).Times(1000)
+					})},
 			}},
 		{ID: "G4", Title: "a pool of 1,000 workers loses to spawning without a channel, though it beats spawning with one", Published: "244 ns at 1,000 workers (193 at 100) vs 131 without a channel and 280 with one",
+			Note: "Whether the published version without a channel waits for each call or once at the end is not stated: both are judged.",
 			Parts: []ledger.Part{
 				times("loses", "a pool of 1,000 workers loses to spawning without a channel", "PoolSharedChan_1000/SpawnPerRequestWG", judge.Above(1),
-					ratio(SharedChan, pool(1000), spawnWGs), 1.86),
+					waits(buffers, func(spawn Shape, b int) ledger.Term { return pool(1000).takes(auto, b).Over(spawn.takes(auto, b)) }), 1.86),
 				times("wins", "a pool of 1,000 workers beats spawning with a channel", "PoolSharedChan_1000/SpawnPerRequestChan", judge.Below(1),
-					ratio(SharedChan, pool(1000), spawnChans), .871),
+					eachBuffer(func(_, b int) ledger.Term { return pool(1000).takes(auto, b).Over(spawnChans.takes(auto, b)) }), .871),
 				times("hundred", "a pool of 100 workers loses to spawning without a channel too", "PoolSharedChan_100/SpawnPerRequestWG", judge.Above(1),
-					ratio(SharedChan, pool(100), spawnWGs), 1.47),
+					waits(buffers, func(spawn Shape, b int) ledger.Term { return pool(100).takes(auto, b).Over(spawn.takes(auto, b)) }), 1.47),
 			}},
 		{ID: "G5", Title: "one channel for each worker beats a shared channel", Published: "74 vs 193 ns at 100 workers",
 			Parts: []ledger.Part{times("", "", "PoolPerWorkerChan_100/PoolSharedChan_100", judge.Below(.9),
-				onSeveral(ratio(SharedChan, Shape{Kind: PerWorker, Workers: 100}, pool(100))), .383)}},
+				onSeveral(eachBuffer(func(_, b int) ledger.Term {
+					return Shape{Kind: PerWorker, Workers: 100}.takes(auto, b).Over(pool(100).takes(auto, b))
+				})), .383)}},
 		{ID: "G6", Title: "CPU-bound work: as many goroutines as GOMAXPROCS are best, however they are bounded", Published: "a rule, no figure",
-			Note: "All bounds from GOMAXPROCS upwards keep the processors busy, so that the best of them is often a matter of luck. That is why a bound that does at least 95 % of what any other does counts as best. The three ways are compared at GOMAXPROCS, and beside that at all other bounds.",
+			Note: "All bounds from GOMAXPROCS upwards keep the processors busy, so that the best of them is often a matter of luck. That is why a bound that does at least 95 % of what any other does counts as best. The three ways are compared at GOMAXPROCS.",
 			Parts: []ledger.Part{bestBound(boundPool), bestBound(boundSem), bestBound(boundDispatch),
 				tasks("many", "128 times as many goroutines are slower by more than 5 %", "time of a task at 128x GOMAXPROCS/at GOMAXPROCS", judge.Above(1.05), tooMany),
 				tasks("alike", "the three ways differ by less than 5 % at an equal bound", "time of a task by the first/by the second", judge.Between(.95, 1.05), alike)}},
 		{ID: "G8", Title: "timing fixed batches by the wall clock misleads",
 			Published: "a million units by the wall clock (M1 Max): spawning 444 ms, pools of 10, 100 and 1,000 167, 273 and 386 ms; with a channel each, of 100 and 1,000 workers, 228 and 310 ms",
 			Note:      "The published batches from a million to a billion agree within 5 % for a unit: their fixed size was not the fault. What is compared is the ratio of spawning to a pool, averaged over pools of 10, 100 and 1,000 workers and all buffers, with the collector on in both. The methods disagree if they give ratios that differ by more than 5 %.",
-			Parts:     []ledger.Part{{Subject: "spawning/pool by the wall clock, over the same auto-scaled,", Unit: "x", Rule: judge.Outside(.95, 1.05), Spread: .01, Cases: methods}}},
+			Parts:     []ledger.Part{{Subject: "spawning/pool by the wall clock, over the same auto-scaled,", Unit: "x", Rule: judge.Outside(.95, 1.05), Spread: .01, Cases: ledger.One("all pools and buffers", methods())}}},
 		{ID: "G9", Title: "once concurrency is bounded, pooling objects saves more than pooling goroutines", Published: "a rule, no figure",
 			Note: "In the published shapes of H and B. What object reuse saves is between a pool that reuses objects and one that does not; what goroutine reuse saves, between that and a goroutine for each request. The store, the clients and an empty pattern cost the same in all and are in neither. In H the replies are given back once they are answered; as published only those of failed requests were, which stands beside. Its small objects are judged by instructions, which leave out what the collector saves. The 500 KB of B are judged by processor time, because they cost the kernel and the collector more than the program, which no instructions show.",
 			Parts: []ledger.Part{
 				{ID: "small", Title: "pooling small replies saves more instructions than pooling goroutines", Subject: "instructions of a request that object reuse saves − that goroutine reuse saves", Rule: judge.Above(0), Cases: counted},
 				{ID: "large", Title: "pooling large buffers saves more processor time than pooling goroutines", Subject: "processor time for a request that object reuse saves − that goroutine reuse saves", Unit: "ns", Rule: judge.Above(0),
-					Cases: ledger.Only(saving(asB, PoolReuse, cpu), beside(saving(asH, PoolReuse, cpu)), beside(saving(asH, AsPrinted, cpu)))},
+					Cases: ledger.Only(saving(asB, PoolReuse, cpu))},
 			}},
+		{ID: "G12", Title: "bounding does most of the work, not reusing goroutines", Published: "a pool of 1,000 workers takes 244 ns a unit, one near GOMAXPROCS 96; no figure of a semaphore",
+			Note:  "A semaphore of as many slots as the pool has workers bounds as the pool does, and starts a goroutine for each unit. It has half of what the pool gains over spawning if it takes no longer than the mean of both. The buffer with which the pool is fastest, the largest, decides; with others the pool may gain nothing.",
+			Parts: []ledger.Part{times("", "a semaphore has half of what a pool near GOMAXPROCS gains over spawning, or more", "the mean of spawning and a pool/a semaphore of the pool's size", judge.AtLeast(1), halfway)}},
 	},
 	Columns: []ledger.Column{
 		{Key: "ns", Name: "time for a unit", Format: "nanos"}, {Key: "cpu_ns", Name: "processor time for a request", Format: "nanos"},
@@ -120,7 +132,7 @@ var family = ledger.Family{
 		{Title: "The buffer decides", Text: "The published benchmarks do not state the size of the channels' buffers. An unbuffered channel parks and wakes a goroutine for every unit, a buffer of 128 lets both sides run on; that moves a pool by several times, more than its number of workers does. So every claim about channels is judged for each buffer."},
 		{Title: "Two ways to measure", Text: "Auto-scaled: batches grow until one takes long enough, after a collection, the start of the workers left out, as package testing does. All shapes take turns in one process, in a new order each round; ratios are taken within a round, of which the median counts, and the verdict's interval is over repeats. No collection runs within a turn, except where the two ways are compared. By the wall clock: a batch of a million, cold, in a process of its own, the start of the workers and collections in it; the median of several such processes counts, and of spawning, on which every ratio rests, twice as many. Most shapes run twice by either method: what they differ from themselves is the noise floor."},
 		{Title: "How many goroutines for CPU-bound work", Text: "Tasks of pure computing, some 15 µs each, under bounds from one goroutine to 128 times GOMAXPROCS, by a pool on an unbuffered channel, by a semaphore with a goroutine for each task, and by a dispatcher that hands a task to a worker that is idle. The best bound from half to twice GOMAXPROCS is compared with the best other one."},
-		{Title: "Objects or goroutines", Text: "A hundred requests at once: a goroutine and an object for each (spawn), reused goroutines (pool), reused goroutines and objects (pool-reuse), in turns in one process. In the set-up of H these are the published patterns naive and workerpool, and workerpool with replies that are given back once they are answered, over the published store at a hundredth of its latency; in that of B jobs of 500 KB that wait 0.2 ms, a hundredth as well, in the published pool with a hundred workers. Processor time is with the collector's share. Where Valgrind is installed, callgrind counts the instructions of 1,000 requests of H in each of three rounds, in a new order each round, over a store that does not wait, with one processor and without a collector: other load does not change them."},
+		{Title: "Objects or goroutines", Text: "A hundred requests at once: a goroutine and an object for each (spawn), reused goroutines (pool), reused goroutines and objects (pool-reuse), in turns in one process. In the set-up of H these are the published patterns naive and workerpool, and workerpool with replies that are given back once they are answered. Where Valgrind is installed, callgrind counts the instructions of 1,000 of its requests in each of three rounds, in a new order each round, over a store that does not wait, with one processor and without a collector: other load does not change them. In the set-up of B these are jobs of 500 KB that wait 0.2 ms, a hundredth of the published time, in the published pool with a hundred workers; processor time is with the collector's share."},
 	},
 }
 
@@ -137,36 +149,33 @@ func procs(e *ledger.Evidence) int {
 	return 10
 }
 
-// eachBuffer is a case for every buffer that shapes of that kind were run with.
-func eachBuffer(kind string, value func(buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+// eachBuffer is a case for each size of the buffers.
+func eachBuffer(value func(procs, buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
 	return func(e *ledger.Evidence) (out []ledger.Case) {
-		var all []int
-		for _, k := range e.Keys(func(k ledger.Key) bool { return k.Setup == auto && strings.HasPrefix(k.Pattern, kind) }) {
-			var n int
-			if _, err := fmt.Sscanf(k.Load, "buffer %d", &n); err == nil {
-				all = append(all, n)
-			}
-		}
-		for _, b := range sorted(all...) {
-			out = append(out, ledger.Case{Setup: bufferLabel(b), Value: value(b)})
+		for _, b := range buffers {
+			out = append(out, ledger.Case{Setup: bufferLabel(b), Value: value(procs(e), b)})
 		}
 		return out
 	}
 }
 
-// ratio is the time of one shape over that of another, with every buffer of a kind.
-func ratio(kind string, over, under Shape) func(*ledger.Evidence) []ledger.Case {
-	return eachBuffer(kind, func(b int) ledger.Term { return over.takes(auto, b).Over(under.takes(auto, b)) })
+// waits are the cases of both ways to wait for goroutines without a channel.
+func waits(buffers []int, value func(spawn Shape, buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+	var out []ledger.Case
+	for i, spawn := range []Shape{spawnEach, spawnWGs} {
+		for _, b := range buffers {
+			out = append(out, ledger.Case{Setup: []string{"a Wait for each call, ", "one Wait at the end, "}[i] + bufferLabel(b), Value: value(spawn, b)})
+		}
+	}
+	return ledger.Only(out...)
 }
 
-// nearProcs is a case of GOMAXPROCS workers for every buffer, and one of ten beside it.
-func nearProcs(value func(workers, buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
-	return func(e *ledger.Evidence) (out []ledger.Case) {
-		for _, n := range sorted(procs(e), 10) {
-			for _, c := range eachBuffer(SharedChan, func(b int) ledger.Term { return value(n, b) })(e) {
-				c.Setup, c.Beside = fmt.Sprintf("%d workers, %s", n, c.Setup), n != procs(e)
-				out = append(out, c)
-			}
+// nearProcs names in the cases the number of workers, which is GOMAXPROCS.
+func nearProcs(value func(procs, buffer int) ledger.Term) func(*ledger.Evidence) []ledger.Case {
+	return func(e *ledger.Evidence) []ledger.Case {
+		out := eachBuffer(value)(e)
+		for i := range out {
+			out[i].Setup = fmt.Sprintf("%d workers, %s", procs(e), out[i].Setup)
 		}
 		return out
 	}
@@ -185,48 +194,35 @@ func onSeveral(cases func(*ledger.Evidence) []ledger.Case) func(*ledger.Evidence
 	}
 }
 
-func fastest(e *ledger.Evidence) []ledger.Case {
-	return eachBuffer(SharedChan, func(b int) ledger.Term {
-		all := e.All(nanos, func(k ledger.Key) bool {
-			fits := k.Load == noBuffer || k.Load == bufferLabel(b) || k.Pattern == SpawnChan && k.Load == bufferLabel(min(b, 1))
-			return k.Setup == auto && k.Pattern != Serial && fits
-		})
-		return ledger.Least(all...).Over(Shape{Kind: Serial}.takes(auto, b))
-	})(e)
-}
-
-// waits is the time without a channel over that with one, for each way to wait and every
-// buffer.
-func waits(e *ledger.Evidence) (out []ledger.Case) {
-	for i, without := range []Shape{spawnEach, spawnWGs} {
-		for _, c := range ratio(SpawnChan, without, spawnChans)(e) {
-			c.Setup = []string{"a Wait for each call, ", "one Wait at the end, "}[i] + c.Setup
-			out = append(out, c)
+// fastest is the fastest concurrent shape with that buffer, or without one, over the serial one.
+func fastest(procs, buffer int) ledger.Term {
+	var all []ledger.Term
+	for _, s := range units(procs) {
+		like := s
+		like.Buffer = buffer
+		if s.Kind != Serial && like.key(auto) == s.key(auto) {
+			all = append(all, ledger.Of(s.key(auto), nanos))
 		}
 	}
-	return out
+	return ledger.Least(all...).Over(Shape{Kind: Serial}.takes(auto, buffer))
 }
 
-func callBytes(e *ledger.Evidence) []ledger.Case {
-	of := func(s Shape, published float64) ledger.Term {
-		return ledger.Of(s.key(auto), bytes).Times(1 / published)
-	}
-	out := []ledger.Case{{Setup: spawnEach.Kind, Value: of(spawnEach, 56)}, {Setup: "SpawnPerRequestWG, one Wait at the end", Value: of(spawnWGs, 56)}}
-	for _, c := range eachBuffer(SpawnChan, func(b int) ledger.Term { return of(Shape{Kind: SpawnChan, Buffer: b}, 160) })(e) {
-		c.Beside, c.Setup = c.Setup != bufferLabel(0), SpawnChan+", "+c.Setup
-		out = append(out, c)
-	}
-	return out
+// halfway compares a semaphore with the mean of spawning and the pool that is fastest, with the
+// largest buffer.
+func halfway(e *ledger.Evidence) []ledger.Case {
+	n, b := procs(e), slices.Max(buffers)
+	mean := spawnWGs.takes(auto, b).Plus(pool(n).takes(auto, b)).Times(.5)
+	return []ledger.Case{{Setup: bufferLabel(b), Value: mean.Over(Shape{Kind: Semaphore, Workers: n}.takes(auto, b))}}
 }
 
 // bestBound compares the best bound within half and twice GOMAXPROCS with the best other
 // one.
 func bestBound(mechanism string) ledger.Part {
 	return tasks(mechanism, "as many goroutines as GOMAXPROCS are best, bounded by a "+mechanism, "tasks a second at the best bound within 0.5–2x GOMAXPROCS/at the best other bound", judge.AtLeast(.95),
-		func(e *ledger.Evidence) []ledger.Case {
+		func(procs int) []ledger.Case {
 			times := map[bool][]ledger.Term{} // of the bounds within that range, and of the others
-			for _, n := range bounds(procs(e)) {
-				within := 2*n >= procs(e) && n <= 2*procs(e)
+			for _, n := range bounds(procs) {
+				within := 2*n >= procs && n <= 2*procs
 				times[within] = append(times[within], task(n, mechanism))
 			}
 			return []ledger.Case{{Setup: cpuBound, Value: ledger.Least(times[false]...).Over(ledger.Least(times[true]...))}}
@@ -234,73 +230,60 @@ func bestBound(mechanism string) ledger.Part {
 }
 
 // tasks is a part about the time of a task of G6, which is long.
-func tasks(id, title, subject string, rule judge.Rule, cases func(*ledger.Evidence) []ledger.Case) ledger.Part {
-	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: "x", Rule: rule, Spread: .01, Cases: onSeveral(cases)}
+func tasks(id, title, subject string, rule judge.Rule, cases func(procs int) []ledger.Case) ledger.Part {
+	return ledger.Part{ID: id, Title: title, Subject: subject, Unit: "x", Rule: rule, Spread: .01,
+		Cases: onSeveral(func(e *ledger.Evidence) []ledger.Case { return cases(procs(e)) })}
 }
 
 func task(bound int, mechanism string) ledger.Term {
 	return ledger.Of(boundKey(cpuBound, bound, mechanism), nanos)
 }
 
-func tooMany(e *ledger.Evidence) (out []ledger.Case) {
+func tooMany(procs int) (out []ledger.Case) {
 	for _, m := range mechanisms {
-		out = append(out, ledger.Case{Setup: m, Value: task(128*procs(e), m).Over(task(procs(e), m))})
+		out = append(out, ledger.Case{Setup: m, Value: task(128*procs, m).Over(task(procs, m))})
 	}
 	return out
 }
 
-// alike compares the mechanisms two by two, at each bound. That of GOMAXPROCS decides.
-func alike(e *ledger.Evidence) (out []ledger.Case) {
-	for _, n := range bounds(procs(e)) {
-		for i, first := range mechanisms {
-			for _, second := range mechanisms[i+1:] {
-				out = append(out, ledger.Case{Setup: fmt.Sprintf("%s/%s, bound %d", first, second, n), Beside: n != procs(e), Value: task(n, first).Over(task(n, second))})
-			}
+// alike compares the mechanisms two by two.
+func alike(procs int) (out []ledger.Case) {
+	for i, first := range mechanisms {
+		for _, second := range mechanisms[i+1:] {
+			out = append(out, ledger.Case{Setup: fmt.Sprintf("%s/%s, bound %d", first, second, procs), Value: task(procs, first).Over(task(procs, second))})
 		}
 	}
 	return out
 }
 
-// methods compares the two by the ratio of spawning to a pool: in the mean, and beside it
-// without the collector, and for each pool.
-func methods(e *ledger.Evidence) []ledger.Case {
-	sum, without, beside := ledger.Const(0), ledger.Const(0), []ledger.Case(nil)
-	for _, workers := range []int{10, 100, 1000} {
-		for _, c := range eachBuffer(SharedChan, func(b int) ledger.Term {
+// methods compares the two by the ratio of spawning to a pool, in the mean.
+func methods() ledger.Term {
+	sum := ledger.Const(0)
+	for _, workers := range sizes {
+		for _, b := range buffers {
 			by := func(setup string) ledger.Term { return spawnChans.takes(setup, b).Over(pool(workers).takes(setup, b)) }
-			without = without.Plus(by(clock).Over(by(auto)))
-			return by(clock).Over(by(collects))
-		})(e) {
-			sum, c.Beside, c.Setup = sum.Plus(c.Value), true, fmt.Sprintf("%d workers, %s", workers, c.Setup)
-			beside = append(beside, c)
+			sum = sum.Plus(by(clock).Over(by(collects)))
 		}
 	}
-	share := 1 / float64(max(1, len(beside)))
-	return append([]ledger.Case{{Setup: "all pools and buffers", Value: sum.Times(share)},
-		{Setup: "all pools and buffers, auto-scaled without collections", Beside: true, Value: without.Times(share)}}, beside...)
+	return sum.Times(1 / float64(len(sizes)*len(buffers)))
 }
 
 // saving is what object reuse saves more than goroutine reuse.
 func saving(setup, reusing string, f ledger.Figure) ledger.Case {
 	of := func(pattern string) ledger.Term { return ledger.Of(boundKey(setup, atOnce, pattern), f) }
 	objects, goroutines := of(Pool).Minus(of(reusing)), of(Spawn).Minus(of(Pool))
-	words := setup
+	c := ledger.Case{Setup: setup, Value: objects.Minus(goroutines)}
 	if reusing == AsPrinted {
-		words += ", as published"
+		c.Setup, c.Beside = setup+", as published", true
 	}
-	return ledger.Case{Setup: words, Value: objects.Minus(goroutines)}
-}
-
-func beside(c ledger.Case) ledger.Case {
-	c.Beside = true
 	return c
 }
 
 // counted is what instructions say; where none were counted, what to do.
 func counted(e *ledger.Evidence) []ledger.Case {
-	c := saving(countH, PoolReuse, instructions)
-	if e.Has(boundKey(asH, atOnce, Pool)) && !e.Has(boundKey(countH, atOnce, Pool)) {
+	c := saving(countH, PoolReuse, bouts.Instructions)
+	if e.Has(boundKey(asB, atOnce, Pool)) && !e.Has(boundKey(countH, atOnce, Pool)) {
 		c.Open = callgrind.Missing
 	}
-	return []ledger.Case{c, beside(saving(countH, AsPrinted, instructions))}
+	return []ledger.Case{c, saving(countH, AsPrinted, bouts.Instructions)}
 }

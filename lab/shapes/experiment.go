@@ -9,101 +9,99 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/bouts"
 	"github.com/spillway-go/spillway/lab/callgrind"
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/turns"
+	"github.com/spillway-go/spillway/load/usage"
 )
 
 // Experiment is the declaration.
 var Experiment = experiment.Declare(family, help, plan, map[string]contestant.Role{
-	roleTurns: contestant.Func(inTurns), roleClock: contestant.Func(byTheClock), roleReuseH: contestant.Func(reuseH), roleReuseB: contestant.Func(reuseB),
+	roleTurns: turns.Role(nil, Shape.player), roleReuse: turns.Role(usage.CPU, burstJobs), roleClock: contestant.Func(byTheClock),
 })
 
 const (
-	roleTurns  = "shapes"
-	roleClock  = "shapes-clock"
-	roleReuseH = "shapes-reuse-h"
-	roleReuseB = "shapes-reuse-b"
+	roleTurns = "shapes"       // Shapes in turns
+	roleReuse = "shapes-reuse" // patterns of what is reused, in turns
+	roleClock = "shapes-clock" // a batchJob; "ns"
 
-	RoleCountH = "shapes-count-h" // played by the program patient, whose functions have names
+	RoleCountH = "shapes-count-h" // Served, to be counted: played by the program patient, whose functions have names
 )
 
 const help = `The smallest work there is, an integer addition whose result must reach the caller, is done in five shapes: at once (Serial), by a goroutine for each with a channel (SpawnPerRequestChan) or a WaitGroup (SpawnPerRequestWG), by N workers on one channel (PoolSharedChan_N) or with a channel each (PoolPerWorkerChan_N). What is measured is the handing over. The size of the channels' buffers moves the pools more than their number of workers, so every size is judged.
 
 Every shape is measured in two ways: auto-scaled, in turns with all others in one process, with the start of the workers left out; and by the wall clock, in batches of a million, each cold and in a process of its own, with everything in it. Of several batches the median counts. Whether the two ways disagree is one of the claims.
 
-Two more questions are about real work: under which bound CPU-bound tasks of some 15 µs are done fastest, by a pool, a semaphore or a dispatcher; and whether the reuse of objects saves more processor time for a request than the reuse of goroutines, for the patient API of experiment H and for the 500 KB jobs of experiment B, both in their published shape. Where Valgrind is installed, the instructions of the former are counted.
+Two more questions are about real work: under which bound CPU-bound tasks of some 15 µs are done fastest, by a pool, a semaphore or a dispatcher; and whether the reuse of objects saves more than the reuse of goroutines: processor time for the 500 KB jobs of experiment B and, where Valgrind is installed, instructions for the patient API of experiment H, both in their published shape.
 
 The shapes are also plain benchmarks, for benchstat: go test ./lab/shapes -run '^$' -bench . -benchmem -count 10`
 
 // Config is what a user may set.
 type Config struct {
-	Buffer    []int         `group:"Size" default:"0,1,128" least:"0" most:"1048576" help:"Sizes of the channels' buffers."`
-	Workers   []int         `group:"Size" default:"10,100,1000" least:"1" most:"100000" help:"Sizes of the pools, beside GOMAXPROCS. Claims that speak of others stay open."`
-	Rounds    int           `group:"Size" default:"20" full:"28" quick:"3" whole:"8" least:"1" help:"How often every shape has its turn, in each repeat; where goroutines or objects are reused in the set-up of H, eight times as often."`
-	Time      time.Duration `group:"Size" default:"10ms" full:"25ms" quick:"5ms" above:"0s" most:"1m" help:"How long a turn is; of processor time where requests wait."`
-	Ops       int           `group:"Size" default:"1000000" quick:"100000" least:"1" help:"By the wall clock: units of work in a batch."`
-	Batches   int           `group:"Size" default:"3" quick:"1" whole:"1" least:"1" help:"By the wall clock: batches of each pool in each repeat, of which the median counts; of spawning, on which every ratio rests, twice as many."`
-	MemoryCap int           `default:"2048" placeholder:"MIB" least:"0" help:"A contestant that needs more memory than that is killed; 0 sets no limit."`
+	Rounds  int           `group:"Size" default:"20" full:"28" quick:"3" whole:"5" least:"1" help:"How often every shape has its turn, in each repeat."`
+	Time    time.Duration `group:"Size" default:"10ms" full:"25ms" quick:"5ms" whole:"9ms" above:"0s" most:"1m" help:"How long a turn is; of processor time where requests wait."`
+	Ops     int           `group:"Size" default:"1000000" quick:"100000" least:"1" help:"By the wall clock: units of work in a batch."`
+	Batches int           `group:"Size" default:"3" quick:"1" whole:"1" least:"1" help:"By the wall clock: batches of each pool in each repeat, of which the median counts; of spawning, on which every ratio rests, twice as many."`
 }
 
-func plan(c Config) (experiment.Plan, error) {
-	var p experiment.Plan
-	units, tasks := Job{Time: c.Time, Rounds: c.Rounds}, Job{Time: c.Time, Rounds: c.Rounds}
-	collected := Job{Time: 2 * c.Time, Rounds: (c.Rounds + 1) / 2, Collector: true} // a turn has few collections: one of twice the time is more even
-	var unitKeys, collectedKeys, taskKeys []ledger.Key
-	for _, s := range c.units() {
-		for _, k := range s.key(auto).AndTwin(s.Kind != PerWorker) {
-			unitKeys, units.Shapes = append(unitKeys, k), append(units.Shapes, s)
-		}
-		if s.Kind == SpawnChan || s.Kind == SharedChan && slices.Contains(c.Workers, s.Workers) {
-			for _, k := range s.key(collects).AndTwin(true) {
-				collectedKeys, collected.Shapes = append(collectedKeys, k), append(collected.Shapes, s)
-			}
-		}
-		const perUnit, start = 200 * time.Nanosecond, 30 * time.Millisecond
-		for _, k := range s.key(clock).AndTwin(s.Kind != PerWorker) { // each batch in a process of its own
-			p.Cells = append(p.Cells, experiment.Cell{
-				Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin,
-				Expect: time.Duration(c.batches(s)) * (time.Duration(c.Ops)*perUnit + start), Run: c.timed(s),
-			})
-		}
+func plan(c Config) (p experiment.Plan, err error) {
+	handed := experiment.Figures{nanos.Key: turns.Nanos, allocs.Key: turns.Mallocs, bytes.Key: turns.Bytes}
+	table := func(label string) bouts.Table[Shape] {
+		return bouts.Table[Shape]{Config: turns.Config{Rounds: c.Rounds, Time: c.Time}, Label: label, Spec: spec(roleTurns, nil), Figures: handed}
 	}
+	all, collected, tasks := table("all shapes, in turns"), table("spawning and shared channels with the collector on, in turns"), table("CPU-bound tasks under all bounds, in turns")
+	collected.Time, collected.Rounds, collected.Collector = 2*c.Time, (c.Rounds+1)/2, true // a turn has few collections: one of twice the time is more even
 	procs := runtime.GOMAXPROCS(0)
+	for _, s := range units(procs) {
+		all.Add(s.key(auto), s.Kind != PerWorker, s)
+		if s.Kind == SpawnChan || s.Kind == SharedChan && slices.Contains(sizes, s.Workers) {
+			collected.Add(s.key(collects), true, s)
+		}
+		c.byTheClock(&p, s)
+	}
 	for _, mechanism := range mechanisms {
 		for _, bound := range bounds(procs) {
-			for _, k := range boundKey(cpuBound, bound, mechanism).AndTwin(bound == procs) {
-				taskKeys, tasks.Shapes = append(taskKeys, k), append(tasks.Shapes, Shape{Kind: mechanism, Workers: bound})
-			}
+			tasks.Add(boundKey(cpuBound, bound, mechanism), bound == procs, Shape{Kind: mechanism, Workers: bound})
 		}
 	}
-	handed := experiment.Figures{"ns": turns.Nanos, "allocs": turns.Mallocs, "bytes": turns.Bytes}
-	p.Groups = []experiment.Group{
-		c.inTurns("all shapes, in turns", unitKeys, roleTurns, units.Rounds, units.Time, func(seed uint64) any { units.Seed = seed; return units }, handed),
-		c.inTurns("spawning and shared channels with the collector on, in turns", collectedKeys, roleTurns, collected.Rounds, collected.Time, func(seed uint64) any { collected.Seed = seed; return collected }, handed),
-		c.inTurns("CPU-bound tasks under all bounds, in turns", taskKeys, roleTurns, tasks.Rounds, tasks.Time, func(seed uint64) any { tasks.Seed = seed; return tasks }, handed),
+	for _, t := range []bouts.Table[Shape]{all, collected, tasks} {
+		t.To(&p)
 	}
-	p.Groups = append(p.Groups, c.reuses()...)
+	reused := bouts.Table[string]{
+		Config: turns.Config{Rounds: c.Rounds, Time: c.Time, Least: 2 * atOnce}, Label: asB + ", in turns", Spec: spec(roleReuse, nil),
+		Takes:   2 * c.Time, // what waits needs so much longer for its processor time
+		Figures: experiment.Figures{cpu.Key: turns.AllNanos, allocs.Key: turns.Mallocs, bytes.Key: turns.Bytes},
+	}
+	counted := bouts.Table[string]{Config: turns.Config{Rounds: 3, Least: 1000}, Label: countH, Spec: spec(RoleCountH, nil)}
+	counted.Takes, counted.Spec.MemoryCap = time.Second, 0 // Valgrind has memory of its own
+	for _, pattern := range []string{Spawn, PoolReuse, Pool} {
+		reused.Add(boundKey(asB, atOnce, pattern), pattern == Pool, pattern)
+		counted.Add(boundKey(countH, atOnce, pattern), pattern == Pool, pattern)
+	}
+	counted.Add(boundKey(countH, atOnce, AsPrinted), false, AsPrinted)
+	reused.To(&p)
 	if callgrind.Installed() {
-		p.Programs = []contestant.Spec{c.spec(RoleCountH, nil)}
+		counted.Counted(&p)
+		p.Programs = []contestant.Spec{counted.Spec}
 	}
 	return p, nil
 }
 
-// units are the shapes of the unit of work. Their pools are of GOMAXPROCS workers too.
-func (c Config) units() []Shape {
-	out := []Shape{{Kind: Serial}, {Kind: SpawnWG}, {Kind: SpawnWGEach}}
-	for _, b := range sorted(c.Buffer...) {
+// units are the shapes of the unit of work. Their pools are of so many workers too.
+func units(procs int) []Shape {
+	out := []Shape{{Kind: Serial}, {Kind: SpawnWG}, {Kind: SpawnWGEach}, {Kind: Semaphore, Workers: procs}}
+	for _, b := range buffers {
 		if s := (Shape{SpawnChan, 0, min(b, 1)}); !slices.Contains(out, s) { // its channel carries one value
 			out = append(out, s)
 		}
-		for _, n := range sorted(append([]int{runtime.GOMAXPROCS(0)}, c.Workers...)...) {
+		for _, n := range sorted(append([]int{procs}, sizes...)...) {
 			out = append(out, Shape{SharedChan, n, b})
 		}
-		for _, n := range sorted(c.Workers...) {
+		for _, n := range sizes {
 			out = append(out, Shape{PerWorker, n, b})
 		}
 	}
@@ -117,41 +115,33 @@ func bounds(procs int) []int {
 
 func sorted(ns ...int) []int { return slices.Compact(slices.Sorted(slices.Values(ns))) }
 
-func (c Config) spec(role string, job any) contestant.Spec {
-	return contestant.Spec{Program: "patient", Role: role, Input: job, MemoryCap: uint64(c.MemoryCap) << 20}
+func spec(role string, job any) contestant.Spec {
+	return contestant.Spec{Program: "patient", Role: role, Input: job, MemoryCap: 2 << 30}
 }
 
-// inTurns is a group of players in one process.
-func (c Config) inTurns(label string, keys []ledger.Key, role string, rounds int, turn time.Duration, input func(seed uint64) any, figures experiment.Figures) experiment.Group {
-	const between = 2 * time.Millisecond // turns, for a collection
-	return experiment.Group{
-		Keys: keys, Label: label, Expect: time.Duration(len(keys)*(rounds+2)) * (turn + between),
-		Run: func(ctx context.Context, t experiment.Trial) ([]results.Run, error) {
-			return experiment.Play(ctx, keys, c.spec(role, input(t.Seed)), figures)
-		},
-	}
-}
-
-// batches is how many of a shape are timed in each repeat.
-func (c Config) batches(s Shape) int {
+// byTheClock adds cells of a shape whose batches are timed by the wall clock, one process after the
+// other.
+func (c Config) byTheClock(p *experiment.Plan, s Shape) {
+	const perUnit, start = 200 * time.Nanosecond, 30 * time.Millisecond
+	batches := c.Batches
 	if s.Kind == SpawnChan {
-		return 2 * c.Batches
+		batches *= 2
 	}
-	return c.Batches
-}
-
-// timed times batches of a shape by the wall clock, one process after the other.
-func (c Config) timed(s Shape) func(context.Context, experiment.Trial) (results.Run, error) {
-	one := experiment.Alone(c.spec(roleClock, batchJob{s, c.Ops}))
-	return func(ctx context.Context, t experiment.Trial) (out results.Run, err error) {
-		var all []float64
-		for range c.batches(s) {
-			if out, err = one(ctx, t); err != nil || out.Killed != "" {
-				return out, err
-			}
-			all = append(all, out.Extra[nanos.Key])
-		}
-		out.Extra[nanos.Key] = ledger.Median(all)
-		return out, nil
+	one := experiment.Alone(spec(roleClock, batchJob{s, c.Ops}))
+	for _, k := range s.key(clock).AndTwin(s.Kind != PerWorker) {
+		p.Cells = append(p.Cells, experiment.Cell{
+			Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Expect: time.Duration(batches) * (time.Duration(c.Ops)*perUnit + start),
+			Run: func(ctx context.Context, t experiment.Trial) (out results.Run, err error) {
+				var all []float64
+				for range batches {
+					if out, err = one(ctx, t); err != nil || out.Killed != "" {
+						return out, err
+					}
+					all = append(all, out.Extra[nanos.Key])
+				}
+				out.Extra[nanos.Key] = ledger.Median(all)
+				return out, nil
+			},
+		})
 	}
 }

@@ -8,29 +8,17 @@ import (
 	"github.com/spillway-go/spillway/lab/turns"
 )
 
-// Job is the input of a process in which contestants take turns.
-type Job struct {
-	Shapes    []Shape
-	Rounds    int
-	Time      time.Duration // of a turn
-	Collector bool          // runs in turns, too
-	Seed      uint64
-}
-
-// inTurns returns the readings of the shapes. The start of the workers is not in them.
-func inTurns(ctx context.Context, j Job) ([][]turns.Reading, error) {
-	players := make([]turns.Player, len(j.Shapes))
-	for i, s := range j.Shapes {
-		var run Batch
-		var lost error
-		players[i] = turns.Player{
-			Name:  s.label(),
-			Ready: func(int) (err error) { run, err = s.Prepare(); return err },
-			Block: func(n int) { lost = s.check(n, run(n)) },
-			Done:  func() error { return lost },
-		}
-	}
-	return turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed, Collector: j.Collector}, players)
+// player has workers of its own in every block, whose start is not in it.
+func (s Shape) player() (turns.Player, error) {
+	prepare, err := s.preparing()
+	var run Batch
+	var lost error
+	return turns.Player{
+		Name:  s.label(),
+		Ready: func(int) error { run = prepare(); return nil },
+		Block: func(n int) { lost = s.check(n, run(n)) },
+		Done:  func() error { return lost },
+	}, err
 }
 
 type batchJob struct {
@@ -41,11 +29,11 @@ type batchJob struct {
 // byTheClock times one batch with two calls of time.Now: cold, once, with all set-up.
 func byTheClock(_ context.Context, j batchJob) (map[string]float64, error) {
 	began := time.Now()
-	run, err := j.Shape.Prepare()
+	prepare, err := j.Shape.preparing()
 	if err != nil {
 		return nil, err
 	}
-	sum := run(j.Ops)
+	sum := prepare()(j.Ops)
 	took := time.Since(began)
 	return map[string]float64{"ns": float64(took) / float64(j.Ops)}, j.Shape.check(j.Ops, sum)
 }

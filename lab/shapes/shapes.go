@@ -17,6 +17,7 @@ const (
 	SpawnWGEach   = "SpawnPerRequestWG, a Wait for each"
 	SharedChan    = "PoolSharedChan"    // workers on one channel
 	PerWorker     = "PoolPerWorkerChan" // workers with a channel each, in turn
+	Semaphore     = "Semaphore"         // a goroutine for each, once there is room: bounded, and nothing is reused
 	boundPool     = "pool"              // of CPU-bound tasks: workers on one channel
 	boundSem      = "semaphore"         // a goroutine for each, once there is room
 	boundDispatch = "dispatch"          // a dispatcher gives each task to an idle worker
@@ -38,8 +39,11 @@ type Shape struct {
 	Buffer  int // of its channels
 }
 
-// Prepare sets it up: it starts its workers, if any.
-func (s Shape) Prepare() (Batch, error) {
+// preparing is what sets the shape up for a batch: it starts the workers, if any.
+func (s Shape) preparing() (func() Batch, error) {
+	bounded := func(by func(bound int, do work) Batch, do work) func() Batch {
+		return func() Batch { return by(s.Workers, do) }
+	}
 	prepare, known := map[string]func() Batch{
 		Serial:        func() Batch { return serial },
 		SpawnChan:     func() Batch { return func(n int) int64 { return spawnChan(n, s.Buffer) } },
@@ -47,14 +51,15 @@ func (s Shape) Prepare() (Batch, error) {
 		SpawnWGEach:   func() Batch { return func(n int) int64 { return spawnWG(n, true) } },
 		SharedChan:    func() Batch { return sharedChan(s.Workers, s.Buffer) },
 		PerWorker:     func() Batch { return perWorker(s.Workers, s.Buffer) },
-		boundPool:     func() Batch { return pooled(s.Workers, compute) },
-		boundSem:      func() Batch { return spawned(s.Workers, compute) },
-		boundDispatch: func() Batch { return dispatched(s.Workers, compute) },
+		Semaphore:     bounded(spawned, func(i int64) int64 { return i + 1 }),
+		boundPool:     bounded(pooled, compute),
+		boundSem:      bounded(spawned, compute),
+		boundDispatch: bounded(dispatched, compute),
 	}[s.Kind]
 	if !known {
 		return nil, fmt.Errorf("unknown shape %q", s.Kind)
 	}
-	return prepare(), nil
+	return prepare, nil
 }
 
 // label is how results call it: with its number of workers.

@@ -1,16 +1,15 @@
 package shapes
 
 import (
-	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spillway-go/spillway/internal/soak"
-	"github.com/spillway-go/spillway/lab/burst"
 	"github.com/spillway-go/spillway/lab/experiment"
-	"github.com/spillway-go/spillway/lab/ledger/planted"
+	"github.com/spillway-go/spillway/lab/ledger/ledgertest"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/turns"
 	"github.com/spillway-go/spillway/load/usage"
@@ -20,17 +19,17 @@ func TestEveryShapeBringsEveryResultBack(t *testing.T) {
 	for _, kind := range append([]string{Serial, SpawnChan, SpawnWG, SpawnWGEach, SharedChan, PerWorker}, mechanisms...) {
 		for _, buffer := range []int{0, 1, 16} {
 			for _, n := range []int{0, 1, 7, 300} {
-				run, err := Shape{kind, 3, buffer}.Prepare()
+				prepare, err := Shape{kind, 3, buffer}.preparing()
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := run(n); got != serial(n) || got != sumOf(n) {
+				if got := prepare()(n); got != serial(n) || got != sumOf(n) {
 					t.Errorf("%s, buffer %d: the sum over %d is %d, want %d", kind, buffer, n, got, sumOf(n))
 				}
 			}
 		}
 	}
-	if _, err := (Shape{Kind: "Circle"}).Prepare(); err == nil {
+	if _, err := (Shape{Kind: "Circle"}).preparing(); err == nil {
 		t.Error("an unknown shape was prepared")
 	}
 }
@@ -43,11 +42,10 @@ func TestAllocationsAreThePublishedOnes(t *testing.T) {
 	want := map[string]float64{Serial: 0, SpawnChan: 3, SpawnWG: 2, SpawnWGEach: 2, SharedChan: 0, PerWorker: 0}
 	for kind, want := range want {
 		const units = 10_000
-		var run Batch
-		shape := turns.Player{Name: kind, Block: func(n int) { run(n) }, Ready: func(int) (err error) {
-			run, err = Shape{kind, 10, 1}.Prepare()
-			return err
-		}}
+		shape, err := Shape{kind, 10, 1}.player()
+		if err != nil {
+			t.Fatal(err)
+		}
 		readings, err := turns.Play(t.Context(), turns.Config{Rounds: 1, Least: units}, []turns.Player{shape})
 		if err != nil {
 			t.Fatal(err)
@@ -64,30 +62,25 @@ func TestALostResultIsAnError(t *testing.T) {
 	}
 }
 
-func TestReuseTakesProcessorTime(t *testing.T) {
-	readings, err := reuseB(t.Context(), Reuse{Patterns: []string{Spawn, Pool, PoolReuse}, Bound: 3, Rounds: 1, Work: burst.Work{Bytes: 8192}})
-	if err != nil || len(readings) != 3 || readings[0][0].Clock <= 0 || readings[1][0].N < 6 {
-		t.Errorf("%+v, %v", readings, err)
+func TestRequestsAreDoneByEveryPattern(t *testing.T) {
+	for _, pattern := range []string{Spawn, Pool, PoolReuse, AsPrinted} {
+		for what, made := range map[string]func(string) (turns.Player, error){"H": Served, "B": burstJobs} {
+			p, err := made(pattern)
+			if err == nil {
+				_, err = turns.Play(t.Context(), turns.Config{Rounds: 1, Least: 6}, []turns.Player{p})
+			}
+			if err != nil {
+				t.Errorf("%s of %s: %v", pattern, what, err)
+			}
+		}
 	}
-}
-
-func TestRequestsAreAnsweredByEveryPattern(t *testing.T) {
-	r := Reuse{Patterns: []string{Spawn, Pool, PoolReuse, AsPrinted}, Bound: 3, Rounds: 1, Requests: 5}
-	readings, err := reuseH(t.Context(), r)
-	if err != nil || len(readings) != 4 || readings[0][0].Clock <= 0 || readings[3][0].N < 6 {
-		t.Errorf("%+v, %v", readings, err)
-	}
-	if _, err := CountH(t.Context(), r); err != nil {
-		t.Error(err)
-	}
-	r.Patterns = []string{Spawn, "none"}
-	if _, err := CountH(t.Context(), r); err == nil || !strings.Contains(err.Error(), "no pattern") {
+	if _, err := Served("none"); err == nil || !strings.Contains(err.Error(), "no pattern") {
 		t.Error(err)
 	}
 }
 
 func TestWithoutValgrindItSaysWhatToInstall(t *testing.T) {
-	timed := []results.Run{{Setup: asH, Load: boundKey(asH, atOnce, Pool).Load, Pattern: Pool, Elapsed: 1}}
+	timed := []results.Run{{Setup: asB, Load: boundKey(asB, atOnce, Pool).Load, Pattern: Pool, Elapsed: 1}}
 	for _, c := range Experiment.Judge(timed, results.Results{}) {
 		if c.ID == "G9" && (c.Verdict != results.Inconclusive || !strings.Contains(c.Why, "install Valgrind")) {
 			t.Errorf("%s: %s", c.Verdict, c.Why)
@@ -105,32 +98,13 @@ func TestVerdictsFollowTheFigures(t *testing.T) {
 	for _, k := range p.Keys() {
 		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1, Params: map[string]any{"gomaxprocs": 2}})
 	}
-	planted.Check(t, Experiment.Family, runs)
+	ledgertest.Check(t, Experiment.Family, runs)
 	for i := range runs {
 		runs[i].Params["gomaxprocs"] = 1
 	}
 	for _, c := range Experiment.Judge(runs, results.Results{}) {
 		if needs := c.ID == "G5" || c.ID == "G6"; (c.Verdict == results.NeedsHardware) != needs {
 			t.Errorf("%s with one processor: %s", c.ID, c.Verdict)
-		}
-	}
-}
-
-func TestBadSettingsAreNamed(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
-		"buffer is -1: want 0 to 1048576":              func(c *Config) { c.Buffer = []int{-1} },
-		"buffer is empty: want":                        func(c *Config) { c.Buffer = nil },
-		"workers is 0: want 1 to 100000":               func(c *Config) { c.Workers = []int{0} },
-		"rounds is 0: want at least 1":                 func(c *Config) { c.Rounds = 0 },
-		"time is 0s: want more than 0s and at most 1m": func(c *Config) { c.Time = 0 },
-		"ops is 0: want at least 1":                    func(c *Config) { c.Ops = 0 },
-		"memory-cap is -1: want":                       func(c *Config) { c.MemoryCap = -1 },
-	} {
-		c := experiment.Sized[Config]("")
-		spoil(&c)
-		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
-		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
@@ -150,12 +124,13 @@ func TestBoundsLieOnBothSidesOfTheRule(t *testing.T) {
 //
 // A shape is a whole batch, so it is given b.N at once.
 func BenchmarkShape(b *testing.B) {
-	for _, s := range experiment.Sized[Config]("").units() {
+	for _, s := range units(runtime.GOMAXPROCS(0)) {
 		b.Run(fmt.Sprintf("shape=%s/buffer=%d", s.label(), s.Buffer), func(b *testing.B) {
-			run, err := s.Prepare()
+			prepare, err := s.preparing()
 			if err != nil {
 				b.Fatal(err)
 			}
+			run := prepare()
 			b.ReportAllocs()
 			b.ResetTimer()
 			if err := s.check(b.N, run(b.N)); err != nil {
@@ -170,10 +145,11 @@ func BenchmarkBounded(b *testing.B) {
 	for _, mechanism := range mechanisms {
 		for _, bound := range bounds(2) {
 			b.Run(fmt.Sprintf("by=%s/bound=%d", mechanism, bound), func(b *testing.B) {
-				run, err := Shape{Kind: mechanism, Workers: bound}.Prepare()
+				prepare, err := Shape{Kind: mechanism, Workers: bound}.preparing()
 				if err != nil {
 					b.Fatal(err)
 				}
+				run := prepare()
 				b.ResetTimer()
 				run(b.N)
 			})

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/load/usage"
 )
 
@@ -31,15 +32,61 @@ type Player struct {
 	Done  func() error      // after every block, checks and ends it; may be nil
 }
 
+// Begin makes the player ready for a block of n.
+func (p Player) Begin(n int) error {
+	if p.Ready == nil {
+		return nil
+	}
+	return p.Ready(n)
+}
+
+// End checks and ends the block.
+func (p Player) End() error {
+	if p.Done == nil {
+		return nil
+	}
+	return p.Done()
+}
+
 // Config says how to play.
 type Config struct {
 	Rounds int
 	Time   time.Duration        // that a block should take
 	Least  int                  // of n, for work that is divided; 0: 1
 	Seed   uint64               // of the order
-	Clock  func() time.Duration // such as usage.CPU, 0 where there is none; nil: the time that passes
+	Clock  func() time.Duration `json:"-"` // such as usage.CPU, 0 where there is none; nil: the time that passes
 
 	Collector bool // runs within blocks as outside of the game, and blocks are charged for nothing
+}
+
+// Game is what the process of a [Role] is told: who plays, and how.
+type Game[P any] struct {
+	Config
+	Players []P
+}
+
+// Made are the players, by a function that makes one.
+func (g Game[P]) Made(player func(P) (Player, error)) (out []Player, err error) {
+	for _, p := range g.Players {
+		one, err := player(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// Role is a process whose players take turns by a clock, that of Config. It returns their readings.
+func Role[P any](clock func() time.Duration, player func(P) (Player, error)) contestant.Role {
+	return contestant.Func(func(ctx context.Context, g Game[P]) ([][]Reading, error) {
+		players, err := g.Made(player)
+		if err != nil {
+			return nil, err
+		}
+		g.Clock = clock
+		return Play(ctx, g.Config, players)
+	})
 }
 
 // Reading is what one block took.
@@ -47,7 +94,6 @@ type Reading struct {
 	N              int           // times that the work was done
 	Clock, Wall    time.Duration // by Config.Clock, and the time that passed
 	Mallocs, Bytes uint64
-	Pause          time.Duration // all stops of the world by the collection after the block
 
 	// Collector is the processor time of as many collections as the garbage would
 	// have caused, at the price that is the median of the whole game.
@@ -137,10 +183,8 @@ func (g *game) block(ctx context.Context, p Player, n int) (r Reading, err error
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	if p.Ready != nil { // after the collection of the block before
-		if err := p.Ready(n); err != nil {
-			return r, err
-		}
+	if err := p.Begin(n); err != nil { // after the collection of the block before
+		return r, err
 	}
 	var before, after, last runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -155,13 +199,9 @@ func (g *game) block(ctx context.Context, p Player, n int) (r Reading, err error
 	runtime.ReadMemStats(&last)
 	debug.SetGCPercent(g.within)
 	r.Mallocs, r.Bytes = after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc
-	r.Pause = time.Duration(last.PauseTotalNs - after.PauseTotalNs)
 	// Between two collections this much is allocated, with the settings from outside.
 	g.prices = append(g.prices, 1e9*(gcAfter-gcBefore)/float64(max(last.NextGC-last.HeapAlloc, 1)))
-	if p.Done != nil {
-		err = p.Done()
-	}
-	return r, cmp.Or(err, ctx.Err())
+	return r, cmp.Or(p.End(), ctx.Err())
 }
 
 // Each is a figure of every reading, for one time that the work was done.

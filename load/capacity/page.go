@@ -30,14 +30,13 @@ func (r *Result) Page(made string) (string, error) {
 
 func (r *Result) goodput() chart.Lines {
 	top := r.rungs[len(r.rungs)-1].rate
-	asked := chart.Series{Name: "offered", Number: 6, Points: []chart.XY{{X: 0, Y: 0}, {X: top, Y: top}}, Desc: "what was asked"}
+	asked := chart.Series{Name: "offered", Number: 6, Points: []chart.Point{{}, {X: top, Y: top}}, Desc: "what was asked"}
 	good := chart.Series{Name: "good answers a second", Number: 3}
 	var said []string
 	for _, rung := range r.rungs {
 		p := rung.shown()
-		at := chart.XY{X: p.Rate, Y: p.Goodput}
 		tip := fmt.Sprintf("offered %s, %s good: %s", perSecond(p.Rate), perSecond(p.Goodput), rung.verdict())
-		good.Points, good.Marks, said = append(good.Points, at), append(good.Marks, chart.Mark{XY: at, Tip: tip}), append(said, tip)
+		good.Points, said = append(good.Points, chart.Point{X: p.Rate, Y: p.Goodput, Tip: tip}), append(said, tip)
 	}
 	good.Desc = strings.Join(said, ", ")
 	return chart.Lines{Title: "Good answers a second against offered load", Height: 260, X: chart.Axis{Label: "offered a second"}, Series: []chart.Series{asked, good}}
@@ -46,9 +45,7 @@ func (r *Result) goodput() chart.Lines {
 func (r *Result) latency() chart.Lines {
 	mean, tail := chart.Series{Name: "mean", Number: 1}, chart.Series{Name: "p99", Number: 0}
 	add := func(s *chart.Series, rate, ms float64) {
-		at := chart.XY{X: rate, Y: ms}
-		s.Points = append(s.Points, at)
-		s.Marks = append(s.Marks, chart.Mark{XY: at, Tip: fmt.Sprintf("%s at %s: %s", s.Name, perSecond(rate), millis(ms))})
+		s.Points = append(s.Points, chart.Point{X: rate, Y: ms, Tip: fmt.Sprintf("%s at %s: %s", s.Name, perSecond(rate), millis(ms))})
 	}
 	for _, rung := range r.rungs {
 		if p := rung.shown(); p.Latency != nil {
@@ -60,7 +57,7 @@ func (r *Result) latency() chart.Lines {
 		X: chart.Axis{Label: "offered a second"}, Y: chart.Axis{Log: true, Format: millis}, Series: []chart.Series{mean, tail}}
 	for _, b := range r.slo.Latency {
 		ms := b.At.Seconds() * 1000
-		lines.Series = append(lines.Series, chart.Series{Name: "allowed " + b.Name, Number: 2, Points: []chart.XY{{X: 0, Y: ms}, {X: r.rungs[len(r.rungs)-1].rate, Y: ms}}})
+		lines.Series = append(lines.Series, chart.Series{Name: "allowed " + b.Name, Number: 2, Points: []chart.Point{{X: 0, Y: ms}, {X: r.rungs[len(r.rungs)-1].rate, Y: ms}}})
 	}
 	return lines
 }

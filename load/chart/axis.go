@@ -4,7 +4,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -24,18 +23,6 @@ type Axis struct {
 type Tick struct {
 	At    float64
 	Label string
-}
-
-// Nines is the axis on which a tail of latencies is a readable line: a share p
-// lies at 1/(1−p), logarithmically, so 90 %, 99 % and 99.9 % are equally far
-// apart. It reaches as far as count values allow.
-func Nines(count uint64) Axis {
-	top := max(float64(count), 100)
-	ticks := []Tick{{2, "50 %"}}
-	for n := 10.0; n <= top*1.0001; n *= 10 {
-		ticks = append(ticks, Tick{n, strconv.FormatFloat(100-100/n, 'f', -1, 64) + " %"})
-	}
-	return Axis{Scale: Scale{1, top, true}, Ticks: func(Scale) []Tick { return ticks }}
 }
 
 // over is the scale, or one that covers the values if there is none.
@@ -102,34 +89,37 @@ const roomForAxis = 34
 // xAxis draws about n grid lines, their labels, and the axis' name beneath the frame.
 func (p *plot) xAxis(a Axis, values []float64, n int) {
 	p.across = a.over(values)
+	lines := 2
+	if a.Label != "" {
+		lines = 1
+		p.text("axis", p.right, p.bottom+28, a.Label)
+	}
 	var grid []float64
-	for _, x := range p.labels(a, n) {
+	for _, x := range p.labels(a, n, lines) {
 		grid = append(grid, x, p.top, x, p.bottom)
 	}
 	p.strokes("grid", grid...)
-	if a.Label != "" {
-		p.text("axis", p.right, p.bottom+28, a.Label)
-	}
 }
 
 // labels writes about n labels beneath the frame and returns where they belong. One that
-// would touch its left neighbour is left out, and one that would cross the edge of the
-// drawing lies at the edge.
-func (p *plot) labels(a Axis, n int) (at []float64) {
-	free := math.Inf(-1)
+// would touch its left neighbour lies on the next of so many lines, or is left out. One that
+// would cross the edge of the drawing lies at the edge.
+func (p *plot) labels(a Axis, n, lines int) (at []float64) {
+	free := slices.Repeat([]float64{math.Inf(-1)}, lines) // from where on
 	for _, t := range a.ticks(p.across, n) {
 		x, half, class := p.x(t.At), textWidth(t.Label)/2, "tick"
 		at = append(at, x)
-		if x-half < free {
+		line := slices.IndexFunc(free, func(from float64) bool { return x-half >= from })
+		if line < 0 {
 			continue
 		}
-		free = x + half + 6
+		free[line] = x + half + 6
 		if x-half < 0 {
 			class, x = "tick start", 0
 		} else if x+half > p.width {
 			class, x = "tick end", p.width
 		}
-		p.text(class, x, p.bottom+14, t.Label)
+		p.text(class, x, p.bottom+14+14*float64(line), t.Label)
 	}
 	return at
 }
@@ -152,11 +142,3 @@ func (p *plot) yAxis(a Axis, values []float64, n int) {
 
 // textWidth estimates the width of tick text.
 func textWidth(s string) float64 { return 6 * float64(utf8.RuneCountInString(s)) }
-
-// fit cuts a name that is longer than n characters; tooltips have it in full.
-func fit(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}

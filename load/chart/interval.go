@@ -1,15 +1,9 @@
 package chart
 
-import (
-	"html/template"
-	"slices"
-)
+import "html/template"
 
-// Range is a pair of bounds; an infinite one is open. Tip says what it is.
-type Range struct {
-	Low, High float64
-	Tip       string
-}
+// Range is a pair of bounds; an infinite one is open.
+type Range struct{ Low, High float64 }
 
 // Interval is a figure with its interval on a small axis, with the values that it is
 // judged by.
@@ -31,7 +25,7 @@ func (v Interval) SVG() template.HTML {
 	p.begin("interval", v.Title, 18, nil)
 	v.zones(&p, 9)
 	base := []float64{p.left, p.bottom, p.right, p.bottom}
-	for _, x := range p.labels(v.X, 4) {
+	for _, x := range p.labels(v.X, 4, 1) {
 		base = append(base, x, p.bottom, x, p.bottom+3)
 	}
 	p.strokes("base", base...)
@@ -43,13 +37,7 @@ func (v Interval) SVG() template.HTML {
 func (v Interval) Small() template.HTML {
 	p := plot{left: 3, top: 1, right: 117, bottom: 19, across: v.X.Scale}
 	p.put(`<svg class="chart small-interval" viewBox="0 0 120 20" aria-hidden="true">`)
-	for _, ranges := range []*[]Range{&v.Bands, &v.Margins, &v.Published} {
-		*ranges = slices.Clone(*ranges)
-		for i := range *ranges {
-			(*ranges)[i].Tip = ""
-		}
-	}
-	v.Figure.Tip, v.Repeats = "", nil
+	v.Repeats = nil
 	v.zones(&p, 4)
 	v.figures(&p, 5, 11, 3)
 	return p.done()
@@ -58,10 +46,10 @@ func (v Interval) Small() template.HTML {
 // zones draws where the claim holds, and above the axis where nothing is decided.
 func (v Interval) zones(p *plot, margin float64) {
 	for _, r := range v.Bands {
-		p.rect("fill band", p.x(r.Low), p.top, max(p.x(r.High)-p.x(r.Low), 2), p.bottom-p.top, r.Tip)
+		p.rect("fill band", p.x(r.Low), p.top, max(p.x(r.High)-p.x(r.Low), 2), p.bottom-p.top)
 	}
 	for _, r := range v.Margins {
-		p.rect("fill noise", p.x(r.Low), p.bottom-margin, max(p.x(r.High)-p.x(r.Low), 2), margin-1, r.Tip)
+		p.rect("fill noise", p.x(r.Low), p.bottom-margin, max(p.x(r.High)-p.x(r.Low), 2), margin-1)
 	}
 }
 
@@ -70,17 +58,23 @@ func (v Interval) zones(p *plot, margin float64) {
 func (v Interval) figures(p *plot, published, measured, half float64) {
 	for _, r := range v.Published {
 		x0, x1 := p.x(r.Low), p.x(r.High)
-		p.group("published", r.Tip)
+		p.group("published")
 		if x1 > x0 {
 			p.line("whisker", x0, published, x1, published)
 		}
 		p.marker("mark", 3, (x0+x1)/2, published, half, "")
 		p.end()
 	}
-	p.group("measured "+v.Class, v.Figure.Tip)
+	p.group("measured " + v.Class)
 	x0, x1, y := p.x(v.Figure.Low), p.x(v.Figure.High), measured
 	p.strokes("whisker", x0, y, x1, y, x0, y-half, x0, y+half, x1, y-half, x1, y+half)
 	p.marker("mark", 0, p.x(v.Measured), y, half+.5, "")
-	p.dots("repeat", y+13, v.Repeats)
+	var repeats []float64 // dots, as wide as their class strokes
+	for _, x := range v.Repeats {
+		repeats = append(repeats, p.x(x), y+13, p.x(x), y+13)
+	}
+	if len(repeats) > 0 {
+		p.strokes("repeat", repeats...)
+	}
 	p.end()
 }

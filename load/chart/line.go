@@ -23,18 +23,15 @@ type Lines struct {
 type Series struct {
 	Name   string
 	Number int
-	Points []XY
-	Marks  []Mark
+	Points []Point
 	Desc   string // in words
 }
 
-// XY is one point.
-type XY struct{ X, Y float64 }
-
-// Mark is a point with a tooltip.
-type Mark struct {
-	XY
-	Tip string
+// Point is a place of a line.
+type Point struct {
+	X, Y      float64
+	Tip       string  // of the mark on it; empty: there is none
+	Low, High float64 // where the values lie of which Y is the middle, if Low < High
 }
 
 // Ref is a value to compare the lines with: a straight line across the chart.
@@ -44,14 +41,6 @@ type Ref struct {
 	Label   string
 }
 
-// Add puts a point at the end of the line, and a mark with the tip on it unless tip is empty.
-func (s *Series) Add(x, y float64, tip string) {
-	at := XY{x, y}
-	if s.Points = append(s.Points, at); tip != "" {
-		s.Marks = append(s.Marks, Mark{at, tip})
-	}
-}
-
 // SVG draws the chart.
 func (l Lines) SVG() template.HTML {
 	var xs, ys []float64
@@ -59,9 +48,12 @@ func (l Lines) SVG() template.HTML {
 	longest := 0.0 // of the names
 	for _, s := range l.Series {
 		said = append(said, s.Name+" "+s.Desc)
-		longest = max(longest, 7*float64(utf8.RuneCountInString(s.Name)))
+		longest = max(longest, 7*float64(utf8.RuneCountInString(fit(s.Name))))
 		for _, at := range s.Points {
 			xs, ys = append(xs, at.X), append(ys, at.Y)
+			if at.Low < at.High {
+				ys = append(ys, at.Low, at.High)
+			}
 		}
 	}
 	for _, r := range l.Refs {
@@ -82,12 +74,12 @@ func (l Lines) SVG() template.HTML {
 	p.yAxis(l.Y, ys, 4)
 	p.xAxis(l.X, xs, 5)
 	for _, r := range l.Refs { // its label is above its upper or its left end
-		from, to, x, y := XY{p.left, p.y(r.At)}, XY{p.right, p.y(r.At)}, p.left, p.y(r.At)-1
+		x, y, toX, toY := p.left, p.y(r.At), p.right, p.y(r.At)
 		if r.Upright {
-			from, to, x, y = XY{p.x(r.At), p.top}, XY{p.x(r.At), p.bottom}, p.x(r.At), p.top
+			x, y, toX, toY = p.x(r.At), p.top+1, p.x(r.At), p.bottom
 		}
-		p.line("ref", from.X, from.Y, to.X, to.Y)
-		p.text("axis start", x+3, y-3, r.Label)
+		p.line("ref", x, y, toX, toY)
+		p.text("axis start", x+3, y-4, r.Label)
 	}
 	for _, s := range l.Series {
 		var xy []float64
@@ -97,14 +89,7 @@ func (l Lines) SVG() template.HTML {
 		p.line("series line "+SeriesClass(s.Number), xy...)
 	}
 	for _, s := range l.Series { // above all lines
-		if len(s.Marks) == 0 {
-			continue
-		}
-		p.group("series "+SeriesClass(s.Number), "")
-		for _, m := range s.Marks {
-			p.marker("mark", s.Number, p.x(m.X), p.y(m.Y), 3.2, m.Tip)
-		}
-		p.end()
+		p.marks(s)
 	}
 	if l.Named {
 		p.names(l.Series)
@@ -112,11 +97,34 @@ func (l Lines) SVG() template.HTML {
 	return p.done()
 }
 
+// marks draws the points of a line that have a tip, and how far the values behind them reach.
+func (p *plot) marks(s Series) {
+	if !slices.ContainsFunc(s.Points, func(at Point) bool { return at.Tip != "" }) {
+		return
+	}
+	p.group("series " + SeriesClass(s.Number))
+	var reach []float64
+	for _, at := range s.Points {
+		if at.Low < at.High {
+			reach = append(reach, p.x(at.X), p.y(at.Low), p.x(at.X), p.y(at.High))
+		}
+	}
+	if len(reach) > 0 {
+		p.strokes("reach", reach...)
+	}
+	for _, at := range s.Points {
+		if at.Tip != "" {
+			p.marker("mark", s.Number, p.x(at.X), p.y(at.Y), 3.2, at.Tip)
+		}
+	}
+	p.end()
+}
+
 // names writes the name of every line at its end. Those that would lie on each other move
 // apart, and keep a stroke to their line.
 func (p *plot) names(series []Series) {
 	const apart = 13
-	last := func(s Series) XY { return s.Points[len(s.Points)-1] }
+	last := func(s Series) Point { return s.Points[len(s.Points)-1] }
 	series = slices.DeleteFunc(slices.Clone(series), func(s Series) bool { return len(s.Points) == 0 })
 	slices.SortStableFunc(series, func(a, b Series) int { return cmp.Compare(p.y(last(a).Y), p.y(last(b).Y)) })
 	at, highest := make([]float64, len(series)), math.Inf(-1)
@@ -128,12 +136,21 @@ func (p *plot) names(series []Series) {
 	for i, s := range slices.Backward(series) { // and up again, where there is no room beneath
 		y := min(at[i], lowest)
 		lowest = y - apart
-		p.group("series "+SeriesClass(s.Number), "")
+		p.group("series " + SeriesClass(s.Number))
 		if end := p.y(last(s).Y); math.Abs(y-end) > 3 {
 			p.line("leader", p.x(last(s).X)+4, end, p.right+8, y)
 		}
 		p.marker("mark", s.Number, p.right+12, y, 3.2, "")
-		p.text("label", p.right+18, y+4, s.Name)
+		p.text("label", p.right+18, y+4, fit(s.Name))
 		p.end()
 	}
+}
+
+// fit cuts a name that would leave no room for the lines; the words of the drawing have it in full.
+func fit(name string) string {
+	const most = 22 // characters
+	if r := []rune(name); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return name
 }

@@ -49,13 +49,11 @@ func (c *canvas) done() template.HTML { return template.HTML(c.String() + "</svg
 
 // shape is an element with these attributes, and with a tooltip unless tip is empty.
 func (c *canvas) shape(name, class, tip, attributes string, args ...any) {
-	c.put("<"+name+` class="%v" `, tipped(class, tip))
-	c.put(attributes, args...)
-	if tip == "" {
-		c.put("/>")
-		return
+	end := "/>"
+	if tip != "" {
+		class, end, args = class+" tip", "><title>%v</title></"+name+">", append(args, tip)
 	}
-	c.put("><title>%v</title></"+name+">", tip)
+	c.put("<"+name+` class="%v" `+attributes+end, append([]any{class}, args...)...)
 }
 
 // line joins points, each x and y.
@@ -84,9 +82,9 @@ func steps(xy []float64) string {
 	return path
 }
 
-// rect is a rectangle, with a tooltip unless tip is empty.
-func (c *canvas) rect(class string, x, y, w, h float64, tip string) {
-	c.shape("rect", class, tip, `x="%v" y="%v" width="%v" height="%v"`, x, y, max(w, 0), h)
+// rect is a rectangle.
+func (c *canvas) rect(class string, x, y, w, h float64) {
+	c.shape("rect", class, "", `x="%v" y="%v" width="%v" height="%v"`, x, y, max(w, 0), h)
 }
 
 // text is anchored as its class says: names at their start, values and axis
@@ -95,23 +93,10 @@ func (c *canvas) text(class string, x, y float64, s string) {
 	c.put(`<text class="%v" x="%v" y="%v">%v</text>`, class, x, y, s)
 }
 
-// group opens marks that share a class and, if tip is not empty, a tooltip.
-func (c *canvas) group(class, tip string) {
-	c.put(`<g class="%v">`, tipped(class, tip))
-	if tip != "" {
-		c.put("<title>%v</title>", tip)
-	}
-}
+// group opens marks that share a class.
+func (c *canvas) group(class string) { c.put(`<g class="%v">`, class) }
 
 func (c *canvas) end() { c.put("</g>") }
-
-// tipped is the class of a mark with that tooltip.
-func tipped(class, tip string) string {
-	if tip == "" {
-		return class
-	}
-	return strings.TrimSpace(class + " tip")
-}
 
 // marker draws the n-th shape of a small set, so that series differ by more
 // than colour.
@@ -135,25 +120,6 @@ func (c *canvas) marker(class string, n int, x, y, r float64, tip string) {
 
 // SeriesClass is the colour of the n-th series.
 func SeriesClass(n int) string { return fmt.Sprintf("s%d", n%8) }
-
-// Marker is that of the n-th series alone, for a legend outside the chart.
-func Marker(n int) template.HTML {
-	c := &canvas{}
-	c.put(`<svg class="key long" viewBox="0 0 28 14" aria-hidden="true">`)
-	c.group(SeriesClass(n), "")
-	c.line("line", 0, 7, 28, 7)
-	c.marker("mark", n, 14, 7, 4, "")
-	c.end()
-	return c.done()
-}
-
-// Swatch is the filling of a class alone, for a legend outside the chart.
-func Swatch(class string) template.HTML {
-	c := &canvas{}
-	c.put(`<svg class="key long" viewBox="0 0 28 14" aria-hidden="true">`)
-	c.rect("fill "+class, 2, 1, 24, 12, "")
-	return c.done()
-}
 
 // Clean drops control characters, which no markup can carry and no terminal should get.
 func Clean(s string) string {

@@ -65,8 +65,8 @@ func TestPlantedDifferencesAreFound(t *testing.T) {
 
 func TestAnUndecidedSessionSaysHowManyRoundsMore(t *testing.T) {
 	var rounds []Round
-	for i := range 5 { // one round of five is on the other side
-		rounds = append(rounds, Round{A: 10, Twin: 10 + .1*float64(i%2), B: []float64{8, 8.2, 8.1, 10.5, 8}[i]})
+	for i := range 7 { // two rounds of seven are on the other side
+		rounds = append(rounds, Round{A: 10, Twin: 10 + .1*float64(i%2), B: []float64{8, 8.2, 8.1, 10.5, 8, 10.4, 8.1}[i]})
 	}
 	r := Judge(Metric{Name: "p99", Unit: "ms"}, rounds, 1)
 	if r.Verdict != Undecided || r.More < 1 || !strings.Contains(r.Why, "should settle it") {
@@ -77,7 +77,7 @@ func TestAnUndecidedSessionSaysHowManyRoundsMore(t *testing.T) {
 func TestTheSameIsUndecided(t *testing.T) {
 	for _, m := range []Metric{{Name: "printed"}, {Name: "errors", Zero: true}} {
 		var rounds []Round
-		for range 5 {
+		for range 7 {
 			rounds = append(rounds, Round{3, 3, 3})
 		}
 		if r := Judge(m, rounds, 1); r.Verdict != Undecided || r.More != 0 || !strings.Contains(r.Why, "the same") {
@@ -125,12 +125,12 @@ func TestACancelledSessionJudgesItsRounds(t *testing.T) {
 	n := 0
 	r, err := Run(ctx, Config{Metric: Metric{Name: "p99"}, Rounds: 20, A: func(context.Context) (float64, error) { return 1, nil },
 		B: func(context.Context) (float64, error) {
-			if n++; n == 8 {
+			if n++; n == 10 {
 				cancel()
 			}
 			return 2, nil
 		}})
-	if err != nil || !r.Partial || len(r.Rounds) != 6 || r.Verdict != Worse {
+	if err != nil || !r.Partial || len(r.Rounds) != 8 || r.Verdict != Worse {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -51,7 +51,7 @@ func TestTwoTargetsAreTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Run(t.Context(), Config{Metric: m, A: a, B: b, Rounds: 5})
+			r, err := Run(t.Context(), Config{Metric: m, A: a, B: b, Rounds: 7})
 			if err != nil || r.Verdict != c.want {
 				t.Errorf("%s: %+v, %v", name, r, err)
 			}

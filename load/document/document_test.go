@@ -10,7 +10,7 @@ import (
 func TestAPageShowsAllThatItHas(t *testing.T) {
 	page := Page{
 		Over: "A search", Title: "Two & one", Lead: []string{"Kept & proven."}, Foot: "spillway capacity URL", Body: "<section>more</section>",
-		Figures: []Figure{{"Latency <ms>", chart.Lines{Height: 200, Series: []chart.Series{{Points: []chart.XY{{X: 1, Y: 2}}}}}.SVG()}},
+		Figures: []Figure{{"Latency <ms>", chart.Lines{Height: 200, Series: []chart.Series{{Points: []chart.Point{{X: 1, Y: 2}}}}}.SVG()}},
 		Facts:   []Fact{{"concurrency", "20", "Little's law\x1b"}},
 	}
 	text, err := page.HTML()

@@ -1,4 +1,4 @@
-// Tooltips, highlighting and an enlarged view. The page says everything
+// Tooltips and an enlarged view. The page says everything
 // without this script, too.
 (() => {
   "use strict";
@@ -34,13 +34,6 @@
   document.addEventListener("pointermove", (e) => { if (!tip.hidden) place(e.clientX, e.clientY); });
   document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
-  // A contestant under the pointer in a legend stands out in every chart.
-  for (const key of document.querySelectorAll("[data-series]")) {
-    const others = () => document.querySelectorAll(`.chart .series:not(.${key.dataset.series})`);
-    key.addEventListener("pointerenter", () => others().forEach((s) => s.classList.add("dim")));
-    key.addEventListener("pointerleave", () => others().forEach((s) => s.classList.remove("dim")));
-  }
-
   // A chart, enlarged: the wheel zooms about the pointer, dragging moves.
   const enlarge = (chart) => {
     const svg = chart.cloneNode(true);
@@ -75,16 +68,14 @@
     zoom.querySelector("b").textContent = chart.getAttribute("aria-label");
     zoom.showModal();
   };
-  for (const figure of document.querySelectorAll("figure")) {
-    for (const chart of figure.querySelectorAll("svg.chart")) {
-      const button = document.createElement("button");
-      button.className = "enlarge";
-      button.type = "button";
-      button.textContent = "⤢";
-      button.setAttribute("aria-label", `Enlarge: ${chart.getAttribute("aria-label")}`);
-      button.addEventListener("click", () => enlarge(chart));
-      chart.previousElementSibling.append(button); // the caption
-    }
+  for (const chart of document.querySelectorAll("figure > svg.chart")) {
+    const button = document.createElement("button");
+    button.className = "enlarge";
+    button.type = "button";
+    button.textContent = "⤢";
+    button.setAttribute("aria-label", `Enlarge: ${chart.getAttribute("aria-label")}`);
+    button.addEventListener("click", () => enlarge(chart));
+    chart.previousElementSibling.append(button); // the caption
   }
   zoom.addEventListener("close", () => { stage.replaceChildren(); tip.hidden = true; document.body.append(tip); });
 })();

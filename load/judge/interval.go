@@ -137,7 +137,8 @@ func ranks(values []float64) []float64 {
 	return out
 }
 
-// LeastFollow is the number of repeats below which a lag-1 correlation says nothing.
+// LeastFollow is the number of repeats below which a lag-1 correlation says nothing. So no interval of
+// fewer repeats decides.
 const LeastFollow = 7
 
 // inflated is by how much the number of values below the median varies more than among

@@ -7,7 +7,9 @@ import (
 	"slices"
 )
 
-// MinRepeats is the fewest repeats that give a verdict.
+// MinRepeats is the fewest repeats that give a verdict by [Every] and [Never], and by [Median] where the
+// values are the same in each repeat and have no noise floor, as those of an exact count. Every other
+// verdict on a median takes [LeastFollow].
 const MinRepeats = 5
 
 // Verdict is the answer to a claim.
@@ -67,6 +69,7 @@ type Answer struct {
 	Chance    float64 // probability that a figure at the nearest bound gets this verdict, if the verdict is decisive
 	Repeats   int     // with a value
 	MoreRuns  int     // further repeats that would settle the question; 0 if more would not help
+	Few       bool    // fewer repeats than any verdict on such a question takes, so that this was no look
 	AtEdge    bool    // inconclusive because the figure lies so near to a bound
 	Void      bool    // inconclusive because a contestant differs from itself
 	Why       string  // one plain sentence
@@ -106,11 +109,14 @@ func Judge(q Question, in Input) Answer {
 	if q.Ratio {
 		c.spread = math.Log1p(c.spread)
 	}
-	if q.Kind == Median { // one repeat more halves the error, as each look must
-		need += in.Looks
-	}
 	c.weigh()
-	ans := Answer{Verdict: Inconclusive, Measured: c.mid, Low: math.NaN(), High: math.NaN(), Floor: c.margin(), Follow: c.follow, Repeats: len(values)}
+	if q.Kind == Median {
+		need += in.Looks // one repeat more halves the error, as each look must
+		if len(in.Floor) > 0 || len(values) > 0 && c.values[0] != c.values[len(values)-1] {
+			need = max(need, LeastFollow)
+		}
+	}
+	ans := Answer{Verdict: Inconclusive, Measured: c.mid, Low: math.NaN(), High: math.NaN(), Floor: c.margin(), Follow: c.follow, Repeats: len(values), Few: c.few()}
 	if q.Ratio {
 		ans.Floor = math.Expm1(ans.Floor)
 	}
@@ -138,6 +144,9 @@ func Judge(q Question, in Input) Answer {
 		ans.Why = c.sentence("has no noise floor, because what it differs from itself is missing in a repeat; it needs a session in which its twin is measured every time")
 	case len(values) < need:
 		ans.MoreRuns = need - len(values)
+		if q.Kind == Median && c.enough {
+			ans.Low, ans.High = c.low, c.high
+		}
 		ans.Why = c.sentence("has %d of the %d repeats that a verdict needs; it needs %d more", len(values), need, ans.MoreRuns)
 	case q.Kind == Median:
 		c.median(&ans)
@@ -145,6 +154,14 @@ func Judge(q Question, in Input) Answer {
 		c.each(&ans)
 	}
 	return ans
+}
+
+// few reports whether nothing could have been decided with so many repeats, whatever their values.
+func (c *court) few() bool {
+	if c.Kind == Median && len(c.Floor) > 0 {
+		return len(c.order) < LeastFollow
+	}
+	return len(c.order) < MinRepeats
 }
 
 // meaningful reports whether there is anything to decide.

@@ -16,8 +16,10 @@ const (
 
 var nan = math.NaN()
 
-// around is five values near x.
-func around(x float64) []float64 { return []float64{x - .01, x, x + .02, x - .02, x + .01} }
+// around is seven values near x.
+func around(x float64) []float64 {
+	return []float64{x - .01, x, x + .02, x - .02, x + .01, x - .015, x + .015}
+}
 
 func TestVerdictOnBothSidesOfEveryRule(t *testing.T) {
 	for _, c := range []struct {
@@ -30,7 +32,7 @@ func TestVerdictOnBothSidesOfEveryRule(t *testing.T) {
 		{"under", Between(4, 5), around(3.5), fails},
 		{"over", Between(4, 5), around(5.5), fails},
 		{"across the bound", Between(4, 5), around(5), inconclusive},
-		{"wider than the range", Between(4, 5), []float64{2, 4.4, 4.5, 4.6, 7}, inconclusive},
+		{"wider than the range", Between(4, 5), []float64{4.4, 2, 4.5, 7, 4.6, 2, 7}, inconclusive},
 		{"exactly on the bound", Between(4, 5), []float64{5, 5, 5, 5, 5}, holds},
 		{"within 10 %", Within(.1, 100), around(109), holds},
 		{"not within 10 %", Within(.1, 100), around(111), fails},
@@ -48,8 +50,8 @@ func TestVerdictOnBothSidesOfEveryRule(t *testing.T) {
 		{"outside, under", Outside(.9, 1.1), around(.8), holds},
 		{"outside, inside", Outside(.9, 1.1), around(1), fails},
 		{"outside, equal", Outside(.9, 1.1), []float64{1.1, 1.1, 1.1, 1.1, 1.1}, fails},
-		{"outside on either side", Outside(.9, 1.1), []float64{.8, 1, 1, 1, 1.2}, inconclusive},
-		{"outside on either side, never inside", Outside(.9, 1.1), []float64{.7, .8, 1.2, 1.3, 1.4}, inconclusive},
+		{"outside on either side", Outside(.9, 1.1), []float64{.8, 1, 1.2, 1, .8, 1, 1.2}, inconclusive},
+		{"outside on either side, never inside", Outside(.9, 1.1), []float64{1.2, .7, 1.3, .8, 1.4, .7, 1.2}, inconclusive},
 		{"exactly", Exactly(7), []float64{7, 7, 7, 7, 7}, holds},
 		{"not exactly", Exactly(7), []float64{8, 8, 8, 8, 8}, fails},
 	} {
@@ -58,7 +60,7 @@ func TestVerdictOnBothSidesOfEveryRule(t *testing.T) {
 				continue
 			}
 			ans := Judge(Question{Subject: "it", Rule: c.rule, Ratio: ratio}, Input{Values: c.values, Seed: 1})
-			if ans.Verdict != c.want || ans.Repeats != 5 {
+			if ans.Verdict != c.want || ans.Repeats != len(c.values) {
 				t.Errorf("%s (ratio %v): %+v, want %s", c.name, ratio, ans, c.want)
 			}
 		}
@@ -66,7 +68,7 @@ func TestVerdictOnBothSidesOfEveryRule(t *testing.T) {
 }
 
 func TestMarginIsUsedForAndAgainst(t *testing.T) {
-	quiet, loud := []float64{.01, -.02, .01, 0, .005}, []float64{.3, -.25, .1, 0, .2}
+	quiet, loud := []float64{.01, -.02, .01, 0, .005, -.01, .015}, []float64{.3, -.25, .1, 0, .2, -.3, .25}
 	for _, c := range []struct {
 		name   string
 		rule   Rule
@@ -94,8 +96,8 @@ func TestMarginIsUsedForAndAgainst(t *testing.T) {
 		{"differs by 10 % or so", Outside(.9, 1.1), 1.11, quiet, .03, inconclusive, true},
 	} {
 		var values []float64
-		for i := range 5 {
-			values = append(values, c.x*(1+.0001*float64(i-2)))
+		for i := range 7 {
+			values = append(values, c.x*(1+.0001*float64(3*i%7-3)))
 		}
 		q := Question{Subject: "a/b", Unit: "x", Ratio: true, Rule: c.rule, Spread: c.spread}
 		ans := Judge(q, Input{Values: values, Floor: c.floor})
@@ -106,7 +108,7 @@ func TestMarginIsUsedForAndAgainst(t *testing.T) {
 }
 
 func TestFigureThatCannotCrossABoundIsNotAtItsEdge(t *testing.T) {
-	all := Input{Values: []float64{100, 100, 99.5, 100, 100}}
+	all := Input{Values: []float64{100, 100, 99.5, 100, 100, 99.5, 100}}
 	q := Question{Subject: "it", Unit: "%", Rule: Between(95, 100), Spread: 2, Min: 0, Max: 100}
 	if ans := Judge(q, all); ans.Verdict != holds || ans.High != 100 {
 		t.Errorf("%+v, want it to hold", ans)
@@ -200,22 +202,46 @@ func TestMissingIsNeverZero(t *testing.T) {
 	}
 }
 
-func TestTooFewRepeatsGiveNoVerdict(t *testing.T) {
-	q := Question{Subject: "it", Rule: AtMost(10)}
-	for _, c := range []struct{ n, looks, more int }{{0, 0, 5}, {3, 0, 2}, {4, 0, 1}, {5, 0, 0}, {5, 1, 1}, {6, 1, 0}, {6, 3, 2}} {
-		ans := Judge(q, Input{Values: make([]float64, c.n), Looks: c.looks})
-		if (ans.Verdict == holds) != (c.more == 0) || ans.MoreRuns != c.more || ans.Repeats != c.n {
-			t.Errorf("%d repeats at look %d: %+v, want %d more", c.n, c.looks, ans, c.more)
+// Seven repeats are the fewest of which a correlation says something, so five decide only what cannot follow
+// anything: what is the same in each of them, beside no noise, and what each repeat decides alone.
+func TestAMedianIsNotJudgedBeforeSevenRepeats(t *testing.T) {
+	apart := []float64{1, 1.1, 1.2, 1.1, 1, 1.1, 1.2, 1.1}
+	for _, c := range []struct {
+		name           string
+		kind           Kind
+		values, floor  []float64
+		looks, more    int
+		few, intervals bool
+	}{
+		{"values that differ, five", Median, apart[:5], nil, 0, 2, false, true},
+		{"values that differ, six", Median, apart[:6], nil, 0, 1, false, true},
+		{"values that differ, seven", Median, apart[:7], nil, 0, 0, false, true},
+		{"beside a floor, four", Median, make([]float64, 4), make([]float64, 4), 0, 3, true, false},
+		{"beside a floor, five", Median, make([]float64, 5), make([]float64, 5), 0, 2, true, true},
+		{"beside a floor, seven", Median, make([]float64, 7), make([]float64, 7), 0, 0, false, true},
+		{"always the same, four", Median, make([]float64, 4), nil, 0, 1, true, false},
+		{"always the same, five", Median, make([]float64, 5), nil, 0, 0, false, true},
+		{"none", Median, nil, nil, 0, 5, true, false},
+		{"always the same, five, at the second look", Median, make([]float64, 5), nil, 1, 1, false, false},
+		{"always the same, six, at the fourth look", Median, make([]float64, 6), nil, 3, 2, false, false},
+		{"values that differ, seven, at the fourth look", Median, apart[:7], nil, 3, 1, false, false},
+		{"every, five", Every, apart[:5], nil, 0, 0, false, true},
+		{"never, five", Never, apart[:5], nil, 0, 0, false, true},
+		{"never, four", Never, apart[:4], nil, 0, 1, true, false},
+	} {
+		ans := Judge(Question{Kind: c.kind, Rule: AtMost(10)}, Input{Values: c.values, Floor: c.floor, Looks: c.looks})
+		if (ans.Verdict == holds) != (c.more == 0) || ans.MoreRuns != c.more || ans.Few != c.few || math.IsNaN(ans.Low) == c.intervals {
+			t.Errorf("%s: %+v", c.name, ans)
 		}
 	}
 }
 
 func TestMoreRunsSettleWhatIsUncertainAndNotWhatLiesOnTheEdge(t *testing.T) {
-	q := Question{Subject: "it", Rule: AtLeast(10)}
-	if ans := Judge(q, Input{Values: []float64{12, 13, 9.9, 12.5, 13}}); ans.Verdict != inconclusive || ans.MoreRuns < 1 || ans.MoreRuns > 50 {
+	q := Question{Subject: "it", Rule: AtLeast(11.8)}
+	if ans := Judge(q, Input{Values: []float64{12, 13, 9.9, 12.5, 13, 12.2, 12.8}}); ans.Verdict != inconclusive || ans.MoreRuns < 1 || ans.MoreRuns > 50 {
 		t.Errorf("uncertain: %+v", ans)
 	}
-	for _, values := range [][]float64{{8, 9, 10, 11, 12}, {10.1, 10.1, 10.1, 10.1, 10.1}} {
+	for _, values := range [][]float64{{8, 11, 9, 12, 10, 8, 12}, {10.1, 10.1, 10.1, 10.1, 10.1}} {
 		if ans := Judge(Question{Subject: "it", Rule: AtLeast(10), Spread: .2}, Input{Values: values}); ans.Verdict != inconclusive || !ans.AtEdge || ans.MoreRuns != 0 {
 			t.Errorf("on the edge: %+v", ans)
 		}
@@ -223,7 +249,7 @@ func TestMoreRunsSettleWhatIsUncertainAndNotWhatLiesOnTheEdge(t *testing.T) {
 }
 
 func TestRatiosAreJudgedAlikeEitherWayRound(t *testing.T) {
-	ratios := []float64{4.1, 4.6, 4.4, 4.3, 4.5, 4.2}
+	ratios := []float64{4.1, 4.6, 4.4, 4.3, 4.5, 4.2, 4.7}
 	var turned []float64
 	for _, r := range ratios {
 		turned = append(turned, 1/r)
@@ -243,19 +269,20 @@ func TestWhyIsAPlainSentenceWithTheNumbers(t *testing.T) {
 		in   Input
 		want string
 	}{
-		{ratio, Input{Values: []float64{4.31, 4.2, 4.4, 4.3, 4.32}, Disturbed: []int{1, 3}},
-			"naive/workerpool throughput was 4.31x (4.20–4.40, median of 5 repeats), which is inside 4–5x; other processes disturbed repeat 2 and 4."},
-		{ratio, Input{Values: []float64{6, 6, 6, 6, 6}, Floor: []float64{.01, .02, .02, 0, 0}},
-			"naive/workerpool throughput was 6x (always the same, median of 5 repeats), which is not inside 4–5x, clear of the bounds by more than the 2.02 % by which the same contestant differs from itself."},
-		{ratio, Input{Values: []float64{4.4, 4.45, 4.5, 4.55, 5.02}},
-			"naive/workerpool throughput was 4.50x (4.40–5.02, median of 5 repeats), too uncertain for the rule (4–5x); N more should settle it."},
-		{cost, Input{Values: []float64{9.5, 9.4, 9.5, 9.5, 9.6}},
-			"a call was 9.50 ns (9.40–9.60, median of 5 repeats), at the edge of the rule (at most 10 ns): sessions differ by 1 ns; more repeats would not help, it needs a figure that is farther from the edge than sessions differ."},
+		{ratio, Input{Values: []float64{4.31, 4.2, 4.4, 4.3, 4.32, 4.2, 4.4}, Disturbed: []int{1, 3}},
+			"naive/workerpool throughput was 4.31x (4.20–4.40, median of 7 repeats), which is inside 4–5x; other processes disturbed repeat 2 and 4."},
+		{ratio, Input{Values: []float64{6, 6, 6, 6, 6, 6, 6}, Floor: []float64{.02, 0, .02, 0, .02, 0, .02}},
+			"naive/workerpool throughput was 6x (always the same, median of 7 repeats), which is not inside 4–5x, clear of the bounds by more than the 2.02 % by which the same contestant differs from itself."},
+		{ratio, Input{Values: []float64{4.5, 4.4, 5.02, 4.5, 5.02, 4.4, 4.55}},
+			"naive/workerpool throughput was 4.50x (4.40–5.02, median of 7 repeats), too uncertain for the rule (4–5x); N more should settle it."},
+		{cost, Input{Values: []float64{9.5, 9.4, 9.6, 9.5, 9.6, 9.4, 9.5}},
+			"a call was 9.50 ns (9.40–9.60, median of 7 repeats), at the edge of the rule (at most 10 ns): sessions differ by 1 ns; more repeats would not help, it needs a figure that is farther from the edge than sessions differ."},
 		{Question{Subject: "the peak", Kind: Never, Rule: AtMost(20)}, Input{Values: []float64{20, 19, 21, 20, 20}},
 			"the peak was 21 at worst (19–21, 5 repeats), which is at most 20 in 4 of 5 repeats."},
 		{Question{Subject: "the peak", Kind: Every, Rule: AtMost(20)}, Input{Values: []float64{20, 19, 21, 20, 20}},
 			"the peak was 20 (19–21, 5 repeats), which is at most 20 in 4 of 5 repeats; more repeats would not help, it needs the reason why they differ."},
 		{cost, Input{Values: []float64{9, 9}}, "a call has 2 of the 5 repeats that a verdict needs; it needs 3 more."},
+		{cost, Input{Values: []float64{9, 9.1}}, "a call has 2 of the 7 repeats that a verdict needs; it needs 5 more."},
 	} {
 		ans := Judge(c.q, c.in)
 		if want := strings.Replace(c.want, "N", strconv.Itoa(ans.MoreRuns), 1); ans.Why != want {
@@ -303,11 +330,11 @@ func TestRepeatsThatFollowEachOtherCountForFewer(t *testing.T) {
 
 func TestIntervalNearerThanTheMarginIsAtTheEdge(t *testing.T) {
 	q := Question{Subject: "it", Unit: "x", Rule: AtLeast(1), Ratio: true, Spread: .1}
-	in := Input{Values: []float64{1.05, 1.3, 1.3, 1.3, 1.35}}
+	in := Input{Values: []float64{1.3, 1.05, 1.3, 1.35, 1.3, 1.05, 1.35}}
 	if ans := Judge(q, in); !ans.AtEdge || math.Abs(ans.Floor-.1) > 1e-12 {
 		t.Errorf("%+v, want it at the edge by 0.1", ans)
 	}
-	in.Values[0] = .95
+	in.Values[1], in.Values[5] = .95, .95
 	if ans := Judge(q, in); ans.AtEdge || ans.Verdict != inconclusive {
 		t.Errorf("%+v, want it uncertain, not at the edge", ans)
 	}

@@ -32,17 +32,17 @@ func (c *court) more() int {
 	later := *c
 	later.Looks++
 	for _, n := range moreRuns {
-		settled := 0
-		for i := range futures {
+		unsettled := 0
+		for i := 0; i < futures && unsettled <= futures/10; i++ {
 			later.order, later.Floor = values[i][:len(c.order)+n], floors[i]
 			if len(c.Floor) > 0 {
 				later.Floor = floors[i][:len(c.Floor)+n]
 			}
-			if later.weigh(); later.verdict() != Inconclusive {
-				settled++
+			if later.weigh(); later.verdict() == Inconclusive {
+				unsettled++
 			}
 		}
-		if settled >= futures*9/10 {
+		if unsettled <= futures/10 {
 			return n
 		}
 	}

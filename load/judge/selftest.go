@@ -61,18 +61,15 @@ func (noise noise) repeats(rng *rand.Rand, n int, median float64) []float64 {
 // Selftest has a judge decide synthetic experiments of which the truth is known. The
 // report is a function of its arguments.
 func Selftest(trials int, seed uint64, judge Func) Report {
-	const half = 1. / 16 // of the error over all looks: a wrong verdict at one bound
-	slack := 4.          // standard errors
-	if trials >= fullTrials {
-		slack = 0
-	}
+	const half = 1. / 16  // of the error over all looks: a wrong verdict at one bound
+	const promised = 0.05 // what is left of half in three looks, which share their first repeats
 	var rows []*Row
 	var running sync.WaitGroup
 	test := func(name string, repeats, trials int, least, most float64, hit func(*rand.Rand) bool) {
 		row := &Row{Test: name, Repeats: repeats, Trials: trials, Least: least, Most: most}
 		rng := rand.New(rand.NewPCG(seed, uint64(len(rows))))
 		rows = append(rows, row)
-		running.Go(func() { row.run(rng, hit, slack) })
+		running.Go(func() { row.run(rng, hit) })
 	}
 	for _, noise := range noises {
 		// decide has a floor from as many differences of the noise.
@@ -92,39 +89,30 @@ func Selftest(trials int, seed uint64, judge Func) Report {
 				return ans.Low <= 0 && 0 <= ans.High
 			})
 		}
-		test(noise.name+": wrong at a bound in three looks", 20, trials, 0, half, func(rng *rand.Rand) bool {
-			xs, rule, wrong := noise.repeats(rng, 20, 0), AtLeast(0), Fails
-			if rng.IntN(2) == 0 {
-				rule, wrong = Above(0), Holds
-			}
-			for look, n := range []int{5, 10, 20} {
-				if v := judge(Question{Rule: rule}, Input{Values: xs[:n], Looks: look, hasty: true}).Verdict; v != Inconclusive {
-					return v == wrong
-				}
-			}
-			return false
+		test(noise.name+": wrong at a bound in three looks", 28, trials, 0, promised, func(rng *rand.Rand) bool {
+			return inLooks(judge, rng, func() float64 { return noise.draw(rng) }, false, doubled)
 		})
-		test(noise.name+": wrong at a bound that sessions cross by the spread", 5, trials, 0, half, func(rng *rand.Rand) bool {
-			xs := noise.repeats(rng, 5, 4*rng.Float64()-2)
+		test(noise.name+": wrong at a bound that sessions cross by the spread", 7, trials, 0, half, func(rng *rand.Rand) bool {
+			xs := noise.repeats(rng, 7, 4*rng.Float64()-2)
 			return judge(Question{Rule: AtLeast(0), Spread: 2}, Input{Values: xs, hasty: true}).Verdict == Fails
 		})
-		test(noise.name+": without an effect, one beyond noise is claimed", 5, trials, 0, half, func(rng *rand.Rand) bool {
-			return decide(rng, Above(0), noise.repeats(rng, 5, 0)) != Inconclusive
+		test(noise.name+": without an effect, one beyond noise is claimed", 7, trials, 0, half, func(rng *rand.Rand) bool {
+			return decide(rng, Above(0), noise.repeats(rng, 7, 0)) != Inconclusive
 		})
-		test(noise.name+": without an effect, no larger one than 20 deviations holds", 5, trials, .9, 1, func(rng *rand.Rand) bool {
-			return decide(rng, Between(-20, 20), noise.repeats(rng, 5, 0)) == Holds
+		test(noise.name+": without an effect, no larger one than 20 deviations holds", 7, trials, .9, 1, func(rng *rand.Rand) bool {
+			return decide(rng, Between(-20, 20), noise.repeats(rng, 7, 0)) == Holds
 		})
 		for i, want := range []Verdict{Fails, Holds} {
 			effect := float64(40*i - 20)
-			test(fmt.Sprintf("%s: an effect of %+.0f deviations is found", noise.name, effect), 5, trials, .9, 1, func(rng *rand.Rand) bool {
-				return decide(rng, Above(0), noise.repeats(rng, 5, effect)) == want
+			test(fmt.Sprintf("%s: an effect of %+.0f deviations is found", noise.name, effect), 7, trials, .9, 1, func(rng *rand.Rand) bool {
+				return decide(rng, Above(0), noise.repeats(rng, 7, effect)) == want
 			})
 		}
 	}
 	normal := noises[0]
 	// Effects that are not obvious. The A/A differences have the deviation of the values.
 	for _, effect := range []float64{1, 1.5, 2, 3} {
-		for _, n := range []int{5, 9, 20, 50} {
+		for _, n := range []int{7, 9, 20, 50} {
 			least := 0.
 			if effect*math.Sqrt(float64(n)) > 6.5 {
 				least = .9
@@ -134,9 +122,9 @@ func Selftest(trials int, seed uint64, judge Func) Report {
 			})
 		}
 	}
-	test("normal: one disturbed repeat of five costs no verdict", 5, max(min(trials, 100), trials/20), .9, 1, func(rng *rand.Rand) bool {
-		xs := normal.repeats(rng, 5, 0)
-		xs[rng.IntN(5)] += 100
+	test("normal: one disturbed repeat of seven costs no verdict", 7, max(min(trials, 100), trials/20), .9, 1, func(rng *rand.Rand) bool {
+		xs := normal.repeats(rng, 7, 0)
+		xs[rng.IntN(7)] += 100
 		for look := range 3 {
 			ans := judge(Question{Rule: Between(-20, 20)}, Input{Values: xs, Looks: look, Seed: rng.Uint64()})
 			if ans.Verdict != Inconclusive || ans.MoreRuns == 0 {
@@ -155,7 +143,7 @@ func Selftest(trials int, seed uint64, judge Func) Report {
 			return judge(Question{Rule: AtLeast(0)}, in).Verdict == Fails
 		})
 	}
-	for _, n := range []int{5, 10, 20, 50} {
+	for _, n := range []int{7, 10, 20, 50} {
 		atBound("normal with a drift of four deviations: wrong at a bound", n, half, true, func(rng *rand.Rand) []float64 {
 			xs := normal.repeats(rng, n, 0)
 			for i := range xs {
@@ -164,10 +152,10 @@ func Selftest(trials int, seed uint64, judge Func) Report {
 			return xs
 		})
 		for _, follow := range []float64{.3, .5, .8} {
-			follows := func(rng *rand.Rand) []float64 {
-				xs := normal.repeats(rng, n, 0)
-				for i := 1; i < n; i++ {
-					xs[i] = follow*xs[i-1] + math.Sqrt(1-follow*follow)*xs[i]
+			follows := func(rng *rand.Rand) (xs []float64) {
+				next := following(rng, follow)
+				for range n {
+					xs = append(xs, next())
 				}
 				return xs
 			}
@@ -200,10 +188,27 @@ func Selftest(trials int, seed uint64, judge Func) Report {
 			return len(sixFail(rng)) > 0
 		})
 	}
-	test("any noise: settled by as many more runs as advised", 5, max(min(trials, 100), trials/20), .7, 1, func(rng *rand.Rand) bool {
+	// The whole rule by which a session stops, at a bound. A correlation that seven repeats hardly show is
+	// told, not promised.
+	for _, follow := range []float64{0, .5} {
+		name, most := "normal", promised
+		if follow > 0 {
+			name, most = fmt.Sprintf("normal, lag-1 correlation %g", follow), 1
+			test(name+": wrong at a bound in three looks", 28, trials, 0, most, func(rng *rand.Rand) bool {
+				return inLooks(judge, rng, following(rng, follow), false, doubled)
+			})
+		}
+		test(name+": wrong at a bound in three looks, A/A", 28, trials, 0, most, func(rng *rand.Rand) bool {
+			return inLooks(judge, rng, following(rng, follow), true, doubled)
+		})
+		test(name+": wrong at a bound, going on as advised", 7, trials/10, 0, most, func(rng *rand.Rand) bool {
+			return inLooks(judge, rng, following(rng, follow), false, advised)
+		})
+	}
+	test("any noise: settled by as many more runs as advised", 7, max(min(trials, 100), trials/20), .7, 1, func(rng *rand.Rand) bool {
 		for range 1000 { // until there is advice
 			noise, truth, q := noises[rng.IntN(len(noises))], 6*rng.Float64()-3, Question{Rule: AtLeast(0)}
-			xs := noise.repeats(rng, 5, truth)
+			xs := noise.repeats(rng, 7, truth)
 			if ans := judge(q, Input{Values: xs, Seed: rng.Uint64()}); ans.MoreRuns > 0 {
 				xs = append(xs, noise.repeats(rng, ans.MoreRuns, truth)...)
 				return judge(q, Input{Values: xs, Looks: 1, hasty: true}).Verdict != Inconclusive
@@ -215,8 +220,52 @@ func Selftest(trials int, seed uint64, judge Func) Report {
 	return Report{Seed: seed, Rows: rows}
 }
 
-func (r *Row) run(rng *rand.Rand, hit func(*rand.Rand) bool, slack float64) {
-	hits := 0
+// following draws values of a first-order process with that correlation, of deviation 1 around 0.
+func following(rng *rand.Rand, follow float64) func() float64 {
+	last := rng.NormFloat64()
+	return func() float64 {
+		last = follow*last + math.Sqrt(1-follow*follow)*rng.NormFloat64()
+		return last
+	}
+}
+
+// mostLooks is how often a session judges one question.
+const mostLooks = 3
+
+// How many more repeats an open question gets: as many as there are, or as many as are advised.
+func doubled(ans Answer) int { return ans.Repeats }
+func advised(ans Answer) int { return ans.MoreRuns }
+
+// inLooks has a session decide a question whose truth is a bound of its rule, and reports whether the
+// verdict is wrong. The first look is at as many repeats as a verdict takes. Where it decides nothing,
+// the question gets more repeats, and is looked at again.
+func inLooks(judge Func, rng *rand.Rand, draw func() float64, paired bool, more func(Answer) int) bool {
+	rule, wrong := AtLeast(0), Fails
+	if rng.IntN(2) == 0 {
+		rule, wrong = Above(0), Holds
+	}
+	in := Input{Seed: rng.Uint64(), hasty: more(Answer{Repeats: 1}) > 0}
+	for n := LeastFollow; in.Looks < mostLooks && n > 0; in.Looks++ {
+		for range n {
+			in.Values = append(in.Values, draw())
+			if paired {
+				in.Floor = append(in.Floor, draw())
+			}
+		}
+		ans := judge(Question{Rule: rule}, in)
+		if ans.Verdict != Inconclusive {
+			return ans.Verdict == wrong
+		}
+		n = more(ans)
+	}
+	return false
+}
+
+func (r *Row) run(rng *rand.Rand, hit func(*rand.Rand) bool) {
+	hits, slack := 0, 4. // standard errors
+	if r.Trials >= fullTrials {
+		slack = 0
+	}
 	for range r.Trials {
 		if hit(rng) {
 			hits++

@@ -43,3 +43,45 @@ func TestItGrowsByAQuarterASecondWhileItsQueueIsFullAndShrinksWhenIdle(t *testin
 		}
 	})
 }
+
+// A submitter that waits for room panics in its own goroutine when the pool is shut down.
+func TestASubmitThatMeetsTheShutdownPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, release := New(Config{MinWorkers: 1, MaxWorkers: 1, QueueSize: 1, GrowAt: .7, Every: time.Second, IdleTimeout: time.Minute}), make(chan struct{})
+		job := func(context.Context) error { <-release; return nil }
+		for range 2 {
+			if err := p.Submit(t.Context(), job); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // the worker has the first
+		}
+		panicked := make(chan any, 1)
+		go func() {
+			defer func() { panicked <- recover() }()
+			_ = p.Submit(t.Context(), job)
+		}()
+		synctest.Wait()
+		go func() { _ = p.Shutdown(t.Context()) }()
+		if v := <-panicked; v == nil {
+			t.Error("no panic: the queue was not closed under a submitter")
+		}
+		close(release)
+	})
+}
+
+// As printed, go process(r.Context()) is cut off when the handler returns; the pool runs
+// such a job all the same.
+func TestAJobRunsWhoseContextHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(Config{MinWorkers: 1, MaxWorkers: 1, QueueSize: 1, GrowAt: .7, Every: time.Second, IdleTimeout: time.Minute})
+		ctx, cancel := context.WithCancel(t.Context())
+		var ran error
+		if err := p.Submit(ctx, func(ctx context.Context) error { time.Sleep(time.Second); ran = ctx.Err(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := p.Shutdown(t.Context()); err != nil || !errors.Is(ran, context.Canceled) {
+			t.Errorf("%v, %v", ran, err)
+		}
+	})
+}

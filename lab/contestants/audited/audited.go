@@ -20,7 +20,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/token"
 	"github.com/spillway-go/spillway/lab/contestant"
-	plan "github.com/spillway-go/spillway/lab/db"
+	plan "github.com/spillway-go/spillway/lab/overload"
 )
 
 // audited is the whole service, as its command runs it, over a store without added latency

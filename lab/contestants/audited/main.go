@@ -3,9 +3,9 @@ package main
 
 import (
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/db"
+	"github.com/spillway-go/spillway/lab/overload"
 )
 
-var roles = map[string]contestant.Role{db.RoleAudited: contestant.Server(audited)}
+var roles = map[string]contestant.Role{overload.RoleAudited: contestant.Server(audited)}
 
 func main() { contestant.Program(roles) }

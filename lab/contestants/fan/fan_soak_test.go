@@ -11,23 +11,6 @@ import (
 	"github.com/spillway-go/spillway/lab/fan"
 )
 
-// Passing means that the published lookup loses about half of the answers that come at
-// the same moment, as chance has it.
-func TestSoakThePublishedLookupLosesAnswers(t *testing.T) {
-	for _, d := range fan.Demonstrations.Demos() {
-		demo, err := d.Run(t.Context())
-		if err != nil {
-			t.Errorf("%s: %v", d.ID, err)
-		}
-		for _, c := range demo.Counts {
-			if c.Name == "lost at 50/50 ms, as-printed" {
-				soak.AtLeast(t, c.Name, c.N, 100, "of 1000", "both are ready at once, and either is taken")
-				soak.AtMost(t, c.Name, c.N, 900, "of 1000", "both are ready at once, and either is taken")
-			}
-		}
-	}
-}
-
 // Passing means that a change of how long the work takes is noticed, both ways.
 func TestSoakAChangeOfTheWorkIsNoticed(t *testing.T) {
 	got, err := playChange(t.Context(), nil)

@@ -11,14 +11,10 @@ import (
 func main() { contestant.Program(roles()) }
 
 func roles() map[string]contestant.Role {
-	all := map[string]contestant.Role{
+	return map[string]contestant.Role{
 		fan.RoleLookups: contestant.Func(playLookups),
 		fan.RoleChange:  contestant.Func(playChange),
 		fan.RoleHedging: contestant.Func(bubble.Func(hedge)),
-		rolePanic:       contestant.Func(panicIn),
+		fan.RolePrinted: contestant.Func(playPrinted),
 	}
-	for id, show := range staged {
-		all[fan.Demonstrations.Role+id] = contestant.Func(show)
-	}
-	return all
 }

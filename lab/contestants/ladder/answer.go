@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The work: every server answers the same request in the same way.
+// The work: every server answers the same request in the same way. Two servers also answer others.
 const (
 	prefix   = "/api/v1/patients/"
 	echoed   = "X-Request-Id"
@@ -24,6 +24,11 @@ const (
 	wire = "GET " + prefix + "P000042?fields=name HTTP/1.1\r\n" +
 		"Host: localhost:8080\r\nUser-Agent: spillway-ladder/1\r\nAccept: application/json\r\nAccept-Encoding: gzip\r\n" +
 		"Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n" + echoed + ": 4bf92f3577b34da6\r\n\r\n"
+	wireHost = "GET " + prefix + "P000042 HTTP/1.1\r\nHost: localhost:8080\r\n\r\n"
+	wirePost = "POST " + prefix + "P000042 HTTP/1.1\r\n" +
+		"Host: localhost:8080\r\nUser-Agent: spillway-ladder/1\r\nAccept: application/json\r\nAccept-Encoding: gzip\r\n" +
+		"Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n" + echoed + ": 4bf92f3577b34da6\r\n" +
+		"Content-Type: " + jsonType + "\r\nContent-Length: 67\r\n\r\n" + `{"name":"Patient of the experiment","born":"1970-01-01","id":"P42"}`
 	wireBody = before + "P000042" + patient
 )
 
@@ -39,6 +44,16 @@ func answerStrings(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, before)
 	_, _ = io.WriteString(w, id)
 	_, _ = io.WriteString(w, patient)
+}
+
+// answerAny reads the body of a request with any method, and answers.
+func answerAny(w http.ResponseWriter, r *http.Request) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	r.Method = http.MethodGet
+	answerStrings(w, r)
 }
 
 // answerBytes is the same for the byte API.

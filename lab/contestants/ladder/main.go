@@ -37,7 +37,8 @@ func play(ctx context.Context, g ladder.Game) ([][]turns.Reading, error) {
 	for _, s := range g.Servers {
 		players = append(players, player(s, Order{Conns: g.Connections, PerConn: g.PerConn}, client.Call))
 	}
-	return turns.Play(ctx, turns.Config{Rounds: g.Rounds, Time: g.Time, Least: g.Connections, Seed: g.Seed, Clock: usage.CPU}, players)
+	g.Clock = usage.CPU
+	return turns.Play(ctx, g.Config, players)
 }
 
 // player is a server that is there only while it has its turn.
@@ -53,7 +54,7 @@ func player(s ladder.Server, o Order, call func(method string, arg, reply any) e
 			}
 			served = make(chan error, 1)
 			go func() { served <- serve(s, l) }()
-			o.Addr = l.Addr().String()
+			o.Addr, o.Asks = l.Addr().String(), s.Asks
 			return call("client.Open", o, nil)
 		},
 		Block: func(n int) { wrong = call("client.Send", n, nil) },
@@ -85,9 +86,10 @@ func load(ctx context.Context, _ any, ready contestant.Ready) (any, error) {
 type Order struct {
 	Addr           string
 	Conns, PerConn int // PerConn requests replace a connection; 0: never
+	Asks           string
 }
 
-// client sends the one request over and over on keep-alive connections, each
+// client sends one request over and over on keep-alive connections, each
 // request after the answer to the one before.
 type client struct {
 	Order
@@ -136,7 +138,7 @@ func (c *client) Send(n int, _ *int) error {
 					err = c.dial(i)
 				}
 				if err == nil {
-					err = ask(c.conns[i], in)
+					err = ask(c.conns[i], asked[c.Asks], in)
 				}
 			}
 			return err
@@ -145,11 +147,14 @@ func (c *client) Send(n int, _ *int) error {
 	return users.Wait()
 }
 
-var asked, right, end = []byte(wire), []byte("HTTP/1.1 200 "), []byte(wireBody)
+// asked are the requests, by the name that a server gives them.
+var asked = map[string][]byte{"": []byte(wire), ladder.HostAlone: []byte(wireHost), ladder.Posted: []byte(wirePost)}
+
+var right, end = []byte("HTTP/1.1 200 "), []byte(wireBody)
 
 // ask sends the request and reads its answer, which ends with the one right body.
-func ask(conn net.Conn, in []byte) error {
-	if _, err := conn.Write(asked); err != nil {
+func ask(conn net.Conn, request, in []byte) error {
+	if _, err := conn.Write(request); err != nil {
 		return err
 	}
 	for n := 0; ; {

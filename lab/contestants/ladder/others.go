@@ -20,13 +20,17 @@ func serve(s ladder.Server, l net.Listener) error {
 	case ladder.Raw:
 		return byConnection(l, 0, floor)
 	case ladder.NetHTTP:
-		return (&http.Server{Handler: http.HandlerFunc(answerStrings)}).Serve(l)
+		handler := http.HandlerFunc(answerStrings)
+		if s.Asks != "" {
+			handler = answerAny
+		}
+		return (&http.Server{Handler: handler}).Serve(l)
 	case ladder.NetHTTPReads:
 		return (&http.Server{Handler: http.HandlerFunc(readAgain)}).Serve(l)
 	case ladder.NetHTTPPooled:
 		return byConnection(l, ladder.Workers, netHTTP)
 	case ladder.FastHTTP:
-		return fastHTTP(l, s.Save)
+		return fastHTTP(l, s)
 	}
 	return byConnection(l, s.Save, func(c net.Conn) { serveSmall(s.Save, c) })
 }
@@ -88,8 +92,12 @@ func (handed) Addr() net.Addr { return &net.TCPAddr{} }
 
 // fastHTTP serves with fasthttp, without those of its savings that are off. It sends only
 // fields that the other servers send too.
-func fastHTTP(l net.Listener, save ladder.Rungs) error {
-	srv := &fasthttp.Server{Handler: fastHandler(save), NoDefaultServerHeader: true}
+func fastHTTP(l net.Listener, s ladder.Server) error {
+	save, handler := s.Save, fastHandler(s.Save)
+	if s.Asks != "" {
+		handler = answerFastAny
+	}
+	srv := &fasthttp.Server{Handler: handler, NoDefaultServerHeader: true}
 	if save.Has(ladder.Workers | ladder.Unwatched) {
 		return srv.Serve(l)
 	}
@@ -149,6 +157,12 @@ func answerFast(c *fasthttp.RequestCtx) {
 	_, _ = c.WriteString(before)
 	_, _ = c.Write(id)
 	_, _ = c.WriteString(patient)
+}
+
+// answerFastAny answers a request with any method, whose body fasthttp has read.
+func answerFastAny(c *fasthttp.RequestCtx) {
+	c.Request.Header.SetMethod(http.MethodGet)
+	answerFast(c)
 }
 
 // answerFastStrings calls the handler with the request that net/http would have made.

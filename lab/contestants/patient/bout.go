@@ -18,7 +18,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
-	plan "github.com/spillway-go/spillway/lab/db"
+	plan "github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/loadgen"

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -19,41 +18,55 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
+	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 	"github.com/spillway-go/spillway/lab/contestant"
 	plan "github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/service"
 )
 
-// scarce is the service's own HTTP API over a PostgreSQL whose connections are few, under
-// one of its patterns.
-func scarce(ctx context.Context, j plan.Scarce, ready contestant.Ready) (*plan.Connected, error) {
-	store := &connected{work: service.Work{Min: j.MinLatency, Max: j.MaxLatency}}
-	if err := store.open(ctx, j); err != nil {
-		return nil, err
-	}
-	defer func() { go store.pool.Close() }() // it waits for queries that nobody waits for
+// served is the service's own HTTP API over SQLite, or over a PostgreSQL whose connections
+// are few, under one of its patterns. It is ready when it listens.
+func served(ctx context.Context, j plan.Serving, ready contestant.Ready) (*plan.Served, error) {
 	config := patterns.Config{Workers: max(j.Workers, 1), QueueSize: j.QueueSize}
-	api := httpapi.Config{Patients: store, Clinicians: directory.Alone(store), Health: store}
-	if j.Runs == patterns.Adaptive { // as the service is unless it is told otherwise
+	var api httpapi.Config
+	var report func(*plan.Served)
+	if j.URL == "" {
+		db, err := sqlite.OpenSet(ctx, j.File, sqlite.Set{Patients: j.Patients, Seed: 1}, sqlite.Options{Readers: j.Connections}, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer db.Close()
+		store, err := simulated.Inject(db, simulated.Config{MinLatency: j.MinLatency, MaxLatency: j.MaxLatency, ErrorRate: j.ErrorRate, Seed: j.Seed})
+		if err != nil {
+			return nil, err
+		}
+		api = httpapi.Config{Patients: store, Clinicians: directory.Alone(store), Health: store}
+		report = func(s *plan.Served) { s.Open = db.Connections().Open } // it keeps all
+	} else {
+		store := &connected{work: service.Work{Min: j.MinLatency, Max: j.MaxLatency}}
+		if err := store.open(ctx, j); err != nil {
+			return nil, err
+		}
+		defer func() { go store.pool.Close() }() // it waits for queries that nobody waits for
+		api = httpapi.Config{Patients: store, Clinicians: directory.Alone(store), Health: store}
+		report = func(s *plan.Served) { s.Refused, s.Without = store.refused.Load(), store.without.Load() }
+	}
+	if j.Pattern == patterns.Adaptive { // as the service is unless it is told otherwise
 		config.SlowStart, api.Deadlines = 2*time.Second, front.DefaultDeadlines()
 	}
 	var err error
-	if api.Runner, err = patterns.New(j.Runs, config); err != nil {
+	if api.Runner, err = patterns.New(j.Pattern, config); err != nil {
 		return nil, err
 	}
-	asIs := func(h http.Handler) http.Handler { return h }
-	served, err := serve(ctx, ready, api, asIs, func(s *service.Sample) {
-		now := api.Runner.Stats()
-		s.InFlight, s.Queued = now.InFlight, now.Queued
-		if lim := api.Runner.Limiter(); lim != nil {
-			s.Limit = lim.Limit()
-		}
-	})
-	if served == nil {
+	used, err := serve(ctx, ready, api, func(*service.Sample) {})
+	if used == nil {
 		return nil, err
 	}
 	// That it could not be drained is no failure of the run: naive leaves much undone.
-	return &plan.Connected{Served: *served, Refused: store.refused.Load(), Without: store.without.Load()}, nil
+	out := &plan.Served{Served: *used, ReuseRate: api.Runner.Stats().ReuseRate}
+	report(out)
+	return out, nil
 }
 
 // connected is a store whose answers take a connection for as long as they take.
@@ -66,7 +79,7 @@ type connected struct {
 	refused, without atomic.Int64
 }
 
-func (s *connected) open(ctx context.Context, j plan.Scarce) error {
+func (s *connected) open(ctx context.Context, j plan.Serving) error {
 	config, err := pgxpool.ParseConfig(j.URL)
 	if err != nil {
 		return errors.New("the database's address is no URL")

@@ -9,36 +9,27 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi/access"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
+	pattern "github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 	"github.com/spillway-go/spillway/examples/patientapi/token"
-	"github.com/spillway-go/spillway/lab/admission"
+	"github.com/spillway-go/spillway/lab/callgrind"
 	"github.com/spillway-go/spillway/lab/contestant"
-	dbplan "github.com/spillway-go/spillway/lab/db"
-	"github.com/spillway-go/spillway/lab/mixes"
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/postgres"
-	"github.com/spillway-go/spillway/lab/saturation"
 	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/lab/shapes"
 )
 
 var roles = map[string]contestant.Role{
-	admission.RoleFailsafe: contestant.Server(func(ctx context.Context, j service.Job, ready contestant.Ready) (*service.Served, error) {
-		return admission.Held(ctx, j, ready, failsafe())
-	}),
-	overload.RoleServer:   contestant.Server(overloaded),
-	patterns.RoleCall:     contestant.Func(called),
+	overload.RoleService:  contestant.Server(loaded),
 	patterns.RoleServer:   contestant.Server(served),
 	patterns.RoleDatabase: contestant.Func(database),
 	patterns.RoleSizes:    contestant.Func(sizes),
-	patterns.RoleScarce:   contestant.Server(scarce),
-	dbplan.RoleBout:       contestant.Func(bout),
-	mixes.RoleServer:      contestant.Server(mixed),
-	saturation.RoleServer: contestant.Server(saturated),
+	overload.RoleBout:     contestant.Func(bout),
 	postgres.RoleDatabase: contestant.Server(kept),
 	postgres.RoleLock:     contestant.Server(locked),
-	shapes.RoleCountH:     contestant.Func(shapes.CountH),
+	shapes.RoleCountH:     callgrind.Role(shapes.Served),
 }
 
 func main() { contestant.Program(roles) }
@@ -66,7 +57,26 @@ func openSet(ctx context.Context, patients int) (db *sqlite.Store, path string, 
 }
 
 // serve plays the service's own HTTP API until ctx ends.
-func serve(ctx context.Context, ready contestant.Ready, c httpapi.Config, before func(http.Handler) http.Handler, look func(*service.Sample)) (*service.Served, error) {
+func serve(ctx context.Context, ready contestant.Ready, c httpapi.Config, look func(*service.Sample)) (*service.Served, error) {
+	web, err := authenticated(c)
+	if err != nil {
+		return nil, err
+	}
+	report, err := service.Serve(ctx, ready, &http.Server{Handler: web, ReadHeaderTimeout: 10 * time.Second}, look)
+	if err != nil {
+		return nil, err
+	}
+	return report, drained(ctx, c.Runner)
+}
+
+func drained(ctx context.Context, runner *pattern.Runner) error {
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return runner.Drain(drain)
+}
+
+// authenticated is the service's own HTTP API, for a clinician.
+func authenticated(c httpapi.Config) (http.Handler, error) {
 	verifier, authorization, err := clinician()
 	if err != nil {
 		return nil, err
@@ -74,17 +84,10 @@ func serve(ctx context.Context, ready contestant.Ready, c httpapi.Config, before
 	c.Verifier = verifier
 	api := httpapi.New(c)
 	api.SetReady(true)
-	web := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header["Authorization"] = authorization
 		api.ServeHTTP(w, r)
-	})
-	report, err := service.Serve(ctx, ready, &http.Server{Handler: before(web), ReadHeaderTimeout: 10 * time.Second}, look)
-	if err != nil {
-		return nil, err
-	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	return report, c.Runner.Drain(drain)
+	}), nil
 }
 
 // clinician returns what verifies the token of a clinician, and the header with it. The

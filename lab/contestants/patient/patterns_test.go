@@ -29,15 +29,6 @@ func TestThePlanSpeaksOfThisService(t *testing.T) {
 	}
 }
 
-func TestOursShowsNoForeignData(t *testing.T) {
-	for _, pattern := range []string{plan.Optimized, plan.WorkerPool} {
-		run, err := called(t.Context(), plan.Job{Load: plan.Reuse, Pattern: pattern, Seed: 3, Config: plan.Config{QueueSize: 50, Requests: 4_000, Clients: 50, Workers: 20, Patients: 1000}})
-		if err != nil || run.Extra["foreign"] != 0 || run.Of("ok").Count != 4_000 {
-			t.Errorf("%s: %v foreign answers of %d, %v", pattern, run.Extra["foreign"], run.Of("ok").Count, err)
-		}
-	}
-}
-
 func TestAMemoryCapKillsTheServerAndTheRunSaysSo(t *testing.T) {
 	if !contestant.CapEnforced {
 		t.Skip("the memory cap needs Linux")
@@ -49,7 +40,7 @@ func TestAMemoryCapKillsTheServerAndTheRunSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, planned := range h.Cells {
-		if planned.Setup == plan.Process && planned.Load == plan.Low && planned.Pattern == plan.Naive {
+		if planned.Setup == plan.Shape && planned.Load == plan.Low && planned.Pattern == plan.Naive {
 			if r, err := planned.Run(t.Context(), experiment.Trial{Seed: 1}); err != nil || !strings.Contains(r.Killed, "memory cap of 1 MiB") {
 				t.Errorf("killed %q, %v", r.Killed, err)
 			}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"testing"
-	"time"
 
 	"github.com/spillway-go/spillway/internal/soak"
 	plan "github.com/spillway-go/spillway/lab/patterns"
@@ -17,10 +16,10 @@ func TestSoakTheScenariosOnARealDatabase(t *testing.T) {
 	for _, r := range runs {
 		figures := []string{"refused_connections", "without_connection"}
 		switch r.Setup {
-		case plan.RealNeighbour:
+		case plan.Neighbours:
 			figures = append(figures, "neighbour_good")
-		case plan.RealStall:
-			figures = append(figures, "most_goroutines", "growth", "own_good", "critical_share")
+		case plan.Lock:
+			figures = append(figures, "own_good", "critical_share")
 		default:
 			figures = append(figures, "fair_good", "own_good", "critical_share")
 		}
@@ -41,7 +40,7 @@ func TestSoakTheScenariosOnARealDatabase(t *testing.T) {
 // Passing means that a limiter without a number in front of databases has its figures
 // before and after the change.
 func TestSoakALimiterInFrontOfDatabasesHasItsFigures(t *testing.T) {
-	runs, missing := inFrontOfDatabases(t, 400*time.Millisecond)
+	runs, missing := inFrontOfDatabases(t, .3)
 	for _, m := range missing {
 		t.Errorf("no answer for %s", m)
 	}

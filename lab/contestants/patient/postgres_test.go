@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/spillway-go/spillway/internal/soak"
-	dbplan "github.com/spillway-go/spillway/lab/db"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/overload"
 	plan "github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/results"
@@ -125,7 +125,7 @@ func onRealDatabase(t *testing.T, want int, scenarios ...string) []results.Run {
 }
 
 func TestALimiterWithoutANumberInFrontOfDatabases(t *testing.T) {
-	runs, _ := inFrontOfDatabases(t, 100*time.Millisecond)
+	runs, _ := inFrontOfDatabases(t, .05)
 	for _, r := range runs {
 		if r.Failed != "" || r.Killed != "" {
 			t.Errorf("%s, %s: %s%s", r.Setup, r.Pattern, r.Failed, r.Killed)
@@ -135,13 +135,12 @@ func TestALimiterWithoutANumberInFrontOfDatabases(t *testing.T) {
 
 // inFrontOfDatabases makes short runs with a pool of two connections, and says which
 // answers to the claim are missing.
-func inFrontOfDatabases(t *testing.T, timed time.Duration) (runs []results.Run, missing []string) {
+func inFrontOfDatabases(t *testing.T, pace float64) (runs []results.Run, missing []string) {
 	t.Helper()
-	c := experiment.Sized[dbplan.Config]("quick")
-	c.Postgres, c.Pool, c.Clients, c.Rows = server(t), []int{2}, 8, 100
-	c.WarmUp, c.Settle, c.Time = timed, timed/2, timed
-	c.Part = []string{"pools"}
-	res, runs := session(t, dbplan.Experiment, &c)
+	c := experiment.Sized[overload.Config]("quick")
+	c.Postgres, c.Pace = server(t), pace
+	c.Scene, c.Contestant = []string{"sqlite-pools", "postgres-pools"}, []string{"pool of 2", overload.Spillway}
+	res, runs := session(t, overload.Databases, &c)
 	if len(runs) != 6 {
 		t.Errorf("%d runs", len(runs))
 	}

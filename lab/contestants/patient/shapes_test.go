@@ -14,7 +14,7 @@ import (
 func TestASmallSessionOfShapesAnswersEveryClaim(t *testing.T) {
 	t.Setenv("PATH", "") // without Valgrind, which cannot count in a test binary
 	c := experiment.Sized[plan.Config]("quick")
-	c.Buffer, c.Rounds, c.Time, c.Ops = []int{0}, 1, 200*time.Microsecond, 500
+	c.Rounds, c.Time, c.Ops = 1, 200*time.Microsecond, 500
 	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 1, Progress: experiment.NewProgress(io.Discard, false, 0)}
 	res, runs, err := s.Run(t.Context(), plan.Experiment, &c)
 	if err != nil || res.Partial != "" {

@@ -37,7 +37,7 @@ func sizes(ctx context.Context, in plan.Sizing) ([]results.Run, error) {
 	if all.Wait(); errors.Join(errs...) != nil {
 		return nil, errors.Join(errs...)
 	}
-	return plan.Pools(ctx, in, func(plan.Job) specimen.Store { return look })
+	return plan.Pools(ctx, in, look)
 }
 
 func lookedUp(ctx context.Context, in plan.Sizing) (_ looked, done func(), err error) {

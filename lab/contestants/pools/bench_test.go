@@ -14,8 +14,6 @@ import (
 //
 //	go test ./lab/contestants/pools -run '^$' -bench Submit -count 10 | benchstat -col /pool -
 
-const benchBuffer = 1024
-
 // each runs a benchmark for every contestant, number of producers and number
 // of workers. open makes a contestant ready to be driven.
 func each(b *testing.B, names []string, producers, workers []int, work func(), open opener) {
@@ -23,7 +21,7 @@ func each(b *testing.B, names []string, producers, workers []int, work func(), o
 		for _, w := range workers {
 			for _, name := range names {
 				b.Run("producers="+strconv.Itoa(n)+"/workers="+strconv.Itoa(w)+"/pool="+name, func(b *testing.B) {
-					s, err := open(pools.Bout{Producers: n, Buffer: benchBuffer}, pools.Entry{Contestant: name, Workers: w}, work)
+					s, err := open(pools.Bout{Contestant: name, Producers: n, Workers: w}, work)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,30 +13,26 @@ import (
 )
 
 // opener makes a contestant ready to be driven.
-type opener func(b pools.Bout, e pools.Entry, work func()) (rig, error)
+type opener func(b pools.Bout, work func()) (rig, error)
 
-// play runs a bout and returns the readings by entry and round. A contestant is started
-// and warmed for each block, and ended after it: it leaves nothing running for the next.
-func (open opener) play(ctx context.Context, b pools.Bout) ([][]turns.Reading, error) {
+// player is a contestant that is started and warmed for each block, and ended after it: it leaves
+// nothing running for the next.
+func (open opener) player(b pools.Bout) (turns.Player, error) {
 	work := burn.For(b.Work)
-	var players []turns.Player
-	for _, e := range b.Entries {
-		var r rig
-		var drive func()
-		players = append(players, turns.Player{
-			Name: fmt.Sprintf("%s with %d workers", e.Contestant, e.Workers),
-			Ready: func(n int) (err error) {
-				if r, err = open(b, e, work); err == nil {
-					r.gather(max(n/4, 2*b.Producers))()
-					drive = r.gather(n)
-				}
-				return err
-			},
-			Block: func(int) { drive() },
-			Done:  func() error { return r.end() },
-		})
-	}
-	return turns.Play(ctx, turns.Config{Rounds: b.Rounds, Time: b.Time, Least: 2 * b.Producers, Seed: b.Seed}, players)
+	var r rig
+	var drive func()
+	return turns.Player{
+		Name: fmt.Sprintf("%s with %d workers", b.Contestant, b.Workers),
+		Ready: func(n int) (err error) {
+			if r, err = open(b, work); err == nil {
+				r.gather(max(n/4, 2*b.Producers))()
+				drive = r.gather(n)
+			}
+			return err
+		},
+		Block: func(int) { drive() },
+		Done:  func() error { return r.end() },
+	}, nil
 }
 
 // rig is a contestant ready to be driven.
@@ -71,8 +66,8 @@ func (r rig) gather(jobs int) (drive func()) {
 // counted, which would cost more than the submission: queues are FIFO, so that few are
 // left when the last of each producer ends. Work that many workers share by turns ends in
 // any order.
-func openSubmitting(b pools.Bout, e pools.Entry, work func()) (rig, error) {
-	s, err := newSubmitter(e.Contestant, e.Workers, b.Buffer, false)
+func openSubmitting(b pools.Bout, work func()) (rig, error) {
+	s, err := newSubmitter(b.Contestant, b.Workers, pools.Buffer, false)
 	if err != nil {
 		return rig{}, err
 	}
@@ -110,18 +105,18 @@ func openSubmitting(b pools.Bout, e pools.Entry, work func()) (rig, error) {
 }
 
 // openRefusing fills workers and queue; what is measured is the rest.
-func openRefusing(b pools.Bout, e pools.Entry, _ func()) (rig, error) {
-	s, err := newSubmitter(e.Contestant, e.Workers, b.Buffer, true)
+func openRefusing(b pools.Bout, _ func()) (rig, error) {
+	s, err := newSubmitter(b.Contestant, b.Workers, pools.Buffer, true)
 	if err != nil {
 		return rig{}, err
 	}
 	if s.try == nil {
-		return rig{}, fmt.Errorf("%s cannot refuse", e.Contestant)
+		return rig{}, fmt.Errorf("%s cannot refuse", b.Contestant)
 	}
 	hold := make(chan struct{})
 	var began, accepted atomic.Int64
 	held := newJob(func() { began.Add(1); <-hold })
-	tried, err := fill(s, held, func() bool { return began.Load() == int64(e.Workers) })
+	tried, err := fill(s, held, func() bool { return began.Load() == int64(b.Workers) })
 	if err != nil {
 		close(hold)
 		s.close()
@@ -177,8 +172,8 @@ func fill(s submitter, held *job, working func() bool) (refused *atomic.Uint64, 
 	return refused, nil
 }
 
-func openCalling(b pools.Bout, e pools.Entry, work func()) (rig, error) {
-	c, err := newCaller(e.Contestant, e.Workers, b.Buffer, work)
+func openCalling(b pools.Bout, work func()) (rig, error) {
+	c, err := newCaller(b.Contestant, b.Workers, pools.Buffer, work)
 	if err != nil {
 		return rig{}, err
 	}

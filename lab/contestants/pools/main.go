@@ -5,12 +5,13 @@ package main
 import (
 	"github.com/spillway-go/spillway/lab/contestant"
 	"github.com/spillway-go/spillway/lab/pools"
+	"github.com/spillway-go/spillway/lab/turns"
 )
 
 var roles = map[string]contestant.Role{
-	pools.RoleSubmit: contestant.Func(opener(openSubmitting).play),
-	pools.RoleRefuse: contestant.Func(opener(openRefusing).play),
-	pools.RoleCall:   contestant.Func(opener(openCalling).play),
+	pools.RoleSubmit: turns.Role(nil, opener(openSubmitting).player),
+	pools.RoleRefuse: turns.Role(nil, opener(openRefusing).player),
+	pools.RoleCall:   turns.Role(nil, opener(openCalling).player),
 	pools.RoleMemory: contestant.Func(weigh),
 	pools.RoleBurst:  contestant.Func(flood),
 }

@@ -79,7 +79,7 @@ func inUse() float64 {
 func flood(_ context.Context, b pools.Flood) (map[string]float64, error) {
 	before := runtime.NumGoroutine()
 	p := usage.Start()
-	s, err := newSubmitter(b.Contestant, b.Workers, b.Buffer, false)
+	s, err := newSubmitter(b.Contestant, b.Workers, pools.Buffer, false)
 	if err != nil {
 		return nil, err
 	}

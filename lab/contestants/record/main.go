@@ -52,14 +52,14 @@ func main() {
 }
 
 var (
-	write      = flag.Bool("write", false, "write the files in "+folder+" instead of printing them")
-	only       = flag.String("kinds", "", "record only these `kinds`, separated by commas: "+strings.Join(names(), ", "))
-	states     = flag.String("states", "quiet,noisy", "record the machine in these `states`")
-	neighbours = flag.Int("neighbours", 3, "how many neighbours make the machine noisy")
-	patience   = flag.Duration("patience", time.Minute, "how long to wait for a quiet machine before each recording")
-	postgres   = flag.String("postgres", "postgres://root@127.0.0.1:5432/test", "a PostgreSQL `database`, for a schema of its own")
-	redisAt    = flag.String("redis", "127.0.0.1:6379", "`address` of a Redis")
+	write    = flag.Bool("write", false, "write the files in "+folder+" instead of printing them")
+	only     = flag.String("kinds", "", "record only these `kinds`, separated by commas: "+strings.Join(names(), ", "))
+	postgres = flag.String("postgres", "postgres://root@127.0.0.1:5432/test", "a PostgreSQL `database`, for a schema of its own")
+	redisAt  = flag.String("redis", "127.0.0.1:6379", "`address` of a Redis")
 )
+
+// neighbours is how many make the machine noisy.
+const neighbours = 3
 
 func names() (all []string) {
 	for _, k := range kinds {
@@ -78,10 +78,7 @@ func recordAll(ctx context.Context) error {
 		if at < 0 {
 			return fmt.Errorf("there is no kind %q: use some of %s", name, strings.Join(names(), ", "))
 		}
-		for state := range strings.SplitSeq(*states, ",") {
-			if state != "quiet" && state != "noisy" {
-				return fmt.Errorf("there is no state %q: use quiet or noisy", state)
-			}
+		for _, state := range []string{"quiet", "noisy"} {
 			if err := recordOne(ctx, &kinds[at], state); err != nil {
 				return fmt.Errorf("%s, %s: %w", name, state, err)
 			}
@@ -104,7 +101,7 @@ func recordOne(ctx context.Context, k *kind, state string) error {
 	busy := awaitQuiet(ctx)
 	beside := 0
 	if state == "noisy" {
-		beside = *neighbours
+		beside = neighbours
 	}
 	for i := range beside {
 		if err := b.start(exec.Command(os.Args[0], asNeighbour), nil); err != nil {
@@ -127,7 +124,7 @@ func recordOne(ctx context.Context, k *kind, state string) error {
 	return os.WriteFile(filepath.Join(folder, k.name+"-"+state+".txt"), []byte(text), 0o644)
 }
 
-// awaitQuiet waits until the processors are idle, and returns the share of them that was busy last.
+// awaitQuiet waits a minute at most until the processors are idle, and returns the share of them that was busy last.
 func awaitQuiet(ctx context.Context) (busy float64) {
 	for began := time.Now(); ; {
 		idle, all := times()
@@ -138,7 +135,7 @@ func awaitQuiet(ctx context.Context) (busy float64) {
 		}
 		idleNow, allNow := times()
 		busy = 1 - (idleNow-idle)/max(allNow-all, 1)
-		if busy < .1 || time.Since(began) > *patience {
+		if busy < .1 || time.Since(began) > time.Minute {
 			return busy
 		}
 	}

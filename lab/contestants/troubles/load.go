@@ -36,7 +36,7 @@ func send(ctx context.Context, s *scene, address string) (string, error) {
 	var slow sync.WaitGroup
 	defer slow.Wait()
 	if s.slow > 0 {
-		timer := time.AfterFunc(*calm, func() {
+		timer := time.AfterFunc(calm, func() {
 			for range s.slow {
 				slow.Go(func() { repeat(ctx, func() { downloadSlowly(ctx, address) }) })
 				slow.Go(func() { repeat(ctx, func() { uploadSlowly(ctx, address) }) })
@@ -46,7 +46,7 @@ func send(ctx context.Context, s *scene, address string) (string, error) {
 	}
 	r, err := loadgen.Run(ctx, loadgen.Config{
 		Target: mix,
-		Open:   loadgen.Random(1, loadgen.Steady(calmRate, *calm), loadgen.Steady(calmRate*max(s.more, 1), *trouble)),
+		Open:   loadgen.Random(1, loadgen.Steady(calmRate, calm), loadgen.Steady(calmRate*max(s.more, 1), trouble)),
 	})
 	if err != nil {
 		return "", err

@@ -31,12 +31,13 @@ const folder = "internal/debugpage/testdata/troubles"
 const asService = "service"
 
 var (
-	write   = flag.Bool("write", false, "write the files in "+folder+" instead of a temporary folder")
-	only    = flag.String("scenes", "", "play only these `scenes`, separated by commas: "+strings.Join(names(), ", "))
-	calm    = flag.Duration("calm", 30*time.Second, "how long a scene is calm")
-	trouble = flag.Duration("trouble", 150*time.Second, "how long the trouble lasts")
-	at      = flag.Int("at", 3, "how many scenes that need little of the processors are played at a time")
-	commit  = flag.String("commit", "", "the `commit` that the recordings name; empty: asks git")
+	write = flag.Bool("write", false, "write the files in "+folder+" instead of a temporary folder")
+	only  = flag.String("scenes", "", "play only these `scenes`, separated by commas: "+strings.Join(names(), ", "))
+)
+
+const (
+	calm    = 30 * time.Second  // the beginning of a scene
+	trouble = 150 * time.Second // the rest of it
 )
 
 func main() {
@@ -45,7 +46,7 @@ func main() {
 	defer stop()
 	var err error
 	if flag.Arg(0) == asService {
-		err = serve(ctx, flag.Arg(1), flag.Arg(2))
+		err = serve(ctx, flag.Arg(1), flag.Arg(2), flag.Arg(3))
 	} else {
 		err = playAll(ctx)
 	}
@@ -75,13 +76,11 @@ func playAll(ctx context.Context) error {
 			return err
 		}
 	}
-	if *commit == "" {
-		out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
-		if err != nil {
-			return fmt.Errorf("git does not know the commit, so name it with -commit: %w", err)
-		}
-		*commit = strings.TrimSpace(string(out))
+	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return fmt.Errorf("git does not know the commit that the recordings name: %w", err)
 	}
+	commit := strings.TrimSpace(string(out))
 	var light, alone []*scene
 	for _, name := range chosen {
 		i := slices.IndexFunc(scenes, func(s scene) bool { return s.name == name })
@@ -94,11 +93,11 @@ func playAll(ctx context.Context) error {
 			light = append(light, &scenes[i])
 		}
 	}
-	err := playSome(ctx, to, light, max(*at, 1))
-	return errors.Join(err, playSome(ctx, to, alone, 1))
+	err = playSome(ctx, to, commit, light, 3)
+	return errors.Join(err, playSome(ctx, to, commit, alone, 1))
 }
 
-func playSome(ctx context.Context, to string, scenes []*scene, most int) error {
+func playSome(ctx context.Context, to, commit string, scenes []*scene, most int) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
@@ -107,7 +106,7 @@ func playSome(ctx context.Context, to string, scenes []*scene, most int) error {
 		places <- struct{}{}
 		all.Go(func() {
 			defer func() { <-places }()
-			err := play(ctx, s, filepath.Join(to, s.name+".jsonl.gz"))
+			err := play(ctx, s, commit, filepath.Join(to, s.name+".jsonl.gz"))
 			if err != nil {
 				err = fmt.Errorf("%s: %w", s.name, err)
 			}
@@ -121,14 +120,14 @@ func playSome(ctx context.Context, to string, scenes []*scene, most int) error {
 }
 
 // play starts the service of a scene and sends requests to it. The service writes the recording.
-func play(ctx context.Context, s *scene, file string) error {
+func play(ctx context.Context, s *scene, commit, file string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	// The service needs no longer than the scene, and some seconds at its ends.
-	ctx, cancel := context.WithTimeout(ctx, *calm+*trouble+time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, calm+trouble+time.Minute)
 	defer cancel()
-	service := exec.CommandContext(ctx, os.Args[0], "-calm", calm.String(), "-trouble", trouble.String(), "-commit", *commit, asService, s.name, file)
+	service := exec.CommandContext(ctx, os.Args[0], asService, s.name, commit, file)
 	service.Env = append(os.Environ(), s.env...)
 	service.Stderr = os.Stderr
 	out, err := service.StdoutPipe()
@@ -143,7 +142,7 @@ func play(ctx context.Context, s *scene, file string) error {
 		return errors.Join(errors.New("the service did not say where it listens"), service.Wait())
 	}
 	began := time.Now()
-	sent, stop := context.WithTimeout(ctx, *calm+*trouble)
+	sent, stop := context.WithTimeout(ctx, calm+trouble)
 	defer stop()
 	result, err := send(sent, s, said.Text())
 	if err != nil {

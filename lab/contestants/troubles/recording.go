@@ -50,9 +50,9 @@ type recorder struct {
 	stats, logs, scrape []line
 }
 
-func newRecorder(s *scene) *recorder {
+func newRecorder(s *scene, commit string) *recorder {
 	now := time.Now()
-	return &recorder{began: now, header: header{s.name, calm.Seconds(), now.UTC(), *commit, processor(), runtime.Version(), runtime.NumCPU()}}
+	return &recorder{began: now, header: header{s.name, calm.Seconds(), now.UTC(), commit, processor(), runtime.Version(), runtime.NumCPU()}}
 }
 
 // Write takes a line of the log.

@@ -69,7 +69,7 @@ type service struct {
 }
 
 // serve is the service as a process: it prints its address, has its trouble, and writes the recording.
-func serve(ctx context.Context, name, file string) error {
+func serve(ctx context.Context, name, commit, file string) error {
 	i := slices.Index(names(), name)
 	if i < 0 {
 		return fmt.Errorf("there is no scene %q", name)
@@ -83,7 +83,7 @@ func serve(ctx context.Context, name, file string) error {
 	if err := s.open(ctx, filepath.Join(dir, "db")); err != nil {
 		return err
 	}
-	rec := newRecorder(s.scene)
+	rec := newRecorder(s.scene, commit)
 	lim, handler, err := s.handler(rec)
 	if err != nil {
 		return err
@@ -98,10 +98,10 @@ func serve(ctx context.Context, name, file string) error {
 	defer server.Close()
 	fmt.Println(listener.Addr())
 
-	ctx, cancel := context.WithTimeout(ctx, *calm+*trouble)
+	ctx, cancel := context.WithTimeout(ctx, calm+trouble)
 	defer cancel()
 	ended := make(chan error, 1)
-	time.AfterFunc(*calm, func() {
+	time.AfterFunc(calm, func() {
 		s.troubled.Store(true)
 		if s.begin != nil {
 			ended <- s.begin(ctx, s)

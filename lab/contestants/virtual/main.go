@@ -5,13 +5,11 @@ package main
 import (
 	"github.com/spillway-go/spillway/lab/bubble"
 	"github.com/spillway-go/spillway/lab/contestant"
-	"github.com/spillway-go/spillway/lab/patterns"
 	"github.com/spillway-go/spillway/lab/reuse"
 )
 
 func main() {
 	contestant.Program(map[string]contestant.Role{
-		reuse.RoleIdle:       contestant.Func(bubble.Func(reuse.Bursts)),
-		patterns.RoleVirtual: contestant.Func(bubble.Func(patterns.SimulatedPools)),
+		reuse.RoleIdle: contestant.Func(bubble.Func(reuse.Bursts)),
 	})
 }

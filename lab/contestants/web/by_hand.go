@@ -10,16 +10,16 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-func startMux() (handlers, error) {
+func startMux() (http.Handler, error) {
 	return byHand(http.NewServeMux(), (*http.Request).PathValue, checkByHand), nil
 }
 
-func startMuxValidator() (handlers, error) {
+func startMuxValidator() (http.Handler, error) {
 	v, err := newValidator()
 	return byHand(http.NewServeMux(), (*http.Request).PathValue, func(p *newPatient) error { return v.Struct(p) }), err
 }
 
-func startChi() (handlers, error) {
+func startChi() (http.Handler, error) {
 	v, err := newValidator()
 	return byHand(chi.NewRouter(), chi.URLParam, func(p *newPatient) error { return v.Struct(p) }), err
 }
@@ -28,7 +28,7 @@ func startChi() (handlers, error) {
 func byHand(mux interface {
 	http.Handler
 	Handle(string, http.Handler)
-}, path func(*http.Request, string) string, check func(*newPatient) error) handlers {
+}, path func(*http.Request, string) string, check func(*newPatient) error) http.Handler {
 	mux.Handle("POST "+createPath, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		status, v := create(path(r, "ward"), r.URL.Query().Get("notify"), r.Header.Get("Content-Type"),
@@ -40,7 +40,7 @@ func byHand(mux interface {
 		status, v := get(path(r, "id"))
 		answerByHand(w, status, v)
 	}))
-	return handlers{http: mux}
+	return mux
 }
 
 func answerByHand(w http.ResponseWriter, status int, v any) {

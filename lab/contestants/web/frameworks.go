@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
 	"github.com/gin-gonic/gin/binding"
 	"github.com/go-fuego/fuego"
 	"github.com/go-playground/validator/v10"
-	"github.com/gofiber/fiber/v3"
 	"github.com/labstack/echo/v5"
 	"github.com/labstack/echo/v5/middleware"
 )
@@ -23,7 +21,7 @@ func newGin() (*gin.Engine, error) {
 	return gin.New(), binding.Validator.Engine().(*validator.Validate).RegisterValidation("phone", isPhone)
 }
 
-func startGin() (handlers, error) {
+func startGin() (http.Handler, error) {
 	engine, err := newGin()
 	engine.POST(createGin, func(c *gin.Context) {
 		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxBody)
@@ -32,29 +30,10 @@ func startGin() (handlers, error) {
 			func(p *newPatient) error { return c.ShouldBindWith(p, binding.FormPost) }, nil))
 	})
 	engine.GET(getGin, func(c *gin.Context) { c.JSON(get(c.Param("id"))) })
-	return handlers{http: engine}, err
+	return engine, err
 }
 
-func startFiber() (handlers, error) {
-	v, err := newValidator()
-	app := fiber.New(fiber.Config{
-		BodyLimit: maxBody, StructValidator: rules{v},
-		JSONDecoder: func(data []byte, v any) error { return strict(bytes.NewReader(data)).Decode(v) },
-	})
-	app.Post(createGin, func(c fiber.Ctx) error {
-		status, v := create(c.Params("ward"), c.Query("notify"), c.Get(fiber.HeaderContentType),
-			func(p *newPatient) error { return c.Bind().JSON(p) },
-			func(p *newPatient) error { return c.Bind().Form(p) }, nil)
-		return c.Status(status).JSON(v)
-	})
-	app.Get(getGin, func(c fiber.Ctx) error {
-		status, v := get(c.Params("id"))
-		return c.Status(status).JSON(v)
-	})
-	return handlers{fast: app.Handler()}, err
-}
-
-func startFuego() (handlers, error) {
+func startFuego() (http.Handler, error) {
 	v, err := newValidator()
 	s := fuego.NewServer(fuego.WithoutStartupMessages(), fuego.WithValidator(v), fuego.WithMaxBodySize(maxBody),
 		fuego.WithLoggingMiddleware(fuego.LoggingConfig{DisableRequest: true, DisableResponse: true}),
@@ -73,17 +52,17 @@ func startFuego() (handlers, error) {
 		v := found(c.PathParam("id"))
 		return &v, checkID(v.ID)
 	})
-	return handlers{http: s.Mux}, err
+	return s.Mux, err
 }
 
-func startEcho() (handlers, error) {
+func startEcho() (http.Handler, error) {
 	v, err := newValidator()
 	e := echo.New()
 	e.Validator, e.JSONSerializer = rules{v}, strictEcho{}
 	e.Use(middleware.BodyLimit(maxBody))
 	e.POST(createGin, echoCreate)
 	e.GET(getGin, func(c *echo.Context) error { return c.JSON(get(c.Param("id"))) })
-	return handlers{http: e}, err
+	return e, err
 }
 
 // strictEcho refuses unknown members, which echo's own serializer cannot.

@@ -20,43 +20,45 @@ type number struct{}
 // lookLate sends requests one after the other, while goroutines of earlier ones still
 // read their contexts. Each does what a handler does that starts a goroutine with its
 // context and does not wait for it.
-func lookLate(ctx context.Context, j routes.LateJob) (out routes.Seen, err error) {
+func lookLate(ctx context.Context, name string) (map[string]float64, error) {
+	const right, wrong, panics = 0, 1, 2
+	var counts [3]float64
 	var now int
 	var returned chan struct{} // closed when the handler of now has
 	var looks sync.WaitGroup
-	saw := make([]*int, j.Requests)
-	h, err := lateHandler(j.Name, func(ctx context.Context) {
+	saw := make([]int, routes.LateRequests)
+	h, err := lateHandler(name, func(ctx context.Context) {
 		own, returned := now, returned
 		looks.Go(func() {
 			<-returned
-			saw[own] = &out.Panics // unless it sees something
+			saw[own] = panics // unless it sees something
 			defer func() { _ = recover() }()
 			if ctx.Value(number{}) == own {
-				saw[own] = &out.Right
+				saw[own] = right
 			} else {
-				saw[own] = &out.Wrong
+				saw[own] = wrong
 			}
 		})
 	})
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	one := newReused(h, requests[routes.Get])
+	one := newHarness(h, requests[routes.Get])
 	plain := one.template
-	for now = 0; now < j.Requests && ctx.Err() == nil; now++ {
+	for now = 0; now < len(saw) && ctx.Err() == nil; now++ {
 		returned = make(chan struct{})
 		one.template = *plain.WithContext(context.WithValue(context.Background(), number{}, now))
 		status, body := one.send()
 		close(returned)
 		if status != http.StatusOK {
-			return out, fmt.Errorf("%s answered %d: %s", j.Name, status, body)
+			return nil, fmt.Errorf("%s answered %d: %s", name, status, body)
 		}
 	}
 	looks.Wait()
-	for _, count := range saw[:now] {
-		*count++
+	for _, kind := range saw[:now] {
+		counts[kind]++
 	}
-	return out, ctx.Err()
+	return map[string]float64{"right": counts[right], "wrong": counts[wrong], "panics": counts[panics]}, ctx.Err()
 }
 
 // lateHandler is a contestant whose handler calls keep with its context.

@@ -1,16 +1,13 @@
-// Command web has the contestants of experiment R: gin, fiber and other frameworks, and
+// Command web has the contestants of experiment R: gin and other frameworks, and
 // the routes that all of them serve. The lab builds and starts it.
 package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"runtime"
 	"sync"
-
-	"github.com/valyala/fasthttp"
 
 	"github.com/spillway-go/spillway/lab/callgrind"
 	"github.com/spillway-go/spillway/lab/contestant"
@@ -21,21 +18,15 @@ import (
 )
 
 var roles = map[string]contestant.Role{
-	routes.RoleMeasure: contestant.Func(measure), routes.RoleCollect: contestant.Func(collect), routes.RoleCount: contestant.Func(count),
-	routes.RoleLate: contestant.Func(lookLate),
+	routes.RoleMeasure: turns.Role(usage.CPU, player), routes.RoleCount: callgrind.Role(player),
+	routes.RoleCollect: contestant.Func(collect), routes.RoleLate: contestant.Func(lookLate),
 }
 
 func main() { contestant.Program(roles) }
 
-// handlers serve a contestant's routes: one of both is set.
-type handlers struct {
-	http http.Handler
-	fast fasthttp.RequestHandler
-}
-
 // starts are the contestants, by name. What differs between them is in the test of bad
 // requests and in the report.
-var starts = map[string]func() (handlers, error){
+var starts = map[string]func() (http.Handler, error){
 	routes.Spillway:      startSpillway(true),
 	routes.SpillwayTimed: startSpillway(false),
 	routes.Mux:           startMux,
@@ -46,86 +37,49 @@ var starts = map[string]func() (handlers, error){
 	routes.Echo:          startEcho,
 	routes.Huma:          startHuma,
 	routes.Fuego:         startFuego,
-	routes.Fiber:         startFiber,
 	routes.Fresh:         startSpecimen(specimen.Build{}),
 	routes.Pooled:        startSpecimen(specimen.Build{Pooled: true}),
 	routes.Explicit:      startSpecimen(specimen.Build{Pooled: true, Explicit: true}),
-	routes.PooledShort:   startSpecimen(specimen.Build{Pooled: true, Short: true}),
 
 	// So that only the harness is measured:
-	routes.Nothing: func() (handlers, error) {
-		return handlers{http: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}, nil
+	routes.Nothing: func() (http.Handler, error) {
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), nil
 	},
-	routes.NothingFast: func() (handlers, error) { return handlers{fast: func(*fasthttp.RequestCtx) {}}, nil },
-}
-
-// measure plays a scenario. All players are in this one process, also in the parallel
-// scenario: only one works at a time, and a collection before and after each turn keeps its
-// garbage apart, so that its processor time is its own; heap and roots are the same for all.
-func measure(ctx context.Context, j routes.Job) (routes.Measured, error) {
-	out := routes.Measured{Build: thisBuild}
-	lanes := 1 // goroutines that send requests
-	if j.Scenario == routes.Parallel {
-		lanes = runtime.GOMAXPROCS(0)
-	}
-	players := make([]turns.Player, len(j.Players))
-	var err error
-	for i, name := range j.Players {
-		if players[i], err = player(name, j, lanes); err != nil {
-			return out, err
-		}
-	}
-	out.Readings, err = turns.Play(ctx, turns.Config{Rounds: j.Rounds, Time: j.Time, Seed: j.Seed, Least: lanes, Clock: usage.CPU}, players)
-	return out, err
-}
-
-// count plays for callgrind.
-func count(_ context.Context, j routes.CountJob) (any, error) {
-	var players []turns.Player
-	var blocks []func()
-	for _, scenario := range j.Scenarios {
-		for _, name := range j.Players {
-			p, err := player(name, routes.Job{Scenario: scenario}, 1)
-			if err != nil {
-				return nil, err
-			}
-			p.Block(warm)
-			players, blocks = append(players, p), append(blocks, func() { p.Block(j.Requests) })
-		}
-	}
-	callgrind.Play(j.Rounds, j.Seed, blocks)
-	for _, p := range players {
-		if err := p.Done(); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.Name, err)
-		}
-	}
-	return nil, nil
 }
 
 // warm is how many requests fill a contestant's pools again before each turn: the
 // collections before the turns of the others have emptied them.
 const warm = 8
 
-func player(name string, j routes.Job, lanes int) (turns.Player, error) {
-	start, ok := starts[name]
-	if !ok {
-		return turns.Player{}, fmt.Errorf("there is no contestant %q", name)
+// player sends requests, in the parallel scenario by as many goroutines as there are processors. All
+// players are in one process: only one works at a time, and a collection before and after each turn
+// keeps its garbage apart, so that its processor time is its own; heap and roots are the same for all.
+func player(p routes.Player) (turns.Player, error) {
+	start, ok := starts[p.Name]
+	switch {
+	case !ok:
+		return turns.Player{}, fmt.Errorf("there is no contestant %q", p.Name)
+	case p.Build != thisBuild:
+		return turns.Player{}, fmt.Errorf("the contestants were built with %s instead of %s: leave GOEXPERIMENT unset", thisBuild, p.Build)
 	}
 	h, err := start()
 	if err != nil {
-		return turns.Player{}, fmt.Errorf("%s: %w", name, err)
+		return turns.Player{}, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	senders, wrong := make([]harness, lanes), make([]error, lanes)
-	for i := range senders {
-		senders[i] = newHarness(h, requests[j.Scenario], j.Published)
+	lanes, want := 1, requests[p.Scenario].Status
+	if p.Scenario == routes.Parallel {
+		lanes = runtime.GOMAXPROCS(0)
 	}
-	want := requests[j.Scenario].Status
-	if name == routes.Nothing || name == routes.NothingFast {
+	if p.Name == routes.Nothing {
 		want = http.StatusOK
+	}
+	senders, wrong := make([]*harness, lanes), make([]error, lanes)
+	for i := range senders {
+		senders[i] = newHarness(h, requests[p.Scenario])
 	}
 	repeat := func(i, n int) {
 		for range n {
-			if status, body := senders[i](); status != want {
+			if status, body := senders[i].send(); status != want {
 				wrong[i] = fmt.Errorf("answered %d, want %d: %s", status, want, body)
 			}
 		}
@@ -139,7 +93,7 @@ func player(name string, j routes.Job, lanes int) (turns.Player, error) {
 		others.Wait()
 	}
 	return turns.Player{
-		Name:  name,
+		Name:  p.Name,
 		Ready: func(int) error { send(warm * lanes); return nil },
 		Block: send,
 		Done:  func() error { return cmp.Or(wrong...) },

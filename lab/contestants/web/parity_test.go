@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -26,10 +27,9 @@ func wanted(name, request string, r request) int {
 	return cmp.Or(differing[name][""], r.Status)
 }
 
-func contestants() map[string]func() (handlers, error) {
+func contestants() map[string]func() (http.Handler, error) {
 	all := maps.Clone(starts)
 	delete(all, routes.Nothing)
-	delete(all, routes.NothingFast)
 	return all
 }
 
@@ -43,9 +43,9 @@ func TestAllAnswerGoodRequestsAlike(t *testing.T) {
 			if !routes.Does(name, scenario) {
 				continue
 			}
-			one := newHarness(h, requests[scenario], false)
+			one := newHarness(h, requests[scenario])
 			for range 2 { // the second time with reused objects
-				status, body := one()
+				status, body := one.send()
 				var got, want any
 				if err := json.Unmarshal(body, &got); err != nil || status != requests[scenario].Status {
 					t.Errorf("%s, %s: %d %s (%v)", name, scenario, status, body, err)
@@ -100,7 +100,7 @@ func TestAllRefuseBadRequestsAlike(t *testing.T) {
 			if err != nil {
 				t.Fatal(contestant, err)
 			}
-			status, body := newHarness(h, r.request, false)()
+			status, body := newHarness(h, r.request).send()
 			if want := wanted(contestant, name, r.request); status != want || !strings.Contains(strings.ToLower(string(body)), r.names) {
 				t.Errorf("%s, %s: %d %s, want %d that names %q", contestant, name, status, body, want, r.names)
 			}

@@ -102,7 +102,7 @@ func newValidator() (*validator.Validate, error) {
 
 func isPhone(f validator.FieldLevel) bool { return phone.MatchString(f.Field().String()) }
 
-// rules is what echo and fiber call a validator.
+// rules is what echo calls a validator.
 type rules struct{ of *validator.Validate }
 
 func (r rules) Validate(p any) error { return r.of.Struct(p) }

@@ -37,10 +37,10 @@ func (q *typedCreate) created() patient {
 	return patient{newID, q.Ward, q.Notify, q.Name, q.Email, q.Gender, q.Age, q.Phone, q.Note, q.Tags}
 }
 
-func startSpillway(untimed bool) func() (handlers, error) {
-	return func() (handlers, error) {
+func startSpillway(untimed bool) func() (http.Handler, error) {
+	return func() (http.Handler, error) {
 		mux := route.NewMux(route.Config{Untimed: untimed, Limits: route.Limits{Body: maxBody}})
-		return handlers{http: mux}, mux.Add(
+		return mux, mux.Add(
 			route.New("POST", createPath, func(_ context.Context, q typedCreate) (patient, error) { return q.created(), nil }).Status(http.StatusCreated),
 			route.New("GET", getPath, func(_ context.Context, q typedGet) (patient, error) { return found(q.ID), nil }),
 		)
@@ -49,38 +49,21 @@ func startSpillway(untimed bool) func() (handlers, error) {
 
 // startGinTyped is package route on a gin engine, whose handlers are given a
 // context of their own that is never pooled.
-func startGinTyped() (handlers, error) {
+func startGinTyped() (http.Handler, error) {
 	engine, err := newGin()
 	api := routegin.NewAPI(route.Config{Untimed: true, Limits: route.Limits{Body: maxBody}})
-	return handlers{http: engine}, errors.Join(err, api.Register(engine,
+	return engine, errors.Join(err, api.Register(engine,
 		routegin.New("POST", createGin, func(_ *routegin.Context, q typedCreate) (patient, error) { return q.created(), nil }).Status(http.StatusCreated),
 		routegin.New("GET", getGin, func(_ *routegin.Context, q typedGet) (patient, error) { return found(q.ID), nil })))
 }
 
-// untaggedCreate is a request type as published: without form tags. gin then looks for
-// fields by their Go names, finds none, and the answer is 400.
-type untaggedCreate struct {
-	Ward   string   `uri:"ward" binding:"max=20"`
-	Notify bool     `query:"notify"`
-	Name   string   `json:"name" binding:"required,min=2,max=80"`
-	Email  string   `json:"email" binding:"required,email"`
-	Gender string   `json:"gender" binding:"required,oneof=female male other unknown"`
-	Age    int      `json:"age" binding:"required,min=1,max=150"`
-	Phone  string   `json:"phone" binding:"omitempty,phone"`
-	Note   string   `json:"note" binding:"max=1000"`
-	Tags   []string `json:"tags" binding:"max=8"`
-}
-
-func startSpecimen(b specimen.Build) func() (handlers, error) {
-	return func() (handlers, error) {
+func startSpecimen(b specimen.Build) func() (http.Handler, error) {
+	return func() (http.Handler, error) {
 		engine, err := newGin()
 		l := specimen.NewLayer(engine, b)
 		specimen.Add(l, "POST", createGin, http.StatusCreated, func(_ *specimen.Context, q typedCreate) (patient, error) { return q.created(), nil })
-		specimen.Add(l, "POST", "/untagged"+createGin, http.StatusCreated, func(_ *specimen.Context, q untaggedCreate) (patient, error) {
-			return (*typedCreate)(&q).created(), nil
-		})
 		specimen.Add(l, "GET", getGin, http.StatusOK, func(_ *specimen.Context, q typedGet) (patient, error) { return found(q.ID), nil })
-		return handlers{http: engine}, err
+		return engine, err
 	}
 }
 
@@ -104,7 +87,7 @@ type humaGet struct {
 
 type humaAnswer struct{ Body patient }
 
-func startHuma() (handlers, error) {
+func startHuma() (http.Handler, error) {
 	mux := http.NewServeMux()
 	config := huma.DefaultConfig("patients", "1")
 	config.CreateHooks = nil // they add a link to the schema to every answer
@@ -117,5 +100,5 @@ func startHuma() (handlers, error) {
 	})
 	huma.Register(api, huma.Operation{OperationID: "get", Method: http.MethodGet, Path: getPath},
 		func(_ context.Context, q *humaGet) (*humaAnswer, error) { return &humaAnswer{found(q.ID)}, nil })
-	return handlers{http: mux}, nil
+	return mux, nil
 }

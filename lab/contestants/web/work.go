@@ -88,5 +88,4 @@ var requests = map[string]request{
 	routes.Large:    {http.MethodPost, target, jsonType, noted(500), http.StatusCreated},
 	routes.Parallel: {http.MethodPost, target, jsonType, jsonBody, http.StatusCreated},
 	routes.Get:      {http.MethodGet, "/patients/" + newID, "", "", http.StatusOK},
-	routes.Untagged: {http.MethodPost, "/untagged" + target, formType, formBody, http.StatusBadRequest},
 }

@@ -1,6 +1,6 @@
 // Package specimen is published code in a few lines of our own: the shapes in which a
-// patient API was measured, and the faults of its handlers and pools, so that the lab can
-// show what they do. DO NOT USE IT. Each specimen says what is wrong with it.
+// patient API was measured, with the faults of its pools, so that the lab can show what they
+// do. DO NOT USE IT. The faults of its handlers are in the tests.
 //
 // Some are data races by design. The race detector would stop the program
 // before the fault shows, so tests of those are skipped under -race.
@@ -8,10 +8,8 @@ package specimen
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -169,24 +167,6 @@ func (s *Service) Release(reply *Reply) {
 	}
 }
 
-// Answer looks up and returns the JSON of the reply. Encoding is the receiver's part, as
-// in a handler, after its other work. A reply that is cleared in the middle of it makes
-// the encoder panic, which net/http would catch: an error.
-func (s *Service) Answer(id string, first func()) (body []byte, err error) {
-	reply, err := s.Look(context.Background(), id)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Release(reply)
-	first()
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("the reply changed while it was encoded: %v", v)
-		}
-	}()
-	return json.Marshal(reply)
-}
-
 // Replies returns how often the pool was asked for a reply so far and how often it had to
 // make one; ok is false without a pool.
 func (s *Service) Replies() (gets, made uint64, ok bool) {
@@ -255,26 +235,4 @@ type Reply struct {
 	Error     string    `json:"error,omitempty"`
 	Timestamp time.Time `json:"timestamp"`
 	RequestID string    `json:"request_id"`
-}
-
-// EarlyReturn answers each request in a goroutine and returns at once. When
-// ServeHTTP returns, net/http ends the response: the client gets an empty 200
-// and the goroutine writes into nothing.
-type EarlyReturn struct{ Store *Simulated }
-
-func (h EarlyReturn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id := r.PathValue("id")
-	go func() {
-		// net/http may panic in a writer that is used after the end.
-		defer func() { _ = recover() }()
-		patient, err := h.Store.Patient(id)
-		_ = json.NewEncoder(w).Encode(Reply{Success: err == nil, Patient: patient})
-	}()
-}
-
-// LateRetryAfter refuses every request and sets Retry-After after the body has been
-// written, when the headers have already been sent: no client sees it.
-func LateRetryAfter(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "overloaded, please retry", http.StatusServiceUnavailable)
-	w.Header().Set("Retry-After", "1")
 }

@@ -1,0 +1,52 @@
+package ledgertest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/lab/ledger"
+	"github.com/spillway-go/spillway/lab/results"
+	"github.com/spillway-go/spillway/load/judge"
+)
+
+var speed = ledger.Extra("speed", "speed")
+
+func of(pattern string, f ledger.Figure) ledger.Term {
+	return ledger.Of(ledger.Key{Setup: "s", Load: "l", Pattern: pattern}, f)
+}
+
+// claim has one part for each case, which is about a ratio unless it is changed.
+func claim(rule judge.Rule, cases ...ledger.Case) ledger.Claim {
+	return ledger.Claim{ID: "T1", Parts: []ledger.Part{{Subject: "a/b", Unit: "x", Rule: rule, Spread: 0.03, Cases: ledger.Only(cases...)}}}
+}
+
+func TestGoodRowsAreNotComplainedAbout(t *testing.T) {
+	ratio := ledger.Case{Setup: "s", Value: of("a", speed).Over(of("b", speed)), Needs: "It takes 16 cores.", Open: "It is too short."}
+	same := ledger.Case{Setup: "s", Value: ledger.Best(of("a", speed), of("b", speed)).Over(ledger.Largest(of("a", ledger.Goodput), of("a", speed)))}
+	for _, rule := range []judge.Rule{judge.AtLeast(2), judge.Between(4, 5), judge.Below(0.9), judge.Outside(0.8, 1.25)} {
+		Check(t, ledger.Family{Claims: []ledger.Claim{claim(rule, ratio, same)}}, nil)
+	}
+	for _, kind := range []judge.Kind{judge.Every, judge.Never} {
+		count := claim(judge.Exactly(0), ledger.Case{Setup: "s", Value: of("a", speed)})
+		count.Parts[0].Kind, count.Parts[0].Unit, count.Parts[0].Spread = kind, "", 0
+		Check(t, ledger.Family{Claims: []ledger.Claim{count}}, nil)
+	}
+}
+
+func TestRowsThatIgnoreTheirFiguresAreFound(t *testing.T) {
+	rule := judge.AtLeast(2)
+	zero := ledger.Figure{Name: "speed", Value: func(r *results.Run) float64 { return r.Extra["speed"] }}
+	twice := claim(rule, ledger.Case{Setup: "s", Value: of("a", speed)})
+	twice.Parts = append(twice.Parts, twice.Parts[0])
+	for want, c := range map[string]ledger.Claim{
+		"T1: no parts":                            {ID: "T1"},
+		"T1/ (s): no figures were found":          claim(rule, ledger.Case{Setup: "s", Value: ledger.Const(3)}),
+		"the speed of a run without figures is 0": claim(rule, ledger.Case{Setup: "s", Value: of("a", zero).Over(of("b", speed))}),
+		"T1/: no set-up decides it":               claim(rule, ledger.Case{Setup: "s", Value: of("a", speed), Beside: true}),
+		"T1/: two parts have this name":           twice,
+	} {
+		if got := strings.Join(complaints(ledger.Family{Claims: []ledger.Claim{c}}, nil), "\n"); !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+}
