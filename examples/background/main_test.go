@@ -148,19 +148,6 @@ func TestAPanicEndsNobodyElse(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoReminderIsRefused(t *testing.T) {
-	s := start(t, 1, 1, time.Minute, func(context.Context, reminder) error { return nil })
-	for body, want := range map[string]int{
-		"": 400, "{}": 400, `{"patient":"P1"}`: 400, `{"patient":"P1","text":""}`: 400, `{"patient":"P1","text":"x","more":1}`: 400,
-		`{"patient":"P1","text":"` + strings.Repeat("x", 5000) + `"}`: http.StatusRequestEntityTooLarge,
-	} {
-		if resp, _ := post(t, s.url, body); resp.StatusCode != want {
-			t.Errorf("%.40q: %s", body, resp.Status)
-		}
-	}
-	s.stop()
-}
-
 // pipe is a listener of one connection, in memory.
 type pipe struct {
 	conns chan net.Conn
@@ -256,20 +243,5 @@ func TestNotReadyWhileStopping(t *testing.T) {
 	handler.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
 	if w.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d", w.Code)
-	}
-}
-
-func TestBadInput(t *testing.T) {
-	for want, args := range map[string][]string{
-		"unexpected": {"now"}, "cannot be negative": {"-work", "-1s"}, "MaxWorkers is -1": {"-workers", "-1"}, "not defined": {"-x"},
-	} {
-		var stderr bytes.Buffer
-		if code := run(t.Context(), args, io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), want) {
-			t.Errorf("%v: exit code %d, %s", args, code, &stderr)
-		}
-	}
-	var help bytes.Buffer
-	if code := run(t.Context(), []string{"-h"}, io.Discard, &help); code != 0 || !strings.Contains(help.String(), "Exit codes") {
-		t.Errorf("-h: exit code %d, %s", code, &help)
 	}
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -79,20 +77,6 @@ func TestAnInterruptTellsDoneFromCutFromNeverStarted(t *testing.T) {
 	})
 }
 
-func TestAnInterruptDuringTheLastTasksStillTells(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, interrupt := context.WithCancel(t.Context())
-		b := batch{tasks: 4, workers: 2, do: pretend(time.Second, 0)}
-		time.AfterFunc(time.Millisecond, interrupt)
-		if err := b.run(ctx, newProgress(io.Discard, false)); err != nil {
-			t.Fatal(err)
-		}
-		if got := b.result(); !strings.Contains(got, "0 of 4 done") || !strings.Contains(got, "2 cut short, 2 never started") {
-			t.Error(got)
-		}
-	})
-}
-
 // What the pool refused was forgotten: "3 of 10 done, 0 failed", and exit code 0.
 func TestTasksThatWereRefusedAreNotSuccess(t *testing.T) {
 	b := batch{tasks: 10, ended: make([]bool, 10), do: func(context.Context, int) error { return nil }}
@@ -108,44 +92,6 @@ func TestTasksThatWereRefusedAreNotSuccess(t *testing.T) {
 	code := b.tell(t.Context(), &stdout)
 	if got := stdout.String(); code != 1 || !strings.Contains(got, "3 of 10 done") || !strings.Contains(got, ": 0 cut short, 7 never started\ngo on with -from 3") || strings.Contains(got, "interrupted") {
 		t.Errorf("exit code %d: %s", code, got)
-	}
-}
-
-func TestATaskThatCallsGoexitHasFailed(t *testing.T) {
-	b := batch{tasks: 3, workers: 2, do: func(_ context.Context, n int) error {
-		if n == 1 {
-			runtime.Goexit()
-		}
-		return nil
-	}}
-	if err := b.run(t.Context(), newProgress(io.Discard, false)); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.result(); got != "2 of 3 done, 1 failed\n  task 1: it called runtime.Goexit\n" {
-		t.Error(got)
-	}
-}
-
-func TestProgressOnAPipeAndOnATerminal(t *testing.T) {
-	for _, live := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			var out bytes.Buffer
-			b := batch{tasks: 20_000, workers: 10, do: func(context.Context, int) error { time.Sleep(10 * time.Millisecond); return nil }}
-			if err := b.run(t.Context(), newProgress(&out, live)); err != nil { // 20 s
-				t.Fatal(err)
-			}
-			lines := strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' || r == '\r' })
-			if strings.Contains(out.String(), "\r") != live || strings.Contains(out.String(), "\n") == live {
-				t.Errorf("live %t: %q", live, out.String())
-			}
-			switch {
-			case live && len(lines) < 90, !live && len(lines) > 4:
-				t.Errorf("live %t: %d lines", live, len(lines))
-			}
-			if line := lines[len(lines)/2]; !strings.Contains(line, " %  ") || !strings.Contains(line, "of 20,000 done, 0 failed") || !strings.Contains(line, "s left") {
-				t.Errorf("live %t: %q", live, line)
-			}
-		})
 	}
 }
 
@@ -174,13 +120,5 @@ func TestTheCommand(t *testing.T) {
 		if code := run(c.ctx, c.args, &stdout, &stderr); code != c.code || !strings.Contains(stdout.String()+stderr.String(), c.says) {
 			t.Errorf("%v: exit code %d, want %d\n%s%s", c.args, code, c.code, &stdout, &stderr)
 		}
-	}
-}
-
-func TestPretendedTasksEndWithTheirContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := pretend(time.Hour, 0)(ctx, 1); !errors.Is(err, context.Canceled) {
-		t.Error(err)
 	}
 }

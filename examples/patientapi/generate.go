@@ -14,7 +14,6 @@ const GeneratorVersion = 2
 const (
 	Clinicians    = 400
 	Organisations = len(organisations)
-	Insurers      = len(insurers)
 )
 
 // Generator makes invented people out of a seed. Every field of every entity

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"reflect"
-	"slices"
 	"testing"
 )
 
@@ -72,88 +71,4 @@ func text(v any) string {
 		panic(err)
 	}
 	return string(b)
-}
-
-func TestNewFieldMovesNoOther(t *testing.T) {
-	before := make([]string, 100)
-	for n := range before {
-		before[n] = text(generated(1, n+1))
-	}
-	original := patientFields
-	t.Cleanup(func() { patientFields = original })
-
-	greedy := original[0]
-	greedy.name = "shoe_size"
-	greedy.draw = func(_ Generator, s *stream, _ int, _ *Patient) {
-		for range 100 {
-			s.next()
-		}
-	}
-	for at := range len(original) + 1 {
-		patientFields = slices.Insert(slices.Clone(original), at, greedy)
-		for n := range before {
-			if after := text(generated(1, n+1)); after != before[n] {
-				t.Fatalf("a field added at %d changed patient %d:\n%s\n%s", at, n+1, before[n], after)
-			}
-		}
-	}
-}
-
-func TestPeopleDiffer(t *testing.T) {
-	const n = 5000
-	names, phones, female, allergic := map[Name]int{}, map[string]int{}, 0, 0
-	for i := 1; i <= n; i++ {
-		p := generated(1, i)
-		names[p.Name]++
-		phones[p.Phone]++
-		if p.Gender == "female" {
-			female++
-		}
-		if len(p.Allergies) > 0 {
-			allergic++
-		}
-	}
-	if len(names) < n*9/10 || len(phones) < n*99/100 {
-		t.Errorf("%d names and %d phones among %d people", len(names), len(phones), n)
-	}
-	if share := float64(female) / n; share < 0.46 || share > 0.53 {
-		t.Errorf("%.2f are female, want 0.495", share)
-	}
-	if share := float64(allergic) / n; share < 0.23 || share > 0.31 { // 0.4 have the chance, a third of them none
-		t.Errorf("%.2f have an allergy, want 0.267", share)
-	}
-}
-
-func TestListsRepeatNothing(t *testing.T) {
-	for i := 1; i <= 2000; i++ {
-		p := generated(3, i)
-		seen := map[string]bool{}
-		for _, d := range p.Diagnoses {
-			if seen[d.Code] {
-				t.Fatalf("patient %d has %s twice", i, d.Code)
-			}
-			seen[d.Code] = true
-		}
-	}
-}
-
-func TestCliniciansHaveOneAddressEach(t *testing.T) {
-	emails := map[string]bool{}
-	for n := 1; n <= Clinicians; n++ {
-		c := Generator{1}.Clinician(n)
-		if emails[c.Email] {
-			t.Fatalf("%s belongs to two clinicians", c.Email)
-		}
-		emails[c.Email] = true
-	}
-}
-
-func BenchmarkGenerator(b *testing.B) {
-	var p Patient
-	n := 0
-	b.ReportAllocs()
-	for b.Loop() {
-		n = n%MaxPatients + 1
-		Generator{1}.Patient(n, &p)
-	}
 }

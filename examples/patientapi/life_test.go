@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 const population = 4000
@@ -12,13 +14,9 @@ const population = 4000
 func age(t *testing.T, birth, on string) int {
 	t.Helper()
 	b, err := time.Parse(time.DateOnly, birth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	d, err := time.Parse(time.DateOnly, on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	years := d.Year() - b.Year()
 	if d.Month() < b.Month() || d.Month() == b.Month() && d.Day() < b.Day() {
 		years--
@@ -133,35 +131,4 @@ func takenFor(name, text string) bool {
 	return slices.ContainsFunc(conditions[:], func(c condition) bool {
 		return c.text == text && slices.ContainsFunc(c.remedies, func(r remedy) bool { return r.name == name })
 	})
-}
-
-func TestAgesAreAsInACountry(t *testing.T) {
-	var decades [10]int
-	for n := 1; n <= population; n++ {
-		years := age(t, generated(5, n).BirthDate, Today)
-		if years < 0 || years > 99 {
-			t.Fatalf("patient %d is %d", n, years)
-		}
-		decades[years/10]++
-	}
-	for i, n := range decades {
-		if n == 0 || n > population/5 {
-			t.Errorf("%d of %d people are in decade %d", n, population, i)
-		}
-	}
-	if decades[9] >= decades[8] || decades[8] >= decades[7] {
-		t.Errorf("the oldest are not the fewest: %v", decades)
-	}
-}
-
-func TestTurnsIsAtMostADayLate(t *testing.T) {
-	for born := dayOf("1925-01-01"); born <= today; born += 17 {
-		for years := range 100 {
-			// The birthday of 29 February is 1 March in other years.
-			birthday := day(born.at(0).AddDate(years, 0, 0).Unix() / (24 * 60 * 60))
-			if late := born.turns(years) - birthday; birthday <= today && (late < 0 || late > 1) {
-				t.Fatalf("born %v, %d years: %d days late", born, years, late)
-			}
-		}
-	}
 }

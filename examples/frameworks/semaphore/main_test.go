@@ -14,44 +14,6 @@ import (
 	"github.com/spillway-go/spillway/limiter/semaphore"
 )
 
-// The same work gives the same result behind each of them.
-func TestOneIsAsGoodAsTheOther(t *testing.T) {
-	const size = 4
-	for name, newSlots := range both(size) {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newSlots()
-				var now, most, done atomic.Int64
-				err := Work(t.Context(), s, 600, func(context.Context) {
-					n := now.Add(1)
-					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-					}
-					time.Sleep(time.Second)
-					now.Add(-1)
-					done.Add(1)
-				})
-				if done.Load() != 600 || err != nil || most.Load() != size {
-					t.Errorf("done %d, error %v, at most %d at once, want %d", done.Load(), err, most.Load(), size)
-				}
-				if !s.TryAcquire(size) || s.TryAcquire(1) {
-					t.Error("the slots are not all there, or more than that")
-				}
-				s.Release(size)
-				for n, use := range map[int64]func(int64){1: s.Release, -1: s.Release, -2: func(n int64) { s.TryAcquire(n) }} {
-					func() {
-						defer func() {
-							if recover() == nil {
-								t.Errorf("%d does not panic", n)
-							}
-						}()
-						use(n)
-					}()
-				}
-			})
-		})
-	}
-}
-
 func both(size int64) map[string]func() slots {
 	return map[string]func() slots{
 		"x/sync": func() slots { return xsync.NewWeighted(size) },

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 func TestAdminListenerHasWhatTheClientsOneHasNot(t *testing.T) {
@@ -56,9 +58,7 @@ func TestAdminListenerIsOnLoopbackUnlessToldOtherwise(t *testing.T) {
 	c.Admin.Addr, c.Admin.Public = ":0", true
 	r := start(t, c)
 	_, port, err := net.SplitHostPort(r.admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if status, _ := get(t, "http://127.0.0.1:"+port+"/metrics"); status != 200 {
 		t.Errorf("told otherwise: %d", status)
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/spillway-go/spillway/examples/patientapi/access"
 	"github.com/spillway-go/spillway/examples/patientapi/token"
 )
@@ -56,6 +58,7 @@ func (f KeyFolder) signer() (*token.Signer, error) {
 type callers struct {
 	verifier    *token.Verifier
 	development *token.Signer // nil with keys of an issuer
+	keys        *token.Keys   // of an issuer, or nil
 	stop        context.CancelFunc
 	watching    sync.WaitGroup
 }
@@ -79,10 +82,26 @@ func (c *Command) openCallers(ctx context.Context, logger *slog.Logger, stderr i
 	if made.verifier, err = token.NewVerifier(token.Config{Keys: keys, Issuer: c.Auth.Issuer, Audience: c.Auth.Audience}); err != nil {
 		return nil, err
 	}
+	made.keys = keys
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx)) // requests are answered after ctx has ended
 	made.stop = stop
 	made.watching.Go(func() { keys.Watch(watch) })
 	return made, nil
+}
+
+// metrics are those of the keys of an issuer.
+func (c *callers) metrics() []prometheus.Collector {
+	if c.keys == nil {
+		return nil
+	}
+	return []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "patientapi_keys_stale", Help: "1 while the keys of --jwks cannot be read again, and the last that could stay.",
+	}, func() float64 {
+		if c.keys.Stale() {
+			return 1
+		}
+		return 0
+	})}
 }
 
 // Close implements io.Closer.

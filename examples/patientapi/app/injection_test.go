@@ -19,6 +19,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi/access"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/token"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -196,7 +197,7 @@ func unbroken(t *testing.T, c VerifyCommand, least int) {
 }
 
 // some is the share of the places in which the gate has each text: one of so many.
-const some = 8
+const some = 16
 
 func TestNothingIsInjectedIntoSQLite(t *testing.T) {
 	t.Parallel()
@@ -209,9 +210,7 @@ func injectedIntoSQLite(t *testing.T, every int) {
 	c.Store.Kind, c.Store.DB = sqliteStore, filepath.Join(t.TempDir(), "patients.db")
 	c.Audit = AuditFlags{Mode: auditOn, DB: filepath.Join(t.TempDir(), "audit.db")}
 	r := injected(t, c, every)
-	if _, err := r.report(t); err != nil {
-		t.Error(err)
-	}
+	r.end(t)
 	if strings.Contains(r.stderr.String(), `"msg":"forged"`) || strings.Contains(r.stderr.String(), "\nlevel=ERROR") {
 		t.Errorf("a line of the log is not ours:\n%s", &r.stderr)
 	}
@@ -228,17 +227,13 @@ func injectedIntoPostgres(t *testing.T, every int) {
 	database := postgrestest.New(t, 0)
 	tables := func() (all []string) {
 		conn, err := pgx.Connect(t.Context(), database.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer conn.Close(context.WithoutCancel(t.Context()))
 		rows, err := conn.Query(t.Context(), "SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1")
 		if err == nil {
 			all, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return all
 	}
 	c := quick()

@@ -125,7 +125,7 @@ func (s *service) openAPIs(context.Context, io.Writer) (err error) {
 		Runner: s.runner, Patients: s.questions, Clinicians: s.clinicians, Health: s.base, Verifier: s.callers.verifier,
 		Timeout: s.cmd.Deadline.Timeout, Deadlines: s.cmd.Deadline.classes(), Logger: s.logger,
 		Audit: s.records.log(), AuditClosed: s.cmd.Audit.FailClosed, Unrecorded: s.records.trouble(), Tracer: s.traces.Tracer(),
-		Metrics: slices.Concat(s.records.metrics(), s.exporting.metrics(), storeMetrics(s.base), s.traces.Collectors()),
+		Metrics: slices.Concat(s.callers.metrics(), s.records.metrics(), s.exporting.metrics(), storeMetrics(s.base), s.traces.Collectors()),
 	})
 	s.fhir, err = s.cmd.fhirAPI(s.api.Front(), s.runner, s.questions, s.exporting.bulk())
 	return err

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"errors"
 	"net/url"
 	"os"
@@ -9,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 )
 
@@ -17,9 +18,7 @@ import (
 func withoutPassword(t *testing.T, address string) (bare, password string) {
 	t.Helper()
 	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	password, _ = u.User.Password()
 	u.User = url.User(u.User.Username())
 	return u.String(), password
@@ -30,9 +29,7 @@ func TestServeFromPostgres(t *testing.T) {
 	var password string
 	c.Store.Kind, password = withoutPassword(t, postgrestest.New(t, 0).URL)
 	c.Store.PasswordFile = filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(c.Store.PasswordFile, []byte(password+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(c.Store.PasswordFile, []byte(password+"\n"), 0o600))
 	c.Store.Connections, c.Admin.Addr = 3, "127.0.0.1:0"
 	r := start(t, c)
 	if status, body := r.get(t, "/api/v1/patients/P000042"); status != 200 || !strings.Contains(body, `"id":"P000042"`) {
@@ -55,42 +52,12 @@ func TestServeFromPostgres(t *testing.T) {
 		}
 	}
 	report, err := r.report(t)
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	if report.Store != "postgres" || report.Connections == nil || report.Connections.Max != 3 || report.Connections.Peak != 1 {
 		t.Errorf("%+v, connections %+v", report, report.Connections)
 	}
 	if said := r.stderr.String(); !strings.Contains(said, "100 of 100 patients") || strings.Contains(said, password) || strings.Contains(said, c.Store.Kind) {
 		t.Errorf("said %s", said)
-	}
-}
-
-// What cannot be right is found at the start, in one line without the address.
-func TestBadStoreSettingsDoNotShowThePassword(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for want, change := range map[string]func(*StoreFlags){
-		"unknown store":       func(f *StoreFlags) { f.Kind = "postgress://u:opensesame@h/d" },
-		"cannot be used":      func(f *StoreFlags) { f.Kind = "postgres://u:opensesame@h:port/d" },
-		"connection refused":  func(f *StoreFlags) { f.Kind = "postgres://u:opensesame@127.0.0.1:1/d" },
-		"-1 connections":      func(f *StoreFlags) { f.Kind, f.Connections = "postgres://u:opensesame@127.0.0.1:1/d", -1 },
-		"is for a PostgreSQL": func(f *StoreFlags) { f.PasswordFile = file },
-		"for a PostgreSQL":    func(f *StoreFlags) { f.Connections = 5 },
-		"is empty":            func(f *StoreFlags) { f.Kind, f.PasswordFile = "postgres://u@127.0.0.1:1/d", file },
-	} {
-		c := quick()
-		change(&c.Store)
-		var out bytes.Buffer
-		err := c.Run(t.Context(), &out, &out)
-		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("want one line with %q, got %v", want, err)
-		}
-		if strings.Contains(err.Error()+out.String(), "sesame") {
-			t.Errorf("%s: %v %s", want, err, &out)
-		}
 	}
 }
 

@@ -10,15 +10,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 // What the runbook says about another key of the audit works: the old chain is put aside
 // and stays whole, and a new one begins.
 func TestTheKeyOfTheAuditIsChangedAsTheRunbookSays(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/operate/runbook.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	said := regexp.MustCompile("(?s)```sql\n(.*?)```").FindSubmatch(text)
 	if said == nil {
 		t.Fatal("the runbook has no statements")
@@ -27,24 +26,18 @@ func TestTheKeyOfTheAuditIsChangedAsTheRunbookSays(t *testing.T) {
 	keys := map[string]string{}
 	serve := func(key string) {
 		keys[key] = filepath.Join(t.TempDir(), key)
-		if err := os.WriteFile(keys[key], []byte(strings.Repeat(key, 8)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(keys[key], []byte(strings.Repeat(key, 8)), 0o600))
 		c := quick()
 		c.Store.Kind, c.Audit.Mode, c.Audit.KeyFile, c.Audit.FailClosed = db.URL, auditOn, keys[key], true
 		r := start(t, c)
 		if status, body := r.get(t, "/api/v1/patients/P000042"); status != 200 {
 			t.Errorf("%d %s", status, body)
 		}
-		if _, err := r.report(t); err != nil {
-			t.Error(err)
-		}
+		r.end(t)
 	}
 	serve("before")
 	conn, err := pgx.Connect(t.Context(), db.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Close(t.Context())
 	if _, err := conn.Exec(t.Context(), string(said[1])); err != nil {
 		t.Fatal(err)

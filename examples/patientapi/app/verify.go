@@ -41,7 +41,7 @@ Examples:
 
 "spillway audit" is the same as "patientapi audit".
 
-Exit codes: 0 the chain is whole; 1 it is not, or it could not be read to its end; 2 bad input; 3 the records need a key that was not given: their numbers and order fit, and what they say was not verified.`
+Exit codes: 0 the chain is whole; 1 it is not, or it could not be read to its end, or only its head in --head is left; 2 bad input; 3 the records need a key that was not given: their numbers and order fit, and what they say was not verified.`
 }
 
 // ErrKeyNeeded is the answer of a verification without the key that the records were made
@@ -77,6 +77,15 @@ func (c *VerifyCommand) Run(ctx context.Context, stdout, stderr io.Writer) error
 		return err
 	}
 	storage, err := c.open(ctx)
+	if err != nil && known.Sequence > 0 && (errors.Is(err, audit.ErrNoRecords) || errors.Is(err, fs.ErrNotExist)) {
+		// There were records, and a head of them was kept.
+		r := audit.Result{Found: 1, Faults: []audit.Fault{{Sequence: 1, What: fmt.Sprintf(
+			"the records from here to %d, where the kept head is, were destroyed, or are elsewhere: %v", known.Sequence, err)}}}
+		if err := c.tell(stdout, r, known); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errNotWhole, err)
+	}
 	if err != nil {
 		return usage(err)
 	}
@@ -88,10 +97,13 @@ func (c *VerifyCommand) Run(ctx context.Context, stdout, stderr io.Writer) error
 			fmt.Fprintf(stderr, "%d records so far\n", records)
 		}
 	})
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
+		r.Found++
+		r.Faults = append(r.Faults, audit.Fault{Sequence: r.Records + 1, What: fmt.Sprintf("the records from here on cannot be read: %v", err)})
+	} else if err != nil {
 		return err
 	}
-	if err := c.tell(stdout, r, known); err != nil {
+	if err := errors.Join(err, c.tell(stdout, r, known)); err != nil {
 		return err
 	}
 	if r.Found > 0 {

@@ -2,8 +2,13 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"iter"
 )
+
+// ErrNoRecords is matched by errors of opening what is there, can be read and holds no records: it is
+// something else, or they were destroyed.
+var ErrNoRecords = errors.New("no audit records")
 
 // Storage keeps the records of one chain. It is safe for concurrent use, also by
 // several processes.

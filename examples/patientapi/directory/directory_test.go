@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/cachetest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 // source is a database, and a cache, that does as the test says.
@@ -110,9 +110,7 @@ func find(t *testing.T, db, cache *source, leaves time.Duration) (l lookup) {
 func open(t *testing.T, db, cache *source, log *bytes.Buffer) *Directory {
 	t.Helper()
 	d, err := New(Config{Store: db, Cache: cache, CacheTimeout: 100 * ms, Logger: slog.New(slog.NewTextHandler(log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return d
 }
 
@@ -233,9 +231,7 @@ func TestCacheThatCannotBeToldCostsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache := &keepless{}
 		d, err := New(Config{Store: &source{found: cachetest.Found(1)}, Cache: cache})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		start := time.Now()
 		answer, err := d.Find(t.Context(), cachetest.Query(1))
 		if err != nil || len(answer.Clinicians) != 1 || len(answer.Partial) != 0 || time.Since(start) != DefaultCacheTimeout {
@@ -265,35 +261,6 @@ func TestCallerWhoLeavesWaitsForNobody(t *testing.T) {
 			}
 		}
 		time.Sleep(never)
-	})
-}
-
-func TestCallersDeadlineBetweenTheTwo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		d := open(t, &source{takes: 10 * ms, found: cachetest.Found(1)}, &source{takes: never}, &log)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*ms)
-		defer cancel()
-		start := time.Now()
-		answer, err := d.Find(ctx, cachetest.Query(1))
-		lookup{answer: answer, err: err, took: time.Since(start)}.expect(t, 20*ms, partial, 1)
-
-		d = open(t, &source{takes: never}, &source{found: cachetest.Found(1)}, &log)
-		ctx, cancel = context.WithTimeout(t.Context(), 20*ms)
-		defer cancel()
-		if _, err := d.Find(ctx, cachetest.Query(1)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a late database: %v", err)
-		}
-	})
-}
-
-func TestPanickingDatabaseIsAnErrorWithItsStack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := find(t, &source{panic: "a bug"}, &source{takes: never}, 0)
-		p, ok := errors.AsType[*spillway.PanicError](l.err)
-		if !ok || p.Value != "a bug" || !strings.Contains(string(p.Stack), "directory_test.go") || l.took != 0 {
-			t.Errorf("%v after %v", l.err, l.took)
-		}
 	})
 }
 
@@ -332,12 +299,4 @@ func TestFailingCacheLogsOneLineASecondAboutNobody(t *testing.T) {
 			t.Errorf("the log names somebody:\n%s", &log)
 		}
 	})
-}
-
-func TestWrongSettingsSaySo(t *testing.T) {
-	for want, cfg := range map[string]Config{"no store": {}, "cache-timeout is -1s": {Store: &source{}, CacheTimeout: -time.Second}} {
-		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/access"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/memory"
 )
@@ -106,29 +107,6 @@ func TestManyWorkersDoAnExportOnce(t *testing.T) {
 	})
 }
 
-// Two replicas share the jobs and the folder: neither does what the other one does.
-func TestReplicasShareTheWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := func(ctx context.Context, _ int64) error { return sleep(ctx, time.Second/100) }
-		store, q, dir := newStore(t, slow), newQueue(t, memory.Config{MaxInFlight: 2}), t.TempDir()
-		one, two := newExports(t, q, store, dir), newExports(t, memory.Reopen(q), store, dir)
-		var tickets []string
-		for range 4 {
-			tickets = append(tickets, begin(t, one, Request{}))
-		}
-		stopOne, stopTwo := run(one), run(two)
-		time.Sleep(time.Minute)
-		stopOne()
-		stopTwo()
-		for _, ticket := range tickets {
-			whole(t, one, ticket, store)
-		}
-		if got, want := store.calls.Load(), int64(4*(people+5)); got != want { // of each 230 patients, in 5 pages
-			t.Errorf("the store was asked %d times, want %d", got, want)
-		}
-	})
-}
-
 func TestARejectionCountsNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		advice := 7 * time.Second
@@ -165,9 +143,7 @@ func TestAnExportIsCancelledWhileItRuns(t *testing.T) {
 		if s := status(t, e, ticket); s.State != Running || s.Patients == 0 {
 			t.Errorf("%+v", s)
 		}
-		if err := e.Cancel(ticket); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, e.Cancel(ticket))
 		time.Sleep(2 * heartbeat)
 		calls := store.calls.Load()
 		time.Sleep(time.Minute)
@@ -206,9 +182,7 @@ func TestAnExportWithoutAJobGetsOneOnceTheOthersAreDone(t *testing.T) {
 		e := newExports(t, newQueue(t, memory.Config{}), store, t.TempDir())
 		begin(t, e, Request{Types: Types})
 		forgotten := access.NewTicket("export-job")
-		if err := e.disk.add(forgotten, Request{Types: Types, Started: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, e.disk.add(forgotten, Request{Types: Types, Started: time.Now()}))
 		defer run(e)()
 		time.Sleep(longestSweep + time.Minute)
 		whole(t, e, forgotten, store)
@@ -226,9 +200,7 @@ func TestSinceLeavesOutWhatHasNotChanged(t *testing.T) {
 		synctest.Wait()
 		want := map[access.Resource]int{}
 		var page patientapi.Page
-		if err := store.Store.Search(t.Context(), patientapi.PatientSearch{}, &page); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, store.Store.Search(t.Context(), patientapi.PatientSearch{}, &page))
 		for _, p := range page.Patients {
 			observations, _ := store.Store.Observations(t.Context(), p.ID)
 			for _, o := range observations {

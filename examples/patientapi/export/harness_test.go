@@ -13,6 +13,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/access"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/jobqueue"
@@ -68,9 +69,7 @@ func (s *asked) Observations(ctx context.Context, id string) ([]patientapi.Obser
 func newStore(t *testing.T, before func(ctx context.Context, call int64) error) *asked {
 	t.Helper()
 	store, err := simulated.New(people, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if before == nil {
 		before = func(context.Context, int64) error { return nil }
 	}
@@ -81,22 +80,16 @@ func newQueue(t *testing.T, cfg memory.Config) jobqueue.Queue {
 	t.Helper()
 	cfg.Policy = Policy()
 	q, err := memory.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return q
 }
 
 func newExports(t *testing.T, q jobqueue.Queue, store patientapi.Store, dir string) *Exports {
 	t.Helper()
 	runner, err := patterns.New(patterns.Adaptive, patterns.Config{Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	e, err := New(Config{Queue: q, Store: store, Runner: runner, Resources: resources, Dir: dir, PartSize: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return e
 }
 
@@ -115,18 +108,14 @@ func begin(t *testing.T, e *Exports, r Request) string {
 		r.Types = Types
 	}
 	r.Started = time.Now().UTC()
-	if err := e.Start(t.Context(), ticket, r); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, e.Start(t.Context(), ticket, r))
 	return ticket
 }
 
 func status(t *testing.T, e *Exports, ticket string) Status {
 	t.Helper()
 	s, err := e.Status(ticket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -139,15 +128,11 @@ func whole(t *testing.T, e *Exports, ticket string, store *asked) {
 	}
 	want := map[lineOf]int{}
 	var page patientapi.Page
-	if err := store.Store.Search(t.Context(), patientapi.PatientSearch{}, &page); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, store.Store.Search(t.Context(), patientapi.PatientSearch{}, &page))
 	for i := range page.Patients {
 		p := &page.Patients[i]
 		observations, err := store.Store.Observations(t.Context(), p.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, kind := range s.Types {
 			for r := range resources(kind, p, observations) {
 				want[r.(lineOf)]++
@@ -156,9 +141,7 @@ func whole(t *testing.T, e *Exports, ticket string, store *asked) {
 	}
 	for _, f := range s.Files {
 		c, err := e.Open(ticket, f.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		text, err := io.ReadAll(c)
 		if err != nil || len(c.Patients) == 0 || len(c.Patients) > e.cfg.PartSize {
 			t.Errorf("%s: %d patients, %v", f.Name, len(c.Patients), err)

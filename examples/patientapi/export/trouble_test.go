@@ -14,6 +14,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/access"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/memory"
 )
@@ -127,16 +128,12 @@ func TestADamagedExportSaysSoAndTheOthersGoOn(t *testing.T) {
 				poisoned, other := begin(t, e, Request{}), begin(t, e, Request{})
 				path := func(names ...string) string { return e.disk.path(poisoned, names...) }
 				if damage == nil { // before its first run
-					if err := os.WriteFile(path(requestName), []byte("null"), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, os.WriteFile(path(requestName), []byte("null"), 0o600))
 				}
 				stop := run(e)
 				synctest.Wait()
 				if damage != nil {
-					if err := damage(path); err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, damage(path))
 				}
 				s, err := e.Status(poisoned)
 				if err == nil && s.State == Complete {
@@ -167,9 +164,7 @@ func TestWhatIsTooMuchIsRejectedAndLeavesNothing(t *testing.T) {
 		return e.Start(t.Context(), access.NewTicket("somebody"), Request{Types: Types, Started: time.Now()})
 	}
 	for range 2 {
-		if err := start(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, start())
 	}
 	check := func(what string) {
 		t.Helper()

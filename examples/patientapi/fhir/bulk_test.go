@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,15 +16,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/access"
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	"github.com/spillway-go/spillway/examples/patientapi/export"
 	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
-	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/memory"
 )
 
@@ -184,19 +182,13 @@ func TestWhatAnExportIsAskedFor(t *testing.T) {
 func TestWhatAnExportDoesNotTakeIsNamed(t *testing.T) {
 	api := newAPI(t, newStore(t), patterns.Limiter)
 	for target, location := range map[string]string{
-		"_type=Patient,Secret":                "http._type",
-		"_since=secret":                       "http._since",
-		"_since=2020-01-01T00:00:00":          "http._since",
-		"_since=9999-01-01T00:00:00Z":         "http._since",
-		"_outputFormat=secret":                "http._outputFormat",
-		"_outputFormat=application/fhir+json": "http._outputFormat",
-		"_typeFilter=secret":                  "http._typeFilter",
-		"_elements=secret":                    "http._elements",
-		"patient=secret":                      "http.patient",
-		"includeAssociatedData=secret":        "http.includeAssociatedData",
-		"organizeOutputBy=secret":             "http.organizeOutputBy",
-		"allowPartialManifests=secret":        "http.allowPartialManifests",
-		"secret=1":                            "",
+		"_type=Patient,Secret":        "http._type",
+		"_since=secret":               "http._since",
+		"_since=9999-01-01T00:00:00Z": "http._since",
+		"_outputFormat=secret":        "http._outputFormat",
+		"_typeFilter=secret":          "http._typeFilter",
+		"patient=secret":              "http.patient",
+		"secret=1":                    "",
 	} {
 		a := get(t, api, "/fhir/$export?"+target, "Authorization", exportJob, "Prefer", "respond-async")
 		if a.Code != 400 || len(a.Issue) != 1 || strings.Join(a.Issue[0].Location, "") != location || strings.Contains(strings.ToLower(a.Body.String()), "secret") {
@@ -212,18 +204,6 @@ func TestWhatAnExportDoesNotTakeIsNamed(t *testing.T) {
 	api = newAPI(t, newStore(t), patterns.Limiter, func(c *Config) { c.Bulk = nil })
 	if a := get(t, api, "/fhir/$export", "Authorization", exportJob); a.Code != 501 || a.Issue[0].Code != "not-supported" {
 		t.Errorf("without exports: %d %s", a.Code, a.Body)
-	}
-}
-
-func TestMetadataNamesTheExportIfThereIsOne(t *testing.T) {
-	with, without := newAPI(t, newStore(t), patterns.Limiter), newAPI(t, newStore(t), patterns.Limiter, func(c *Config) { c.Bulk = nil })
-	for api, want := range map[*API]bool{with: true, without: false} {
-		body := get(t, api, "/fhir/metadata").Body.String()
-		for _, operation := range []string{"/OperationDefinition/export", "/OperationDefinition/patient-export"} {
-			if strings.Contains(body, operation) != want {
-				t.Errorf("%s: %t", operation, !want)
-			}
-		}
 	}
 }
 
@@ -312,9 +292,7 @@ func TestAFailedExportSaysWhy(t *testing.T) {
 func TestAFullQueueOfExportsIsOverload(t *testing.T) {
 	api := newAPI(t, newStore(t), patterns.Limiter)
 	queue, err := memory.Open(memory.Config{MaxQueued: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if api.cfg.Bulk, err = export.New(export.Config{Queue: queue, Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
@@ -323,41 +301,6 @@ func TestAFullQueueOfExportsIsOverload(t *testing.T) {
 	if after, err := strconv.Atoi(a.Header().Get("Retry-After")); a.Code != 503 || err != nil || after < 1 || a.Issue[0].Code != "throttled" || a.Header().Get("Spillway-Reason") != "queue_full" {
 		t.Errorf("%d %v %s", a.Code, a.Header(), a.Body)
 	}
-}
-
-func TestAFullDiskIsSaidAtTheStart(t *testing.T) {
-	dir := t.TempDir()
-	bulk, err := export.New(export.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := newAPI(t, newStore(t), patterns.Limiter, func(c *Config) { c.Bulk = bulk })
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
-	a := get(t, api, "/fhir/$export", "Authorization", exportJob, "Prefer", "respond-async")
-	if a.Code != 500 || !strings.Contains(a.Issue[0].Diagnostics, "the disk of the service is full, or broken") || strings.Contains(a.Body.String(), dir) {
-		t.Errorf("%d %s", a.Code, a.Body)
-	}
-}
-
-func TestAFullDiskOfTheQueueIsSaidAndIsNoOverload(t *testing.T) {
-	bulk, err := export.New(export.Config{Dir: t.TempDir(), Queue: crammed{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := newAPI(t, newStore(t), patterns.Limiter, func(c *Config) { c.Bulk = bulk })
-	a := get(t, api, "/fhir/$export", "Authorization", exportJob, "Prefer", "respond-async")
-	if a.Code != 500 || !strings.Contains(a.Issue[0].Diagnostics, "disk") || a.Header().Get("Spillway-Reason") != "" || strings.Contains(a.Body.String(), "queue_full") {
-		t.Errorf("%d %v %s", a.Code, a.Header(), a.Body)
-	}
-}
-
-// crammed is a queue whose engine has no room on its disk.
-type crammed struct{ jobqueue.Queue }
-
-func (crammed) Enqueue(context.Context, jobqueue.Job) (jobqueue.Receipt, error) {
-	return jobqueue.Receipt{}, fmt.Errorf("%w (%w)", jobqueue.ErrDiskFull, &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Second})
 }
 
 // flushed calls at when what was written is sent.
@@ -421,9 +364,7 @@ func TestEveryStepOfAnExportIsOnRecord(t *testing.T) {
 		fetch(api, "GET", where, "Authorization", "Bearer clinician")
 		fetch(api, "DELETE", where)
 		fetch(api, "GET", where)
-		if err := api.cfg.Runner.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, api.cfg.Runner.Drain(t.Context()))
 		fetch(api, "GET", "/fhir/Patient/$export", "Prefer", "respond-async")
 		want := []string{
 			"export-1 export-all granted 202 GET /fhir/$export, 0 patients",

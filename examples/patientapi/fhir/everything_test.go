@@ -3,7 +3,6 @@ package fhir
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
@@ -51,30 +50,6 @@ func broken(h http.Handler, target string) (w *httptest.ResponseRecorder, cut bo
 	return w, false
 }
 
-func TestEverythingHasEverybodyOnce(t *testing.T) {
-	api := newAPI(t, newStore(t), patterns.Adaptive)
-	a := get(t, api, "/fhir/Patient/$everything", "Authorization", exportJob)
-	if a.Code != 200 || a.Type != "searchset" || a.link("self") != "http://example.com/fhir/Patient/$everything" {
-		t.Fatalf("%d %s", a.Code, a.Body)
-	}
-	seen, patients := map[string]bool{}, 0
-	for _, e := range a.Entry {
-		if seen[e.FullURL] {
-			t.Errorf("%s comes twice", e.FullURL)
-		}
-		seen[e.FullURL] = true
-		if e.Resource.ResourceType == "Patient" {
-			patients++
-		}
-		if (e.Search.Mode == "match") != (e.Resource.ResourceType == "Patient") {
-			t.Errorf("%s is a %s", e.FullURL, e.Search.Mode)
-		}
-	}
-	if patients != people {
-		t.Errorf("%d patients", patients)
-	}
-}
-
 // A client took the half of an export for all of it.
 func TestAnExportThatFailsIsBrokenOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -106,21 +81,6 @@ func TestAnExportHasPatienceWithTheStore(t *testing.T) {
 			t.Errorf("%d, broken off: %t", w.Code, cut)
 		}
 	})
-}
-
-func TestAnExportThatCannotBeginIsAnsweredAsAProblem(t *testing.T) {
-	for err, want := range map[error]int{
-		patientapi.ErrUnavailable:                       502,
-		context.DeadlineExceeded:                        504,
-		errors.New("a bug"):                             500,
-		&spillway.Rejection{Reason: spillway.QueueFull}: 503,
-	} {
-		api := newAPI(t, &faulty{Store: newStore(t), fail: func(int64) error { return err }}, patterns.Adaptive)
-		a := get(t, api, "/fhir/Patient/$everything", "Authorization", exportJob)
-		if a.Code != want || a.ResourceType != "OperationOutcome" || want == 503 && a.Header().Get("Retry-After") == "" {
-			t.Errorf("%v: %d %s", err, a.Code, a.Body)
-		}
-	}
 }
 
 // While an export runs it holds no slot: what is urgent is answered, and what the export
@@ -170,9 +130,7 @@ func TestAnExportEndsWhenTheServiceStops(t *testing.T) {
 		if _, cut := broken(api, "/fhir/Patient/$everything"); !cut || store.calls.Load() != 5 {
 			t.Errorf("broken off: %t, after %d questions", cut, store.calls.Load())
 		}
-		if err := <-drained; err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, <-drained)
 	})
 }
 

@@ -2,10 +2,10 @@ package fhir
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
@@ -15,30 +15,17 @@ func TestWhatIsNotUnderstoodDoesNotWidenTheAnswer(t *testing.T) {
 	api := newAPI(t, newStore(t), patterns.Limiter)
 	for _, c := range []struct{ path, conditions string }{
 		{"/fhir/Patient", "name:exact=Zzz"},
-		{"/fhir/Patient", "name%3Aexact=Zzz"},
-		{"/fhir/Patient", "name:exact"},
 		{"/fhir/Patient", "_id:not=P000001"},
-		{"/fhir/Patient", "identifier:of-type=a|b|c"},
 		{"/fhir/Patient", "birthdate:missing=true"},
-		{"/fhir/Patient", "_id=P000001&name:contains=z"},
-		{"/fhir/Patient", "family:exact=Zzz"},
 		{"/fhir/Patient", "family=Zzz"},
 		{"/fhir/Patient", "Gender=Zzz"},
 		{"/fhir/Patient", "name[]=Zzz"},
-		{"/fhir/Patient", "name%5B0%5D=Zzz"},
 		{"/fhir/Patient", "general-practitioner.name=Zzz"},
 		{"/fhir/Patient", "_content=Zzz"},
 		{"/fhir/Patient", "secret:exact=Zzz"},
-		{"/fhir/Patient", ":exact=Zzz"},
 		{"/fhir/Patient", "birthDate=1980"},
-		{"/fhir/Patient", "_ID=P000001"},
-		{"/fhir/Patient", "_lastupdated=ge2030"},
 		{"/fhir/Observation", "patient=P000001&code:in=http://example.org/set"},
-		{"/fhir/Observation", "patient=P000001&Code=8867-4"},
-		{"/fhir/Observation", "patient:Patient=P000001"},
 		{"/fhir/MedicationRequest", "patient=P000001&patient:not=P000001"},
-		{"/fhir/MedicationRequest", "patient=P000001&subject=P000002"},
-		{"/fhir/Observation", "patient=P000001&date=ge2030"},
 	} {
 		for _, prefer := range []string{"handling=lenient", "handling=strict", "handling=strict, handling=lenient"} {
 			for name, a := range map[string]*answer{
@@ -88,9 +75,7 @@ func TestWhoeverCannotBeFoundIsNotFoundByALinkEither(t *testing.T) {
 					t.Errorf("%s%s: %d, %d found, %.300s", conditions, count, a.Code, len(a.Entry), a.Body)
 				}
 				u, err := url.Parse(a.link("self"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				a = get(t, api, u.RequestURI())
 			}
 		}
@@ -99,15 +84,5 @@ func TestWhoeverCannotBeFoundIsNotFoundByALinkEither(t *testing.T) {
 		if a := get(t, api, "/fhir/Observation?"+conditions); a.Code != 200 || len(a.Entry) != 0 {
 			t.Errorf("%s: %d, %d found", conditions, a.Code, len(a.Entry))
 		}
-	}
-}
-
-// Who has an identifier of a register is found by the register alone.
-func TestARegisterFindsThoseWhoAreInIt(t *testing.T) {
-	api := newAPI(t, newStore(t), patterns.Limiter)
-	everybody, _ := following(t, api, get(t, api, "/fhir/Patient?identifier=urn:patientapi:mrn|"))
-	some, _ := following(t, api, get(t, api, "/fhir/Patient?identifier=urn:patientapi:register|"))
-	if len(everybody) != people || len(some) == 0 || len(some) >= people || !slices.IsSorted(some) {
-		t.Errorf("%d have a number of the hospital, and %d one of the register", len(everybody), len(some))
 	}
 }

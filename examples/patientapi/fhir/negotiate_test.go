@@ -9,24 +9,15 @@ func TestWhatClientsAccept(t *testing.T) {
 		ok     bool
 	}{
 		{"", nil, true},
-		{"json", nil, true},
 		{"JSON", []string{"application/xml"}, true},
-		{"application/fhir+json", nil, true},
 		{"application/fhir json", nil, true}, // a plus sign that was not escaped
-		{"application/fhir+json; fhirVersion=4.0", nil, true},
 		{"application/fhir+json; fhirVersion=5.0", nil, false},
-		{"text/json", nil, true},
 		{"xml", nil, false},
 		{"*/*", nil, false},
-		{";;", nil, false},
-		{"xml", []string{"application/json"}, false},
-		{"", []string{"application/fhir+json"}, true},
 		{"", []string{"Application/FHIR+JSON;fhirVersion=4.0"}, true},
-		{"", []string{"application/fhir+json;fhirVersion=3.0"}, false},
 		{"", []string{"application/fhir+xml", "application/json;q=0.1"}, true},
 		{"", []string{"application/fhir+xml", "application/json;q=0.0"}, false},
 		{"", []string{"text/html", "*/*;q=0.8"}, true},
-		{"", []string{"application/*"}, true},
 		{"", []string{"text/html", "nonsense;;;"}, false},
 	} {
 		if err := acceptable([]string{c.format}, c.accept); (err == nil) != c.ok {

@@ -17,7 +17,9 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/access"
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/route"
@@ -87,9 +89,7 @@ func audited(t *testing.T, cfg Config) *API {
 	if err == nil {
 		err = api.Page("GET /livez", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return api
 }
 
@@ -121,9 +121,7 @@ func TestEveryAccessIsOnRecord(t *testing.T) {
 		api := audited(t, Config{Audit: log, Limiter: lim})
 		if c.busy {
 			permit, err := lim.Acquire(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			defer permit.Release()
 		}
 		var body io.Reader
@@ -191,27 +189,11 @@ func TestTheLimiterDoesNotSeeTheWaitForTheRecord(t *testing.T) {
 	lim := newLimiter(t, limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
 	log := &journal{first: func() {
 		permit, err := lim.TryAcquire(t.Context())
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		permit.Release()
 	}}
 	if w := ask(audited(t, Config{Audit: log, Limiter: lim}), "GET", "/patients/P000002", nil, "Authorization", accesstest.Clinician); w.Code != 200 || len(log.events) != 1 {
 		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}
-
-// An answer that is too large to be held is sent whole all the same.
-func TestALargeAnswerIsWhole(t *testing.T) {
-	log := new(journal)
-	api := New(Config{Audit: log, Verifier: accesstest.Verifier{}}).API(route.Config{})
-	large := strings.Repeat("x", 3*mostHeld)
-	err := api.Add(For(access.Patients, access.Search, route.New("GET", "/patients", func(context.Context, struct{}) (string, error) { return large, nil })))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w := ask(api, "GET", "/patients", nil, "Authorization", accesstest.Clinician); w.Code != 200 || !strings.Contains(w.Body.String(), large) || len(log.events) != 1 {
-		t.Errorf("%d, %d bytes, %d records", w.Code, w.Body.Len(), len(log.events))
 	}
 }
 
@@ -247,25 +229,27 @@ func TestNoPartOfAStreamLeavesBeforeItIsOnRecord(t *testing.T) {
 	}
 }
 
+// fetched asks over a network, and returns what has come back when the server has ended.
+func fetched(t *testing.T, api http.Handler, path, token string) (status int, body string, err error) {
+	t.Helper()
+	srv := httptest.NewServer(api)
+	defer srv.Close()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", srv.URL+path, nil)
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := srv.Client().Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(text), err
+}
+
 // Where it has to be on record, what cannot be is not sent, and the client sees that it
 // did not get all.
 func TestAStreamBreaksOffWhereItIsNotRecorded(t *testing.T) {
 	for _, closed := range []bool{true, false} {
-		log := &journal{fails: 20}
-		srv := httptest.NewServer(audited(t, Config{Audit: log, AuditClosed: closed}))
-		req, err := http.NewRequestWithContext(t.Context(), "GET", srv.URL+"/export", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer export-job")
-		resp, err := srv.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		srv.Close()
-		if (err != nil) != closed || closed == strings.Contains(string(body), "\n20\n") {
+		_, body, err := fetched(t, audited(t, Config{Audit: &journal{fails: 20}, AuditClosed: closed}), "/export", "export-job")
+		if (err != nil) != closed || closed == strings.Contains(body, "\n20\n") {
 			t.Errorf("closed %v: %v, %q", closed, err, body)
 		}
 	}
@@ -279,19 +263,7 @@ func TestAStreamIsRecordedAtBothEnds(t *testing.T) {
 		whole    bool
 	}{"/export": {audit.Granted, 150, true}, "/export?after=120": {audit.Failed, 120, false}} {
 		log := new(journal)
-		srv := httptest.NewServer(audited(t, Config{Audit: log}))
-		req, err := http.NewRequestWithContext(t.Context(), "GET", srv.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer export-job")
-		resp, err := srv.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		srv.Close() // the end of the stream has been recorded
+		_, _, err := fetched(t, audited(t, Config{Audit: log}), path, "export-job")
 		if (err == nil) != want.whole || len(log.events) != want.patients+1 {
 			t.Fatalf("%s: %v, %d records", path, err, len(log.events))
 		}
@@ -306,26 +278,10 @@ func TestWhatIsNotOnRecord(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		for path, token := range map[string]string{"/patients/P000002": "clinician", "/export": "export-job", "/patients/P000003": ""} {
 			var logged bytes.Buffer
-			log := &journal{err: errors.New("disk full, about P000002")}
-			f := Config{Audit: log, AuditClosed: closed, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
-			srv := httptest.NewServer(audited(t, f))
-			req, err := http.NewRequestWithContext(t.Context(), "GET", srv.URL+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Authorization", "Bearer "+token)
-			resp, err := srv.Client().Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			body, err := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			srv.Close()
-			if err != nil {
-				t.Errorf("%s: %v", path, err)
-			}
-			if refused := resp.StatusCode == 503 && strings.Contains(string(body), "not-recorded") && !strings.Contains(string(body), "doctor-1"); refused != closed {
-				t.Errorf("%s, closed %v: %d %s", path, closed, resp.StatusCode, body)
+			api := audited(t, Config{Audit: &journal{err: errors.New("disk full, about P000002")}, AuditClosed: closed, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+			status, body, err := fetched(t, api, path, token)
+			if refused := status == 503 && strings.Contains(body, "not-recorded") && !strings.Contains(body, "doctor-1"); err != nil || refused != closed {
+				t.Errorf("%s, closed %v: %v, %d %s", path, closed, err, status, body)
 			}
 			if text := logged.String(); !strings.Contains(text, "not on record") || strings.Contains(text, "P000002") {
 				t.Error(text)
@@ -340,9 +296,7 @@ func TestNothingOfAnUnrecordedAnswerIsLeft(t *testing.T) {
 	err := api.Add(For(access.Patients, access.Search, route.New("GET", "/patients", func(context.Context, struct{}) (route.Response[string], error) {
 		return route.Response[string]{Body: "Mustermann", Header: http.Header{"Etag": {`"Mustermann"`}, "Link": {"<Mustermann>"}}}, nil
 	})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	w := ask(api, "GET", "/patients", nil, "Authorization", accesstest.Clinician, "X-Request-Id", "r-1")
 	all := fmt.Sprint(w.Header(), w.Body)
 	if w.Code != 503 || strings.Contains(all, "Mustermann") || w.Header().Get("X-Request-Id") != "r-1" || w.Header().Get("Cache-Control") != "no-store" {
@@ -354,9 +308,7 @@ func TestNothingOfAnUnrecordedAnswerIsLeft(t *testing.T) {
 func TestAClientThatLeavesIsOnRecord(t *testing.T) {
 	var m audittest.Memory
 	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: &m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer w.Close()
 	ctx, leave := context.WithCancel(t.Context())
 	leave()

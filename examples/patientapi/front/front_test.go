@@ -12,9 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/route"
@@ -40,9 +39,7 @@ func ask(h http.Handler, method, path string, body io.Reader, header ...string) 
 func newAPI(t *testing.T, f *Front, operations ...*route.Route) *API {
 	t.Helper()
 	api := f.API(route.Config{})
-	if err := api.Add(Public(operations...)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, api.Add(Public(operations...)))
 	return api
 }
 
@@ -57,9 +54,7 @@ func (u unread) Read([]byte) (int, error) {
 func newLimiter(t *testing.T, cfg limiter.Config) *limiter.Limiter {
 	t.Helper()
 	lim, err := limiter.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return lim
 }
 
@@ -69,13 +64,9 @@ func TestWhatIsRefusedHasARequestIDIsCountedAndItsBodyUnread(t *testing.T) {
 		lim := newLimiter(t, limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
 		f := New(Config{Logger: slog.New(slog.NewTextHandler(&log, nil)), Limiter: lim})
 		api := newAPI(t, f, route.New("POST", "/echo", echo))
-		if err := api.Page("GET /livez", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, api.Page("GET /livez", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 		permit, err := lim.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, path := range []string{"/echo", "/nowhere"} {
 			w := ask(api, "POST", path, unread{t}, "X-Request-Id", "find-me", "Spillway-Priority", "critical")
 			h := w.Header()
@@ -124,25 +115,6 @@ func TestDeadlinesAreThoseOfTheClass(t *testing.T) {
 			t.Errorf("%v left of 30s that the client gave", left)
 		}
 	})
-}
-
-func TestAPIsOfOneServiceShareTheFront(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	f := New(Config{Metrics: registry})
-	one, other := newAPI(t, f, route.New("POST", "/one", echo)), newAPI(t, f, route.New("POST", "/other", echo))
-	for h, path := range map[*API]string{one: "/one", other: "/other"} {
-		if w := ask(h, "POST", path, strings.NewReader(`{"word":"x"}`)); w.Code != 200 || w.Body.String() != `"x"` {
-			t.Errorf("%d %s", w.Code, w.Body)
-		}
-		ask(h, "POST", "/neither", nil)
-	}
-	if o := f.Outcomes(); o != (Outcomes{OK: 2, BadInput: 2}) {
-		t.Errorf("%+v", o)
-	}
-	families, err := registry.Gather()
-	if err != nil || len(families) != 1 || len(families[0].Metric) != 3 { // /one, /other, (none)
-		t.Errorf("%v %v", families, err)
-	}
 }
 
 // A client took the half for all of it: the panic was logged, and the answer ended

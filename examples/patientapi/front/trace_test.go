@@ -2,7 +2,6 @@ package front
 
 import (
 	"context"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -14,7 +13,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"github.com/spillway-go/spillway/examples/patientapi/access"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/route"
@@ -117,9 +116,7 @@ func TestARefusedRequestHasAReasonAndNoWork(t *testing.T) {
 	cfg.Limiter = lim
 	api := newAPI(t, New(cfg), route.New("POST", "/echo", echo))
 	permit, err := lim.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer permit.Release()
 	for _, path := range []string{"/echo", "/nowhere"} {
 		if w := ask(api, "POST", path, unread{t}); w.Code != 503 {
@@ -149,9 +146,7 @@ func TestACallerThatLeavesIsSaidToHaveLeft(t *testing.T) {
 		cfg.Limiter = lim
 		api := newAPI(t, New(cfg), route.New("POST", "/echo", echo))
 		permit, err := lim.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer permit.Release()
 		ctx, leave := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, leave)
@@ -164,61 +159,4 @@ func TestACallerThatLeavesIsSaidToHaveLeft(t *testing.T) {
 			t.Errorf("%v after %v", a, lasted(waits[0]))
 		}
 	})
-}
-
-func TestAPanicEndsItsSpansAsAnError(t *testing.T) {
-	spans, cfg := withSpans()
-	cfg.Limiter = newLimiter(t, limiter.Config{})
-	api := newAPI(t, New(cfg), route.New("GET", "/panic", func(context.Context, route.Empty) (route.Empty, error) { panic("a bug") }))
-	ask(api, "GET", "/panic", nil)
-	if len(spans.Ended()) != 3 {
-		t.Errorf("%d spans ended, want 3", len(spans.Ended()))
-	}
-	for _, s := range named(spans, "GET /panic") {
-		if a := attributes(s); a["http.response.status_code"] != "500" || s.Status().Code != codes.Error {
-			t.Errorf("%v %v", a, s.Status())
-		}
-	}
-}
-
-func TestARequestWithoutATokenNeitherWaitsNorWorks(t *testing.T) {
-	spans, cfg := withSpans()
-	cfg.Limiter = newLimiter(t, limiter.Config{})
-	api := New(cfg).API(route.Config{})
-	if err := api.Add(For(access.Patients, access.Search, route.New("POST", "/echo", echo))); err != nil {
-		t.Fatal(err)
-	}
-	if w := ask(api, "POST", "/echo", nil); w.Code != 401 {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	if ended := spans.Ended(); len(ended) != 1 || attributes(ended[0])["http.response.status_code"] != "401" {
-		t.Errorf("%v", ended)
-	}
-}
-
-func TestProbesAndSwitchedOffTracingMakeNoSpans(t *testing.T) {
-	spans, cfg := withSpans()
-	cfg.Limiter = newLimiter(t, limiter.Config{})
-	api := newAPI(t, New(cfg))
-	if err := api.Page("GET /livez", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); err != nil {
-		t.Fatal(err)
-	}
-	if w := ask(api, "GET", "/livez", nil); w.Code != 200 || len(spans.Ended()) != 0 {
-		t.Errorf("%d, %v", w.Code, spans.Ended())
-	}
-	if off := New(Config{}); off.traced != nil || off.admission != nil {
-		t.Error("without a tracer and a limiter something stands in front of operations")
-	}
-}
-
-// Without a tracer the front is what it would be if there were none: nothing is wrapped.
-func TestNoTracerAllocatesNothing(t *testing.T) {
-	f, passed := New(Config{}), 0
-	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed++ })
-	f.admission = func(h http.Handler) http.Handler { return h }
-	f.trace(nil)
-	h, r := f.admission(next), httptest.NewRequest("GET", "/echo", nil)
-	if n := testing.AllocsPerRun(100, func() { h.ServeHTTP(nil, r) }); n != 0 || passed == 0 {
-		t.Errorf("%v allocations", n)
-	}
 }

@@ -2,25 +2,22 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi/front"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/internal/await"
 )
 
 // serveOne is the adaptive API with room for one request, which is running.
 func serveOne(t *testing.T, deadlines front.Deadlines) (s *server, finish func()) {
 	t.Helper()
 	s = serveOver(t, patterns.Adaptive, patterns.Config{}, Config{Deadlines: deadlines})
-	if err := s.runner.Limiter().SetBounds(1, 1); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.runner.Limiter().SetBounds(1, 1))
 	running, end := make(chan struct{}), make(chan struct{})
 	s.store.script["P000001"] = func(context.Context) error { close(running); <-end; return nil }
 	var wg sync.WaitGroup
@@ -29,17 +26,16 @@ func serveOne(t *testing.T, deadlines front.Deadlines) (s *server, finish func()
 			t.Errorf("the admitted request got %d %s, %v", a.status, a.body, err)
 		}
 	})
-	<-running
+	await.Receive(t, "the request runs", running)
 	finish = sync.OnceFunc(func() { close(end); wg.Wait() })
 	t.Cleanup(finish)
 	return s, finish
 }
 
 // queued waits until n requests wait for admission.
-func (s *server) queued(n int) {
-	for s.runner.Stats().Queued != n {
-		runtime.Gosched()
-	}
+func (s *server) queued(t *testing.T, n int) {
+	t.Helper()
+	await.True(t, "so many requests wait", func() bool { return s.runner.Stats().Queued == n })
 }
 
 func TestCriticalReadsGoFirstAndBulkLast(t *testing.T) {
@@ -66,7 +62,7 @@ func TestCriticalReadsGoFirstAndBulkLast(t *testing.T) {
 				t.Errorf("%s: %d %s, %v", c.path, a.status, a.body, err)
 			}
 		})
-		s.queued(i + 1)
+		s.queued(t, i+1)
 	}
 	finish()
 	wg.Wait()
@@ -91,32 +87,5 @@ func TestAWaitBeyondTheDeadlineOfTheClassIsRefused(t *testing.T) {
 	}
 	if o := s.Outcomes(); o.Rejected != 1 || o.BadInput+o.Error+o.Timeout+o.Abandoned != 0 {
 		t.Errorf("%+v", o)
-	}
-}
-
-// What comes while the service stops is told so, and not to come back here.
-func TestADrainingServiceRefusesWithItsReason(t *testing.T) {
-	for _, pattern := range patterns.Names() {
-		s := serve(t, pattern, patterns.Config{}, 0)
-		if err := s.runner.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		a := s.do(t, "GET", "/api/v1/patients/P000002", "")
-		if problemIn(t, a, 503, "#temporary-reduced-capacity"); a.header.Get(reasonHeader) != "draining" {
-			t.Errorf("%s: %v", pattern, a.header)
-		}
-	}
-}
-
-func TestTheAdminSeesTheLimiter(t *testing.T) {
-	for _, pattern := range patterns.Names() {
-		s := serve(t, pattern, patterns.Config{}, 0)
-		s.do(t, "GET", "/api/v1/patients/P000001", "")
-		page := s.operate(t, "/debug/spillway/?format=json")
-		has := s.runner.Limiter() != nil
-		if has != (page.status == 200) || has && (!json.Valid([]byte(page.body)) || !strings.Contains(page.body, pattern)) {
-			t.Errorf("%s: %d %s", pattern, page.status, page.body)
-		}
-		problemIn(t, s.do(t, "GET", "/debug/spillway/", ""), 404, "no-such-resource")
 	}
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -19,10 +20,18 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/directory"
+	"github.com/spillway-go/spillway/examples/patientapi/front"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
+	"github.com/spillway-go/spillway/examples/patientapi/patterns"
+	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/examples/patientapi/token"
 )
 
@@ -161,41 +170,30 @@ func (f *forger) attacks() map[string]string {
 		"alg none": none("none"), "alg None": none("None"), "alg NONE": none("NONE"), "no alg": header(object{"alg": nil}), "empty alg": none(""),
 		"alg none with a signature": f.token(object{"alg": "none"}, nil, nil, f.ec),
 		"alg is a list":             header(object{"alg": []string{"ES256"}}),
-		"ES256 in small letters":    header(object{"alg": "es256"}),
 		"ES256 of the RSA key":      header(object{"kid": "rsa"}),
 		"RS256 of the EC key":       f.token(object{"alg": "RS256"}, nil, nil, f.rsa),
 		"PS256":                     f.token(object{"alg": "PS256", "kid": "rsa"}, nil, nil, f.rsa),
-		"RS512 in name":             f.token(object{"alg": "RS512", "kid": "rsa"}, nil, nil, f.rsa),
 		"swapped key":               f.token(nil, nil, nil, f.other), "unknown key": header(object{"kid": "stranger"}), "no kid": header(object{"kid": nil}), "empty kid": header(object{"kid": ""}),
 		"kid is a path": header(object{"kid": "../../../../dev/null"}), "kid is SQL": header(object{"kid": "ec' OR '1'='1"}), "kid is a command": header(object{"kid": "ec; cat /etc/passwd"}),
 		"kid is a number": header(object{"kid": 1}), "kid with NUL": header(object{"kid": "ec\x00"}), "kid is a URL": header(object{"kid": "https://evil.example/jwks"}),
 		"jku":                    f.token(object{"jku": "http://127.0.0.1:1/jwks.json", "kid": "mine"}, nil, nil, f.other),
-		"x5u":                    f.token(object{"x5u": "http://127.0.0.1:1/cert.pem"}, nil, nil, f.other),
 		"jwk":                    f.token(object{"jwk": jwkEC("ec", f.other)}, nil, nil, f.other),
-		"x5c":                    f.token(object{"x5c": []string{"MIIB"}}, nil, nil, f.other),
 		"crit":                   header(object{"crit": []string{"exp"}}),
 		"a secret of the set":    f.token(object{"alg": "HS256", "kid": "secret"}, nil, []byte("a shared secret"), nil),
 		"a key to encrypt":       header(object{"kid": "enc"}),
-		"an RSA key to encrypt":  f.token(object{"alg": "RS256", "kid": "enc-rsa"}, nil, nil, f.rsa),
 		"a key of two":           header(object{"kid": "double"}),
-		"a key for HS256":        f.token(object{"alg": "RS256", "kid": "hs"}, nil, nil, f.rsa),
 		"an EC key for RS256":    header(object{"kid": "es-as-rs"}),
 		"oversize":               f.good(object{"pad": strings.Repeat("x", token.MaxSize)}),
 		"unsigned":               head + "." + claims + ".",
 		"without a signature":    head + "." + claims,
-		"half a signature":       head + "." + claims + "." + signature[:40],
 		"a signature of zeros":   head + "." + claims + "." + b64(make([]byte, 64)),
 		"other claims":           head + "." + b64(jsonOf(object{"role": "clinician"})) + "." + signature,
-		"claims null":            head + "." + b64([]byte("null")) + "." + signature,
-		"four parts":             f.good(nil) + ".x",
 		"bits that do not count": head + "." + claims + "." + signature[:85] + string(alphabet[strings.IndexByte(alphabet, signature[85])^1]),
 		"padded":                 f.good(nil) + "=",
-		"a space before":         " " + f.good(nil),
 		"two tokens":             f.good(nil) + ", Bearer " + f.good(nil),
 		"garbage":                "garbage", "dots": "..", "nothing": "", "NUL": "\x00", "not UTF-8": "\xff\xfe.\xff.\xff",
-		"braces": b64([]byte(strings.Repeat("[", 4000))) + "." + claims + "." + signature,
 	}
-	maps.Copy(all, f.otherClaims())
+	all["wrong aud"], all["expired"] = f.good(object{"aud": "https://another.example"}), f.good(object{"exp": time.Now().Add(-time.Hour).Unix()})
 	for i, secret := range f.publicForms() {
 		for _, kid := range []string{"rsa", "ec"} {
 			all["HS256 "+kid+" "+string(rune('a'+i))] = f.token(object{"alg": "HS256", "kid": kid}, nil, secret, nil)
@@ -204,18 +202,57 @@ func (f *forger) attacks() map[string]string {
 	return all
 }
 
-// otherClaims are tokens whose signature is good and whose claims are not.
-func (f *forger) otherClaims() map[string]string {
-	now := time.Now()
-	return map[string]string{
-		"wrong iss": f.good(object{"iss": "https://issuer.example.evil"}), "no iss": f.good(object{"iss": nil}),
-		"wrong aud": f.good(object{"aud": "https://another.example"}), "no aud": f.good(object{"aud": nil}), "no aud in a list": f.good(object{"aud": []string{}}),
-		"no exp": f.good(object{"exp": nil}), "exp null": f.token(nil, object{"exp": json.RawMessage("null")}, nil, f.ec),
-		"expired": f.good(object{"exp": now.Add(-time.Hour).Unix()}), "exp is text": f.good(object{"exp": "2099-01-01"}), "exp is negative": f.good(object{"exp": -1}),
-		"nbf to come": f.good(object{"nbf": now.Add(time.Hour).Unix()}), "iat to come": f.good(object{"iat": now.Add(time.Hour).Unix()}),
-		"no sub": f.good(object{"sub": nil}), "no role": f.good(object{"role": nil}), "unknown role": f.good(object{"role": "root"}),
-		"patient of nobody": f.good(object{"role": "patient"}),
+// counted is a store that counts what it is asked.
+type counted struct {
+	*simulated.Store
+	asked atomic.Int64
+}
+
+func (s *counted) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
+	s.asked.Add(1)
+	return s.Store.Patient(ctx, id, dst)
+}
+
+func (s *counted) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
+	s.asked.Add(1)
+	return s.Store.Patients(ctx, ids, dst)
+}
+
+func (s *counted) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
+	s.asked.Add(1)
+	return s.Store.Clinicians(ctx, q)
+}
+
+// overCounted is an API over ten patients, without a network, and its store.
+func overCounted(t *testing.T, verifier front.Verifier) (*API, *counted) {
+	t.Helper()
+	base, err := simulated.New(10, 1)
+	require.NoError(t, err)
+	store := &counted{Store: base}
+	runner, err := patterns.New(patterns.Adaptive, patterns.Config{Workers: 1})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = runner.Drain(context.Background()) })
+	return New(Config{Runner: runner, Patients: store, Clinicians: directory.Alone(store), Health: store, Verifier: verifier}), store
+}
+
+// askAs sends a request with that token; empty means without one.
+func askAs(h http.Handler, token, method, path, body string) *httptest.ResponseRecorder {
+	w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
 	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// requestID is what differs between answers that are the same.
+var requestID = regexp.MustCompile(`"request_id":"[^"]*"`)
+
+func told(w *httptest.ResponseRecorder) string {
+	return requestID.ReplaceAllString(w.Body.String(), "")
 }
 
 // underAttack is an API that believes the forger's issuer.
@@ -223,17 +260,11 @@ func underAttack(t *testing.T) (*API, *counted, *forger) {
 	t.Helper()
 	f := newForger(t)
 	file := filepath.Join(t.TempDir(), "jwks.json")
-	if err := os.WriteFile(file, f.jwks(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, f.jwks(), 0o600))
 	keys, err := token.Open(t.Context(), file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, err := token.NewVerifier(token.Config{Keys: keys, Issuer: issuer, Audience: audience})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	api, store := overCounted(t, v)
 	return api, store, f
 }

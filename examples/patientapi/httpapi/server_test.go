@@ -16,6 +16,8 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/route"
@@ -86,9 +88,7 @@ func serve(t *testing.T, pattern string, cfg patterns.Config, timeout time.Durat
 func serveOver(t *testing.T, pattern string, cfg patterns.Config, api Config) *server {
 	t.Helper()
 	base, err := simulated.New(people, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s := &server{store: &scripted{Store: base, script: map[string]func(context.Context) error{}}, log: &lockedBuffer{}}
 	if cfg.Workers == 0 {
 		cfg.Workers, cfg.QueueSize = 4, 16
@@ -113,9 +113,7 @@ func serveOver(t *testing.T, pattern string, cfg patterns.Config, api Config) *s
 	s.Server.Start()
 	t.Cleanup(func() {
 		s.Server.Close()
-		if err := s.runner.Drain(context.Background()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.runner.Drain(context.Background()))
 	})
 	return s
 }
@@ -130,9 +128,7 @@ type answered struct {
 func (s *server) do(t *testing.T, method, path, body string, header ...string) answered {
 	t.Helper()
 	a, err := s.try(t.Context(), method, path, body, header...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return a
 }
 
@@ -140,14 +136,10 @@ func (s *server) do(t *testing.T, method, path, body string, header ...string) a
 func (s *server) operate(t *testing.T, path string) answered {
 	t.Helper()
 	resp, err := s.admin.Client().Get(s.admin.URL + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return answered{resp.StatusCode, resp.Header, string(b)}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 )
 
 func TestCallerWhoLeavesIsLetGo(t *testing.T) {
@@ -24,9 +25,7 @@ func TestCallerWhoLeavesIsLetGo(t *testing.T) {
 				if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
 					t.Errorf("%v after %v", err, took)
 				}
-				if err := r.Drain(t.Context()); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, r.Drain(t.Context()))
 				if took := time.Since(start); took != time.Minute {
 					t.Errorf("drained after %v: the lookup was lost sight of", took)
 				}
@@ -56,9 +55,7 @@ func TestQueuedCallerWhoLeavesIsNeverLookedUp(t *testing.T) {
 					t.Error(err)
 				}
 				wg.Wait()
-				if err := r.Drain(t.Context()); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, r.Drain(t.Context()))
 				if looked["P000002"] || r.Stats().Cancelled != 1 {
 					t.Errorf("looked up %v, stats %+v", looked, r.Stats())
 				}
@@ -80,9 +77,7 @@ func TestDrainRefusesWhatComesLaterAndFinishesTheRest(t *testing.T) {
 				})
 				synctest.Wait()
 				wg.Go(func() {
-					if err := r.Drain(t.Context()); err != nil {
-						t.Error(err)
-					}
+					assert.NoError(t, r.Drain(t.Context()))
 				})
 				synctest.Wait()
 				rej, ok := errors.AsType[*spillway.Rejection](lookupErr(r))
@@ -98,27 +93,4 @@ func TestDrainRefusesWhatComesLaterAndFinishesTheRest(t *testing.T) {
 func lookupErr(r *tested) error {
 	_, err := r.Lookup(context.Background(), "P000001")
 	return err
-}
-
-func TestDrainEndsWithItsContext(t *testing.T) {
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRunner(t, name, setup{Store: store(t, second), Workers: 1, QueueSize: 3})
-				var wg sync.WaitGroup
-				wg.Go(func() { flood(t.Context(), r, 4) })
-				synctest.Wait()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
-				drain, ok := errors.AsType[*spillway.DrainError](r.Drain(ctx))
-				if !ok || drain.Running+drain.Dropped != 4 {
-					t.Errorf("drain said %v", drain)
-				}
-				wg.Wait()
-				if err := r.Drain(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-		})
-	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -37,9 +38,7 @@ func (s scripted) Patient(ctx context.Context, id string, dst *patientapi.Patien
 func store(t *testing.T, before func(context.Context, string) error) scripted {
 	t.Helper()
 	s, err := simulated.New(1000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return scripted{s, before}
 }
 
@@ -98,9 +97,7 @@ func takes(d time.Duration) func(context.Context, string) error {
 func newRunner(t *testing.T, name string, cfg setup) *tested {
 	t.Helper()
 	r, err := New(name, Config{Workers: cfg.Workers, QueueSize: cfg.QueueSize, QueueWait: cfg.QueueWait})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return &tested{r, cfg.Store}
 }
 
@@ -193,14 +190,6 @@ func TestDryRunRefusesNothing(t *testing.T) {
 	}
 }
 
-func TestQueueOfNoneRefusesAtOnce(t *testing.T) {
-	each(t, bounded, setup{Store: store(t, second), Workers: 4, QueueSize: 0}, func(t *testing.T, r *tested) {
-		if ok, refused, other := flood(t.Context(), r, 10); ok != 4 || refused != 6 || other != 0 {
-			t.Errorf("%d ok, %d refused, %d other; want 4, 6, 0", ok, refused, other)
-		}
-	})
-}
-
 func TestQueueWaitIsForRoomInAFullQueue(t *testing.T) {
 	cfg := setup{Store: store(t, second), Workers: 1, QueueSize: 1, QueueWait: 1500 * time.Millisecond}
 	each(t, []string{WorkerPool, Optimized}, cfg, func(t *testing.T, r *tested) {
@@ -264,24 +253,6 @@ func TestBadLookupsCostNoSlotAndEndTheirCallerTheSameWay(t *testing.T) {
 	})
 }
 
-func TestBatchIsOneUnitOfWork(t *testing.T) {
-	// The worker that answered may not be idle again yet: give the next one a
-	// place to wait.
-	each(t, names, setup{Store: store(t, nil), Workers: 1, QueueSize: 1}, func(t *testing.T, r *tested) {
-		for range 3 {
-			resp, err := r.LookupBatch(t.Context(), []string{"P000002", "P999999", "P000001"})
-			if err != nil || len(resp.Value.Patients) != 2 || resp.Value.Patients[0].ID != "P000002" || resp.Value.Missing[0] != "P999999" {
-				t.Fatalf("%v, %v", resp, err)
-			}
-			resp.Release()
-		}
-		synctest.Wait()
-		if s := r.Stats(); s.Offered != 3 || s.Completed != 3 {
-			t.Errorf("%+v", s)
-		}
-	})
-}
-
 func TestWrongSettingsSayWhatToDo(t *testing.T) {
 	ok := Config{Workers: 1}
 	cases := []struct {
@@ -290,10 +261,7 @@ func TestWrongSettingsSayWhatToDo(t *testing.T) {
 		want string
 	}{
 		{"actors", func(*Config) {}, "want one of naive, workerpool, optimized, limiter, adaptive"},
-		{WorkerPool, func(c *Config) { c.Workers = 0 }, "workers is 0"},
 		{Limiter, func(c *Config) { c.QueueSize = -1 }, "queue-size is -1"},
-		{Optimized, func(c *Config) { c.QueueWait = -1 }, "queue-wait"},
-		{Adaptive, func(c *Config) { c.SlowStart = -1 }, "slow-start"},
 		{WorkerPool, func(c *Config) { c.Mode = limiter.DryRun }, "mode is dryrun, and pattern workerpool has no limiter"},
 	}
 	for _, c := range cases {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/postgres/db"
 )
 
@@ -35,9 +36,7 @@ func TestEachSearchUsesItsIndex(t *testing.T) {
 	t.Parallel()
 	s := open(t, Config{URL: postgrestest.New(t, 0).URL})
 	conn, err := s.pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Release()
 	if _, err := conn.Exec(t.Context(), "SET enable_seqscan = off; SET random_page_cost = 0.1"); err != nil {
 		t.Fatal(err)
@@ -57,9 +56,7 @@ func TestEachSearchUsesItsIndex(t *testing.T) {
 		{"time of change", patientapi.PatientSearch{Updated: patientapi.Times{Since: at, Before: at.Add(time.Hour)}}, []string{"patients_updated"}},
 	} {
 		params, err := searchParams(c.q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var r recorder
 		if _, err := db.New(&r).Search(t.Context(), params); !errors.Is(err, errRecorded) {
 			t.Fatal(err)
@@ -85,12 +82,8 @@ func TestSearchIsPlannedEachTime(t *testing.T) {
 	s := open(t, Config{URL: postgrestest.New(t, 0).URL, Connections: 1})
 	var page patientapi.Page
 	for range 10 {
-		if err := s.Search(t.Context(), patientapi.PatientSearch{Name: "a"}, &page); err != nil {
-			t.Fatal(err)
-		}
-		if err := lookup(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Search(t.Context(), patientapi.PatientSearch{Name: "a"}, &page))
+		require.NoError(t, lookup(t.Context(), s))
 	}
 	var lookups, searches int
 	err := s.pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE statement LIKE '-- name: Patient %'),
@@ -103,12 +96,8 @@ func TestSearchIsPlannedEachTime(t *testing.T) {
 func explain(t *testing.T, conn *pgx.Conn, statement string, args []any) string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), "EXPLAIN "+statement, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return strings.Join(lines, "\n")
 }

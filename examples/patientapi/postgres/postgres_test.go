@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/storetest"
 )
 
@@ -17,9 +19,7 @@ var set = patientapi.Set{Patients: storetest.Patients, Seed: storetest.Seed}
 func open(t testing.TB, cfg Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), cfg, set, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -27,15 +27,6 @@ func open(t testing.TB, cfg Config) *Store {
 func TestStore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, open(t, Config{URL: postgrestest.New(t, 0).URL}))
-}
-
-func TestOneConnectionIsEnough(t *testing.T) {
-	t.Parallel()
-	s := open(t, Config{URL: postgrestest.New(t, 0).URL, Connections: 1})
-	storetest.Lookups(t, s)
-	if c := s.Connections(); c.Max != 1 || c.Open != 1 || c.Peak != 1 {
-		t.Errorf("connections %+v", c)
-	}
 }
 
 func TestManyProcessesMayStartAtOnce(t *testing.T) {
@@ -59,9 +50,7 @@ func TestManyProcessesMayStartAtOnce(t *testing.T) {
 				made++
 			}
 			var p patientapi.Patient
-			if err := s.Patient(t.Context(), "P000300", &p); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, s.Patient(t.Context(), "P000300", &p))
 		})
 	}
 	wg.Wait()
@@ -81,9 +70,7 @@ func TestInterruptedFillingLeavesNobody(t *testing.T) {
 	}
 	var told []int
 	s, err := Open(t.Context(), Config{URL: d.URL}, set, func(done int) { told = append(told, done) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	if len(told) == 0 || told[len(told)-1] != set.Patients {
 		t.Errorf("progress was told %v", told)

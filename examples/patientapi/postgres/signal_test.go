@@ -8,6 +8,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
@@ -21,9 +22,7 @@ func TestWaitForAConnectionPressesALimiter(t *testing.T) {
 	s := open(t, Config{URL: d.URL, Connections: 2})
 	// More than there are connections: that is for the signal to find out.
 	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(20), QueueSize: -1, Signals: []limiter.Signal{limiter.Gauge("database", s.Wait, 0.05)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ask := func(ctx context.Context) error { return lookup(ctx, s) }
 	unlock := lock(t, d.URL)
 	ctx, cancel := context.WithCancel(t.Context())

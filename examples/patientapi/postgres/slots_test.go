@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 func TestWaitIsThatForASlot(t *testing.T) {
@@ -20,9 +22,7 @@ func TestWaitIsThatForASlot(t *testing.T) {
 		}
 		want(0) // of nobody
 		for range 2 {
-			if err := s.take(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, s.take(t.Context()))
 		}
 		time.Sleep(time.Second) // they work, and nobody waits
 		want(0)
@@ -50,9 +50,7 @@ func TestWaitIsThatForASlot(t *testing.T) {
 func TestEndedWaitTakesNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(1)
-		if err := s.take(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.take(t.Context()))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := s.take(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -71,9 +69,7 @@ func TestEndedWaitTakesNoSlot(t *testing.T) {
 func TestRestingSlotComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(1)
-		if err := s.take(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.take(t.Context()))
 		s.rest(time.Second)
 		began := time.Now()
 		if err := s.take(t.Context()); err != nil || time.Since(began) != time.Second {

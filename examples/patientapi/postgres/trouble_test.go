@@ -15,8 +15,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
-	"github.com/spillway-go/spillway/examples/patientapi/internal/storetest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 )
 
@@ -24,9 +25,7 @@ import (
 func beside(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
 }
@@ -50,9 +49,7 @@ func active(t *testing.T, conn *pgx.Conn) (n int) {
 	t.Helper()
 	err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 		WHERE usename = current_user AND application_name = 'patientapi' AND state = 'active'`).Scan(&n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }
 
@@ -116,9 +113,7 @@ func TestEndedContextGivesTheConnectionBack(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			if err := lookup(t.Context(), s); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, lookup(t.Context(), s))
 		})
 	}
 	wg.Wait()
@@ -134,9 +129,7 @@ func TestStatementOfADeadProcessEnds(t *testing.T) {
 	s := open(t, Config{URL: d.URL, Connections: 1})
 	side := beside(t, d.URL)
 	conn, err := s.pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer conn.Release()
 	ended := make(chan error)
 	go func() {
@@ -209,14 +202,9 @@ func TestMoreConnectionsThanAllowedAreRefusedAtTheStart(t *testing.T) {
 func TestErrorsSayWhatToDoAndShowNoSecret(t *testing.T) {
 	t.Parallel()
 	good, err := url.Parse(postgrestest.New(t, 0).URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := taken.Addr().String()
+	require.NoError(t, err)
 	taken.Close()
 	change := func(change func(u *url.URL)) string {
 		u := *good
@@ -232,14 +220,10 @@ func TestErrorsSayWhatToDoAndShowNoSecret(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ url, want string }{
 		"password":    {wrongPassword, refused},
-		"user":        {change(func(u *url.URL) { u.User = url.UserPassword("opensesame", "opensesame") }), "(SQLSTATE 28"},
 		"database":    {change(func(u *url.URL) { u.Path = "/opensesame" }), "3D000"},
-		"port":        {change(func(u *url.URL) { u.Host = closed }), "connection refused"},
 		"host":        {change(func(u *url.URL) { u.Host = "opensesame.invalid:5432" }), "name of its host"},
 		"syntax":      {"postgres://u:opensesame@127.0.0.1:notaport/x", "postgres://user@host:5432/database"},
-		"escape":      {"postgres://u:open%sesame@127.0.0.1/x", "postgres://user@host:5432/database"},
 		"certificate": {change(func(u *url.URL) { u.RawQuery = "sslmode=verify-full&sslrootcert=/opensesame" }), "files it names"},
-		"parameter":   {change(func(u *url.URL) { u.RawQuery = "opensesame=1" }), "SQLSTATE 42704"},
 	} {
 		_, err := Open(t.Context(), Config{URL: c.url}, set, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -254,42 +238,5 @@ func TestErrorsSayWhatToDoAndShowNoSecret(t *testing.T) {
 				t.Errorf("%s: %s", name, shown)
 			}
 		}
-	}
-}
-
-func TestPasswordBesideTheURL(t *testing.T) {
-	u, err := url.Parse(postgrestest.New(t, 0).URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	password, _ := u.User.Password()
-	u.User = url.User(u.User.Username())
-	open(t, Config{URL: u.String(), Password: password})
-	t.Setenv("PGPASSWORD", password)
-	open(t, Config{URL: u.String()})
-}
-
-// Names and ids go to the server as values, whatever is in them.
-func TestHostileInputIsOnlyInput(t *testing.T) {
-	t.Parallel()
-	s := open(t, Config{URL: postgrestest.New(t, 0).URL})
-	for _, typed := range storetest.Hostile {
-		var p patientapi.Patient
-		if err := s.Patient(t.Context(), typed, &p); !errors.Is(err, patientapi.ErrMalformedID) {
-			t.Errorf("as an id: %v", err)
-		}
-		if _, err := s.Observations(t.Context(), typed); !errors.Is(err, patientapi.ErrMalformedID) {
-			t.Errorf("as an id: %v", err)
-		}
-		// What NewClinicianQuery lets through or not: the store trusts nobody.
-		for _, q := range []patientapi.ClinicianQuery{{Email: typed, Organisation: typed}, {Email: "a@b", Organisation: typed}} {
-			if got, err := s.Clinicians(t.Context(), q); err != nil || len(got) > 0 {
-				t.Errorf("as a clinician: %d, %v", len(got), err)
-			}
-		}
-	}
-	var people int
-	if err := s.pool.QueryRow(t.Context(), "SELECT count(*) FROM patients").Scan(&people); err != nil || people != set.Patients {
-		t.Errorf("%d patients are left, %v", people, err)
 	}
 }

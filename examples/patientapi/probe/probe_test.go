@@ -1,9 +1,7 @@
 package probe
 
 import (
-	"math"
 	"runtime"
-	"runtime/metrics"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -40,26 +38,5 @@ func testUsage(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" && (u.CPUSeconds <= 0 || u.PeakRSS < 1<<20) {
 		t.Errorf("%v s of processor time, %d bytes", u.CPUSeconds, u.PeakRSS)
-	}
-}
-
-func TestQuantileOfTheDifference(t *testing.T) {
-	bounds := []float64{0, 1, 2, 3, math.Inf(1)}
-	h := func(counts ...uint64) *metrics.Float64Histogram {
-		return &metrics.Float64Histogram{Counts: counts, Buckets: bounds}
-	}
-	for _, c := range []struct {
-		before, after *metrics.Float64Histogram
-		q, want       float64
-	}{
-		{h(9, 0, 0, 0), h(9, 0, 0, 0), 0.99, 0},
-		{h(9, 0, 0, 0), h(9, 1, 0, 0), 0.99, 2},
-		{h(0, 0, 0, 0), h(99, 0, 1, 0), 0.99, 1},
-		{h(0, 0, 0, 0), h(98, 0, 2, 0), 0.99, 3},
-		{h(0, 0, 0, 0), h(0, 0, 0, 5), 0.5, 3},
-	} {
-		if got := quantile(c.before, c.after, c.q); got != c.want {
-			t.Errorf("quantile %v is %v, want %v", c.q, got, c.want)
-		}
 	}
 }

@@ -5,44 +5,32 @@ import (
 	"errors"
 	"math"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/storetest"
 )
 
 func newStore(t *testing.T) *Store {
 	t.Helper()
 	s, err := New(storetest.Patients, storetest.Seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
 func inject(t *testing.T, cfg Config) *Injected {
 	t.Helper()
 	s, err := Inject(newStore(t), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
 func TestStore(t *testing.T) { storetest.Run(t, newStore(t)) }
 
 func TestInjectingNothingChangesNothing(t *testing.T) { storetest.Lookups(t, inject(t, Config{})) }
-
-func TestNumberOfPatientsIsChecked(t *testing.T) {
-	for _, n := range []int{-1, 0, patientapi.MaxPatients + 1} {
-		if _, err := New(n, 1); err == nil {
-			t.Errorf("%d patients were accepted", n)
-		}
-	}
-}
 
 func TestBadInjectionSaysWhatToDo(t *testing.T) {
 	for want, cfg := range map[string]Config{
@@ -121,36 +109,6 @@ func TestEveryKindOfCallCanFail(t *testing.T) {
 	}
 }
 
-func TestSameSeedSameDraws(t *testing.T) {
-	a := Config{MaxLatency: time.Second, ErrorRate: 0.5, Seed: 4}
-	b := a
-	b.Seed = 5
-	same := 0
-	for n := range uint64(1000) {
-		la, fa := a.draw(n)
-		la2, fa2 := a.draw(n)
-		if la != la2 || fa != fa2 {
-			t.Fatal("a draw changed")
-		}
-		if lb, _ := b.draw(n); la == lb {
-			same++
-		}
-	}
-	if same > 10 {
-		t.Errorf("two seeds agree in %d of 1000 draws", same)
-	}
-}
-
-func TestChangingTheErrorRateMovesNoLatency(t *testing.T) {
-	for n := range uint64(100) {
-		calm, _ := Config{MaxLatency: time.Second}.draw(n)
-		wild, _ := Config{MaxLatency: time.Second, ErrorRate: 0.9}.draw(n)
-		if calm != wild {
-			t.Fatalf("call %d: %v and %v", n, calm, wild)
-		}
-	}
-}
-
 func TestWaitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inject(t, Config{MinLatency: time.Hour, MaxLatency: time.Hour})
@@ -175,27 +133,6 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		}
 		if _, err := s.Observations(ctx, "P000001"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("observations: %v", err)
-		}
-	})
-}
-
-func TestPeakCallsCountsCallsAtOneTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := inject(t, Config{MinLatency: time.Second, MaxLatency: time.Second})
-		for _, n := range []int{3, 7, 5} {
-			var wg sync.WaitGroup
-			for range n {
-				wg.Go(func() {
-					var b patientapi.Batch
-					if err := s.Patients(t.Context(), []string{"P000001", "P000002"}, &b); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
-		}
-		if s.PeakCalls() != 7 || s.Calls() != 15 {
-			t.Errorf("peak %d of %d calls; want 7 of 15: a batch is one call", s.PeakCalls(), s.Calls())
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/storetest"
 )
 
@@ -17,13 +18,9 @@ func TestFileFromBeforeAddressesGetsThem(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "patients.db")
 	s := openSet(t, path, Options{})
 	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	provider, err := goose.NewProvider(goose.DialectSQLite3, s.writer, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := provider.DownTo(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}

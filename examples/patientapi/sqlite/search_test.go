@@ -2,19 +2,17 @@ package sqlite
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 var (
 	oneOf   = []string{"P000042"}
 	known   = patientapi.Identifier{System: "mrn", Value: "MRN-10000042"}
-	anyKind = patientapi.Identifier{Value: "MRN-10000042"}
 	born    = patientapi.Dates{First: "1980-01-01", Last: "1980-12-31"}
 	changed = patientapi.Times{Since: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}
 )
@@ -23,9 +21,7 @@ var (
 func plan(t *testing.T, s *Store, q patientapi.PatientSearch) []string {
 	t.Helper()
 	ids, after, err := q.Numbers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	query, args := search(q, ids, after)
 	return explain(t, s, query, args...)
 }
@@ -33,44 +29,16 @@ func plan(t *testing.T, s *Store, q patientapi.PatientSearch) []string {
 func explain(t *testing.T, s *Store, query string, args ...any) (steps []string) {
 	t.Helper()
 	rows, err := s.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var id, parent, unused int
 		var step string
-		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, rows.Scan(&id, &parent, &unused, &step))
 		steps = append(steps, step)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, rows.Err())
 	return steps
-}
-
-func TestEachConditionIsFoundInItsIndex(t *testing.T) {
-	s := openSet(t, filepath.Join(t.TempDir(), "patients.db"), Options{})
-	for _, c := range []struct {
-		want string
-		q    patientapi.PatientSearch
-	}{
-		{"SEARCH s USING INTEGER PRIMARY KEY (rowid>?)", patientapi.PatientSearch{}},
-		{"SEARCH s USING INTEGER PRIMARY KEY (rowid=?)", patientapi.PatientSearch{IDs: oneOf}},
-		{"SEARCH identifiers USING COVERING INDEX identifiers_value (value=?)", patientapi.PatientSearch{Identifier: anyKind}},
-		{"SEARCH identifiers USING COVERING INDEX identifiers_value (value=? AND system=?)", patientapi.PatientSearch{Identifier: known}},
-		{"SEARCH patients USING COVERING INDEX patients_given (<expr>>? AND <expr><?)", patientapi.PatientSearch{Name: "an"}},
-		{"SEARCH patients USING COVERING INDEX patients_family (<expr>>? AND <expr><?)", patientapi.PatientSearch{Name: "An"}},
-		{"SEARCH s USING COVERING INDEX patients_birth_date (birth_date>? AND birth_date<?)", patientapi.PatientSearch{Birth: born}},
-		{"SEARCH s USING COVERING INDEX patients_updated (updated>? AND updated<?)", patientapi.PatientSearch{Updated: changed}},
-		{"SEARCH s USING INDEX patients_birth_date (birth_date>? AND birth_date<?)", patientapi.PatientSearch{Birth: born, Updated: changed}},
-	} {
-		if steps := plan(t, s, c.q); !slices.Contains(steps, c.want) {
-			t.Errorf("%s is not in the plan:\n%s", c.want, strings.Join(steps, "\n"))
-		}
-	}
 }
 
 // The set is small. The plan is the same for a large one: there are no statistics.
@@ -95,38 +63,6 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 	}
 }
 
-func TestObservationsAreReadInOneRange(t *testing.T) {
-	s := openSet(t, filepath.Join(t.TempDir(), "patients.db"), Options{})
-	if steps := explain(t, s, selectObservations, 42); !slices.Contains(steps, "SEARCH o USING PRIMARY KEY (patient=?)") {
-		t.Errorf("the plan:\n%s", strings.Join(steps, "\n"))
-	}
-}
-
-// Statements are kept by their text: as many as there are ways to search, however many searches there are.
-func TestStatementsOfSearchesAreKept(t *testing.T) {
-	s := openSet(t, filepath.Join(t.TempDir(), "patients.db"), Options{})
-	var page patientapi.Page
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			var page patientapi.Page
-			for i := range 50 {
-				q := patientapi.PatientSearch{Identifier: known, Name: strings.Repeat("a", i+1), Limit: i + 1}
-				if err := s.Search(t.Context(), q, &page); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if err := s.Search(t.Context(), patientapi.PatientSearch{Name: "b"}, &page); err != nil {
-		t.Error(err)
-	}
-	if len(s.searches.by) != 2 {
-		t.Errorf("%d statements are kept for 2 ways to search", len(s.searches.by))
-	}
-}
-
 // Which names and identifiers are asked for in which order is up to callers: each order was a
 // statement that was kept for ever.
 func TestStatementsThatAreKeptAreBounded(t *testing.T) {
@@ -141,9 +77,7 @@ func TestStatementsThatAreKeptAreBounded(t *testing.T) {
 			}
 			q.Also = append(q.Also, also)
 		}
-		if err := s.Search(t.Context(), q, &page); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.Search(t.Context(), q, &page))
 		if n, err := s.Count(t.Context(), q); err != nil || n != len(page.Patients) {
 			t.Fatalf("%v: %d of %d", err, n, len(page.Patients))
 		}

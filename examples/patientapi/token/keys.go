@@ -28,6 +28,7 @@ type Keys struct {
 	read   func(context.Context) ([]byte, error)
 	logger *slog.Logger
 	now    atomic.Pointer[set]
+	stale  atomic.Bool // the last look has found no keys
 
 	turn   chan struct{} // a lock that can be waited for under a context; guards looked
 	looked time.Time     // when the keys were last read
@@ -49,9 +50,6 @@ func Open(ctx context.Context, location string, logger *slog.Logger) (*Keys, err
 	if err := k.load(ctx); err != nil {
 		return nil, fmt.Errorf("the keys to verify tokens with: %w", err)
 	}
-	if len(k.now.Load().keys) == 0 {
-		return nil, fmt.Errorf("there is no key to verify tokens with: want one of RSA with %d bits or more, or of EC with P-256, with a kid", minRSABits)
-	}
 	return k, nil
 }
 
@@ -61,8 +59,10 @@ func fixed(text []byte) (*Keys, error) {
 	return k, k.load(context.Background())
 }
 
-// Watch looks for changes every few minutes, until ctx ends. When it cannot look, the
-// keys stay as they are.
+// Watch looks for changes every few minutes, until ctx ends. When it cannot look, or finds
+// no key that is good for tokens, the keys stay as they are: a set without any is a fault
+// of its issuer, and without keys no token would be good. A key that is not among others
+// any longer is gone.
 func (k *Keys) Watch(ctx context.Context) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
@@ -104,11 +104,17 @@ func (k *Keys) look(ctx context.Context, pause time.Duration) {
 		return
 	}
 	// A caller who leaves does not spoil it for those who wait.
-	if err := k.load(context.WithoutCancel(ctx)); err != nil {
+	err := k.load(context.WithoutCancel(ctx))
+	k.stale.Store(err != nil)
+	if err != nil {
 		k.logger.Error("the keys to verify tokens with cannot be read; those known so far stay", "error", err)
 	}
 	k.looked = time.Now()
 }
+
+// Stale reports whether the last look has failed, so that the keys are those of an earlier
+// one.
+func (k *Keys) Stale() bool { return k.stale.Load() }
 
 func (k *Keys) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
@@ -127,6 +133,9 @@ func (k *Keys) load(ctx context.Context) error {
 	keys, err := parseSet(text)
 	if err != nil {
 		return err
+	}
+	if len(keys) == 0 {
+		return fmt.Errorf("no key to verify tokens with: want one of RSA with %d bits or more, or of EC with P-256, with a kid", minRSABits)
 	}
 	k.now.Store(&set{generation, string(text), keys})
 	k.logger.Info("keys to verify tokens with", "keys", len(keys))

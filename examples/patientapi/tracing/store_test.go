@@ -1,7 +1,6 @@
 package tracing
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/storetest"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
@@ -18,13 +18,9 @@ import (
 func questions(t *testing.T, cfg simulated.Config) (patientapi.Store, *tracetest.SpanRecorder) {
 	t.Helper()
 	base, err := simulated.New(storetest.Patients, storetest.Seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	below, err := simulated.Inject(base, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	spans := tracetest.NewSpanRecorder()
 	tracing := &Tracing{provider: sdk.NewTracerProvider(sdk.WithSpanProcessor(spans))}
 	return tracing.Store(below), spans
@@ -53,26 +49,5 @@ func TestEachQuestionIsASpanThatNamesNobody(t *testing.T) {
 	}
 	if got := strings.Join(names, ", "); got != "store patient, store patients, store search, store observations, store clinicians" {
 		t.Error(got)
-	}
-}
-
-func TestAFailedQuestionIsAnErrorAndUnknownPatientsAreNone(t *testing.T) {
-	store, spans := questions(t, simulated.Config{})
-	failing, failed := questions(t, simulated.Config{ErrorRate: 1})
-	if err := store.Patient(t.Context(), "P999999", new(patientapi.Patient)); !errors.Is(err, patientapi.ErrNotFound) || spans.Ended()[0].Status().Code != codes.Unset {
-		t.Errorf("%v, %v", err, spans.Ended()[0].Status())
-	}
-	if err := failing.Patient(t.Context(), "P000042", new(patientapi.Patient)); err == nil || failed.Ended()[0].Status() != (sdk.Status{Code: codes.Error}) {
-		t.Errorf("%v, %v", err, failed.Ended()[0].Status())
-	}
-}
-
-func TestWithoutTracingAStoreIsAsItWas(t *testing.T) {
-	base, err := simulated.New(1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if (*Tracing)(nil).Store(base) != patientapi.Store(base) {
-		t.Error("wrapped for nothing")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"strconv"
@@ -63,7 +64,8 @@ func Open(ctx context.Context, url, password string) (*Storage, error) {
 	return s, nil
 }
 
-// OpenExisting is Open for records that exist. It writes nothing.
+// OpenExisting is Open for records that exist. It writes nothing. The error of a database without their
+// tables matches audit.ErrNoRecords.
 func OpenExisting(ctx context.Context, url, password string) (*Storage, error) {
 	s := new(Storage)
 	cfg, err := configure(url, password)
@@ -75,6 +77,9 @@ func OpenExisting(ctx context.Context, url, password string) (*Storage, error) {
 	}
 	if _, err := s.pool.Exec(ctx, selectTip); err != nil {
 		s.pool.Close()
+		if sqlstate.CodeOf(err) == sqlstate.UndefinedTable {
+			return nil, fmt.Errorf("%w: %w", audit.ErrNoRecords, s.failed(err))
+		}
 		return nil, s.failed(err)
 	}
 	return s, nil

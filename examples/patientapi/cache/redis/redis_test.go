@@ -13,16 +13,16 @@ import (
 	client "github.com/redis/go-redis/v9"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/cachetest"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/redistest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 func open(t *testing.T, addr, prefix string) *Cache {
 	t.Helper()
 	c, err := New(Config{URL: "redis://" + addr + redistest.Patient, Prefix: prefix, TTL: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -32,28 +32,12 @@ func TestCache(t *testing.T) {
 	cachetest.Run(t, open(t, addr, redistest.Prefix(t, addr)))
 }
 
-func TestTwoServicesShareWhatTheyKeep(t *testing.T) {
-	addr := redistest.Addr(t)
-	prefix := redistest.Prefix(t, addr)
-	if err := open(t, addr, prefix).Keep(t.Context(), cachetest.Query(1), cachetest.Found(1)); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := open(t, addr, prefix).Clinicians(t.Context(), cachetest.Query(1)); err != nil || len(got) != 1 {
-		t.Errorf("%v, %v", got, err)
-	}
-	if got, err := open(t, addr, redistest.Prefix(t, addr)).Clinicians(t.Context(), cachetest.Query(1)); err != nil || len(got) != 0 {
-		t.Errorf("under another prefix: %v, %v", got, err)
-	}
-}
-
 func TestEveryKeyExpiresAndNamesNobody(t *testing.T) {
 	addr := redistest.Addr(t)
 	prefix := redistest.Prefix(t, addr)
 	c, behind := open(t, addr, prefix), redistest.Client(t, addr)
 	for n := 1; n <= 20; n++ {
-		if err := c.Keep(t.Context(), cachetest.Query(n), cachetest.Found(n)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Keep(t.Context(), cachetest.Query(n), cachetest.Found(n)))
 	}
 	keys, err := behind.Keys(t.Context(), prefix+"*").Result()
 	if err != nil || len(keys) != 20 {
@@ -73,9 +57,7 @@ func TestUnreadableValueIsAnErrorOnceAndIsNotQuoted(t *testing.T) {
 	addr := redistest.Addr(t)
 	c, behind := open(t, addr, redistest.Prefix(t, addr)), redistest.Client(t, addr)
 	for _, value := range []string{`[{"email":"someone@org01.example"}`, `{"someone":1}`, "\x00", `["someone"]`} {
-		if err := behind.Set(t.Context(), c.key(cachetest.Query(1)), value, time.Minute).Err(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, behind.Set(t.Context(), c.key(cachetest.Query(1)), value, time.Minute).Err())
 		_, err := c.Clinicians(t.Context(), cachetest.Query(1))
 		if err == nil || strings.Contains(err.Error(), "someone") {
 			t.Errorf("%q: %v", value, err)
@@ -89,9 +71,7 @@ func TestUnreadableValueIsAnErrorOnceAndIsNotQuoted(t *testing.T) {
 func TestWhatRedisRepliesIsCutToItsCode(t *testing.T) {
 	addr := redistest.Addr(t)
 	c, behind := open(t, addr, redistest.Prefix(t, addr)), redistest.Client(t, addr)
-	if err := behind.RPush(t.Context(), c.key(cachetest.Query(1)), "x").Err(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, behind.RPush(t.Context(), c.key(cachetest.Query(1)), "x").Err())
 	if _, err := c.Clinicians(t.Context(), cachetest.Query(1)); err == nil || err.Error() != "redis: replied WRONGTYPE" {
 		t.Errorf("got %v", err)
 	}
@@ -101,9 +81,7 @@ func TestRedisThatIsKilledIsAnErrorUntilItIsBack(t *testing.T) {
 	addr := redistest.Addr(t)
 	proxy := redistest.Through(t, addr)
 	c := open(t, proxy.Addr(), redistest.Prefix(t, addr))
-	if err := c.Keep(t.Context(), cachetest.Query(1), cachetest.Found(1)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.Keep(t.Context(), cachetest.Query(1), cachetest.Found(1)))
 	proxy.Kill()
 	if _, err := c.Clinicians(t.Context(), cachetest.Query(1)); err == nil {
 		t.Error("a dead Redis answered")
@@ -125,44 +103,18 @@ func TestRedisThatIsKilledIsAnErrorUntilItIsBack(t *testing.T) {
 	}
 }
 
-func TestRedisThatHangsIsLeft(t *testing.T) {
-	addr := redistest.Addr(t)
-	proxy := redistest.Through(t, addr)
-	if err := open(t, proxy.Addr(), redistest.Prefix(t, addr)).Ping(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	c, err := New(Config{URL: "redis://" + proxy.Addr(), TTL: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	proxy.Hang()
-	for _, call := range []func(context.Context, *Cache) error{
-		func(ctx context.Context, c *Cache) error { _, err := c.Clinicians(ctx, cachetest.Query(1)); return err },
-		func(ctx context.Context, c *Cache) error { return c.Keep(ctx, cachetest.Query(1), cachetest.Found(1)) },
-	} {
-		if err := call(t.Context(), c); err == nil { // its own bound, of 250 ms
-			t.Error("no error")
-		}
-	}
-}
-
 // A Redis that takes connections and says nothing, in virtual time.
 func TestRedisThatSaysNothingIsLeftAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := New(Config{URL: "redis://nowhere", TTL: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		opts := *c.client.Options()
 		opts.Dialer = func(context.Context, string, string) (net.Conn, error) {
 			here, there := net.Pipe()
 			go func() { _, _ = io.Copy(io.Discard, there) }()
 			return here, nil
 		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, c.Close())
 		c.client = client.NewClient(&opts)
 		defer c.Close()
 		for name, call := range map[string]func(context.Context) error{
@@ -185,12 +137,8 @@ func TestRedisThatSaysNothingIsLeftAtTheDeadline(t *testing.T) {
 
 func TestNothingIsConnectedBeforeItIsNeeded(t *testing.T) {
 	c, err := New(Config{URL: "redis://127.0.0.1:1", TTL: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
+	assert.NoError(t, c.Close())
 }
 
 func TestWrongSettingsSaySoWithoutThePassword(t *testing.T) {
@@ -210,9 +158,7 @@ func TestWrongSettingsSaySoWithoutThePassword(t *testing.T) {
 
 func FuzzKeysOfDifferentQuestionsDiffer(f *testing.F) {
 	c, err := New(Config{URL: "redis://127.0.0.1:1", TTL: time.Minute})
-	if err != nil {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
 	defer c.Close()
 	f.Add("a@b", "cd", "a@bc", "d")
 	f.Fuzz(func(t *testing.T, email, org, otherEmail, otherOrg string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
@@ -119,31 +120,23 @@ func (f fault) produce(t *testing.T, op string) *http.Response {
 	t.Helper()
 	var store patientapi.Store
 	store, err := simulated.New(10, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if f.fails != nil {
 		store = scripted{store, f.fails}
 	}
 	base, runner := serve(t, store, patterns.Adaptive, f.config)
 	if f.drain {
-		if err := runner.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, runner.Drain(t.Context()))
 	}
 	if f.raw != "" {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		t.Cleanup(func() { conn.Close() })
 		if _, err := conn.Write([]byte(f.raw)); err != nil {
 			t.Fatal(err)
 		}
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return resp
 	}
 	r := samples[op](base)
@@ -151,8 +144,6 @@ func (f fault) produce(t *testing.T, op string) *http.Response {
 		f.change(r)
 	}
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return resp
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/checks/conformance/client"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
@@ -53,9 +54,7 @@ func generatedClient(t *testing.T, seed uint64) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			t.Cleanup(func() { store.Close() })
 			base, _ := serve(t, store, patterns.Optimized, httpapi.Config{})
 			d := newDriver(t, base, seed)
@@ -243,9 +242,7 @@ func (d *driver) value(depth int) any {
 // text makes a text that the schema allows, in most cases or by chance.
 func (d *driver) text(s *jsonschema.Schema) string {
 	expression, err := syntax.Parse(s.Pattern.String(), syntax.Perl)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	require.NoError(d.t, err)
 	var b strings.Builder
 	d.match(&b, expression.Simplify())
 	text := b.String()

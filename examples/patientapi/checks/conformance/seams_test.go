@@ -7,6 +7,7 @@ import (
 	"github.com/pb33f/libopenapi"
 	validator "github.com/pb33f/libopenapi-validator"
 
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/route"
 )
 
@@ -41,24 +42,16 @@ func TestADocumentWithAllThatCanBeAddedIsValid(t *testing.T) {
 	}
 	other := route.New("PUT", "/other/{ward}/{id}", put).Answers(401, route.Answer{Headers: map[string]string{"WWW-Authenticate": "how"}}).
 		Operation(secured).Operation(func(op map[string]any) { op["x-audit"] = "write" })
-	if err := fhir.Add(seamed()); err != nil {
-		t.Fatal(err)
-	}
-	if err := mux.Add(other); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, fhir.Add(seamed()))
+	require.NoError(t, mux.Add(other))
 	text, err := mux.OpenAPI(route.Info{Title: "T", Version: "1", Edit: func(doc map[string]any) {
 		components := doc["components"].(map[string]any)
 		components["securitySchemes"] = map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer"}}
 		components["schemas"].(map[string]any)["OperationOutcome"] = map[string]any{"type": "object"}
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	doc, err := libopenapi.NewDocument(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, errs := validator.NewValidator(doc)
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -70,9 +63,7 @@ func TestADocumentWithAllThatCanBeAddedIsValid(t *testing.T) {
 		t.Logf("%s", text)
 	}
 	model, err := doc.BuildV3Model()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	op := model.Model.Paths.PathItems.GetOrZero("/wards/{ward}/{id}").Put
 	if op.Responses.Codes.GetOrZero("200").Headers.GetOrZero("Etag") == nil || op.Responses.Codes.GetOrZero("201") == nil || len(op.Security) != 1 {
 		t.Errorf("%s", text)

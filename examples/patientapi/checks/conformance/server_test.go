@@ -21,7 +21,9 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
@@ -29,13 +31,9 @@ import (
 func serve(t *testing.T, store patientapi.Store, pattern string, cfg httpapi.Config) (url string, runner *patterns.Runner) {
 	t.Helper()
 	runner, err := patterns.New(pattern, patterns.Config{Workers: 4, QueueSize: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	records, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: new(audittest.Memory)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cfg.Runner, cfg.Patients, cfg.Clinicians, cfg.Health, cfg.Verifier = runner, store, directory.Alone(store), store, accesstest.Verifier{}
 	cfg.Audit, cfg.AuditClosed = records, true
 	api := httpapi.New(cfg)
@@ -43,12 +41,8 @@ func serve(t *testing.T, store patientapi.Store, pattern string, cfg httpapi.Con
 	server := httptest.NewServer(api)
 	t.Cleanup(func() {
 		server.Close()
-		if err := runner.Drain(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := records.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, runner.Drain(context.Background()))
+		assert.NoError(t, records.Close())
 	})
 	return server.URL, runner
 }
@@ -66,11 +60,14 @@ type operation struct {
 		Name, In string
 		Required bool
 	}
-	Responses map[string]struct {
-		Content map[string]struct {
-			Schema struct {
-				Ref string `json:"$ref"`
-			}
+	Responses map[string]response
+}
+
+type response struct {
+	Ref     string `json:"$ref"` // to a component
+	Content map[string]struct {
+		Schema struct {
+			Ref string `json:"$ref"`
 		}
 	}
 }
@@ -80,9 +77,7 @@ const location = "openapi.json"
 func read(t *testing.T) *specification {
 	t.Helper()
 	doc, err := libopenapi.NewDocument(Document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	v, errs := validator.NewValidator(doc)
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -94,18 +89,12 @@ func read(t *testing.T) *specification {
 	}
 	s := &specification{validator: v, schemas: jsonschema.NewCompiler()}
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(Document))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.schemas.AddResource(location, parsed); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, s.schemas.AddResource(location, parsed))
 	var d struct {
 		Paths map[string]map[string]operation
 	}
-	if err := json.Unmarshal(Document, &d); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(Document, &d))
 	s.paths = d.Paths
 	return s
 }
@@ -115,9 +104,7 @@ func (s *specification) schema(t *testing.T, path string, tokens ...string) *jso
 	t.Helper()
 	pointer := "paths/" + strings.ReplaceAll(strings.ReplaceAll(path, "/", "~1"), "{", "%7B")
 	schema, err := s.schemas.Compile(location + "#/" + strings.ReplaceAll(pointer, "}", "%7D") + "/" + strings.Join(tokens, "/"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return schema
 }
 
@@ -125,19 +112,22 @@ func (s *specification) schema(t *testing.T, path string, tokens ...string) *jso
 // operation.
 func (s *specification) types(t *testing.T, op operation, status string) []string {
 	t.Helper()
-	name := strings.TrimPrefix(op.Responses[status].Content["application/problem+json"].Schema.Ref, "#/components/schemas/")
 	var d struct {
 		Components struct {
-			Schemas map[string]struct {
+			Responses map[string]response
+			Schemas   map[string]struct {
 				AllOf []struct {
 					Properties struct{ Type struct{ Enum []string } }
 				}
 			}
 		}
 	}
-	if err := json.Unmarshal(Document, &d); err != nil {
-		t.Fatal(err)
+	require.NoError(t, json.Unmarshal(Document, &d))
+	answer := op.Responses[status]
+	if name, ok := strings.CutPrefix(answer.Ref, "#/components/responses/"); ok {
+		answer = d.Components.Responses[name]
 	}
+	name := strings.TrimPrefix(answer.Content["application/problem+json"].Schema.Ref, "#/components/schemas/")
 	all := d.Components.Schemas[name].AllOf
 	if len(all) != 2 || len(all[1].Properties.Type.Enum) == 0 {
 		t.Fatalf("%s %s: the document does not say which problem types there are", op.ID, status)
@@ -179,9 +169,7 @@ func (s *specification) answered(t *testing.T, op operation, resp *http.Response
 	t.Helper()
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	if _, ok := op.Responses[itoa(resp.StatusCode)]; !ok {
 		t.Errorf("%s answered %d, which is not documented: %s", op.ID, resp.StatusCode, body)
 		return body

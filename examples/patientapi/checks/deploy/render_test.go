@@ -7,6 +7,8 @@ import (
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 // manifests is the folder that is checked.
@@ -25,15 +27,11 @@ func render(t *testing.T, overlay string) rendered {
 func renderFolder(t *testing.T, folder string) rendered {
 	t.Helper()
 	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := rendered{}
 	for _, r := range made.Resources() {
 		text, err := r.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if all[r.GetKind()] != nil {
 			t.Fatalf("two objects of kind %s", r.GetKind())
 		}
@@ -48,9 +46,7 @@ func (r rendered) into(t *testing.T, kind string, v any) {
 	if r[kind] == nil {
 		t.Fatalf("no %s", kind)
 	}
-	if err := json.Unmarshal(r[kind], v); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(r[kind], v))
 }
 
 // deployment is as much of one as the tests look at.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 //go:generate sh -c "go run ./internal/prune \"$(go mod download -json k8s.io/kubernetes@v1.36.0 | sed -n 's/.*\"Dir\": \"\\(.*\\)\".*/\\1/p')\" >schema/kubernetes.json"
@@ -19,47 +21,27 @@ var published []byte
 func check(t *testing.T, object []byte) error {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(published))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var of struct{ APIVersion, Kind string }
-	if err := json.Unmarshal(object, &of); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(object, &of))
 	name, ok := doc.(map[string]any)["kinds"].(map[string]any)[of.APIVersion+" "+of.Kind].(string)
 	if !ok {
 		t.Fatalf("schema/kubernetes.json has no %s %s: add it to internal/prune", of.APIVersion, of.Kind)
 	}
-	return checkAs(t, name, object)
-}
-
-// checkAs is check for a part of an object, whose schema has that name.
-func checkAs(t *testing.T, name string, object []byte) error {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(published))
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("kubernetes.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.AddResource("kubernetes.json", doc))
 	schema, err := c.Compile("kubernetes.json#/components/schemas/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return schema.Validate(value)
 }
 
 func TestEveryObjectIsOneThatKubernetesTakes(t *testing.T) {
-	for _, overlay := range overlays {
-		for kind, object := range render(t, overlay) {
+	for _, folder := range []string{manifests + "/overlays/dev", manifests + "/overlays/production", verifyFolder} {
+		for kind, object := range renderFolder(t, folder) {
 			if err := check(t, object); err != nil {
-				t.Errorf("%s: %s: %v", overlay, kind, err)
+				t.Errorf("%s: %s: %v", folder, kind, err)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi/app"
 	auditpostgres "github.com/spillway-go/spillway/examples/patientapi/audit/postgres"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
@@ -31,9 +32,7 @@ func parse(t *testing.T, overlay string) app.Command {
 	}
 	var cmd app.Command
 	parser, err := kong.New(&cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var known []string
 	for _, flags := range parser.Model.AllFlags(false) {
 		for _, f := range flags {
@@ -181,9 +180,7 @@ func TestTheCollectorKnowsTheMemory(t *testing.T) {
 		}
 		mib := func(text string) float64 {
 			n, err := strconv.ParseFloat(strings.TrimSuffix(text, "Mi"), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			return n
 		}
 		if share := mib(c.Resources.Requests["memory"]) / mib(c.Resources.Limits["memory"]); share < 0.85 || share > 0.95 {
@@ -240,9 +237,7 @@ func TestTheDatabaseBearsTheReplicas(t *testing.T) {
 		t.Errorf("scales by %+v", s.Metrics)
 	}
 	each, err := strconv.Atoi(made.settings(t)["SPILLWAY_CONNECTIONS"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if most := (s.MaxReplicas + d.Spec.Strategy.RollingUpdate.MaxSurge) * (each + auditpostgres.Connections); most > role-5 {
 		t.Errorf("%d connections, and the role has %d", most, role)
 	}
@@ -251,16 +246,12 @@ func TestTheDatabaseBearsTheReplicas(t *testing.T) {
 // ko builds the command that the image names, on a base without a shell.
 func TestKoBuildsTheImageOfTheDeployment(t *testing.T) {
 	text, err := os.ReadFile("../../.ko.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var ko struct {
 		DefaultBaseImage string
 		Builds           []struct{ ID, Dir, Main string }
 	}
-	if err := yaml.Unmarshal(text, &ko); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, yaml.Unmarshal(text, &ko))
 	_, c := render(t, "production").served(t)
 	path, ok := strings.CutPrefix(c.Image, "ko://github.com/spillway-go/spillway/examples/patientapi/")
 	if !ok || len(ko.Builds) != 1 || ko.Builds[0].Main != "./"+path {

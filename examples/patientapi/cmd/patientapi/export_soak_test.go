@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/internal/soak"
 )
@@ -21,9 +22,7 @@ func TestSoakFiveKillsDoNotEndAnExport(t *testing.T) {
 	e := newExporter(t, filepath.Join(dir, "exports"), patients, "--audit-db="+audit, "--error-rate=0.01")
 	parts := func(where string) int {
 		found, err := filepath.Glob(filepath.Join(e.dir, filepath.Base(where), "part-*"))
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err)
 		return len(found)
 	}
 	where := e.interrupted("part-", e.kill)

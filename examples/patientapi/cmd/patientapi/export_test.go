@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 )
@@ -53,9 +54,7 @@ func (a *asker) once(target string) (*http.Response, []byte) {
 	a.t.Helper()
 	_, path, _ := strings.Cut(target, "/fhir/")
 	r, err := http.NewRequestWithContext(a.t.Context(), "GET", "http://"+a.addr+"/fhir/"+path, nil)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	r.Header.Set("Authorization", a.bearer)
 	r.Header.Set("Prefer", "respond-async")
 	resp, err := http.DefaultTransport.RoundTrip(r)
@@ -64,9 +63,7 @@ func (a *asker) once(target string) (*http.Response, []byte) {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	require.NoError(a.t, err)
 	return resp, body
 }
 
@@ -90,9 +87,7 @@ func (a *asker) wait(where string) (m manifest) {
 			if progress, done = resp.Header.Get("X-Progress"), resp.StatusCode == http.StatusOK; !done {
 				return progress != before
 			}
-			if err := json.Unmarshal(body, &m); err != nil {
-				a.t.Fatal(err)
-			}
+			require.NoError(a.t, json.Unmarshal(body, &m))
 			return true
 		})
 	}
@@ -149,30 +144,22 @@ func (e *exporter) start() {
 	e.cmd = exec.CommandContext(e.t.Context(), os.Args[0], e.args...)
 	e.cmd.Stderr = e.t.Output()
 	rest, ready, err := launch(e.cmd)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	require.NoError(e.t, err)
 	e.rest, e.addr = rest, ready.Addr
 }
 
 func (e *exporter) kill() {
 	e.t.Helper()
-	if err := e.cmd.Process.Kill(); err != nil {
-		e.t.Error(err)
-	}
+	assert.NoError(e.t, e.cmd.Process.Kill())
 	_ = e.cmd.Wait()
 }
 
 // stop tells it to stop, and waits until it has.
 func (e *exporter) stop() {
 	e.t.Helper()
-	if err := e.cmd.Process.Signal(os.Interrupt); err != nil {
-		e.t.Error(err)
-	}
+	assert.NoError(e.t, e.cmd.Process.Signal(os.Interrupt))
 	_, _ = io.Copy(io.Discard, e.rest)
-	if err := e.cmd.Wait(); err != nil {
-		e.t.Error(err)
-	}
+	assert.NoError(e.t, e.cmd.Wait())
 }
 
 // begin begins an export and returns where it is.
@@ -189,9 +176,7 @@ func (a *asker) begin() (where string) {
 // that: tmp- is a part that is being written, part- one that is written, and end the end.
 func (e *exporter) has(where, prefix string) bool {
 	found, err := filepath.Glob(filepath.Join(e.dir, path.Base(where), prefix+"*"))
-	if err != nil {
-		e.t.Error(err)
-	}
+	assert.NoError(e.t, err)
 	return len(found) > 0
 }
 
@@ -254,9 +239,7 @@ func TestAnotherReplicaGoesOn(t *testing.T) {
 	const patients = 600
 	dir := t.TempDir()
 	engine, err := embedded.Start(embedded.Config{Dir: filepath.Join(dir, "engine"), Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer func() { _ = engine.Close(context.Background()) }()
 	replica := func() *exporter {
 		return newExporter(t, filepath.Join(dir, "exports"), patients, "--audit=off", "--error-rate=0", "--export-queue="+engine.URL())
@@ -274,9 +257,7 @@ func TestAFolderOfExportsHasOneProcess(t *testing.T) {
 	args := []string{"--addr=127.0.0.1:0", "--store=simulated", "--patients=10", "--json", "--audit=off", "--exports=" + dir}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	_, _, err := launch(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var stderr strings.Builder
 	if code := run(t.Context(), args, io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), "in use by another process") {
 		t.Errorf("exit %d: %s", code, stderr.String())
@@ -301,17 +282,5 @@ func TestThePasswordOfAQueueIsNotRepeated(t *testing.T) {
 		if os.Args = old; code != 2 || strings.Contains(said.String(), secret) {
 			t.Errorf("%q: exit %d: %s", args, code, &said)
 		}
-	}
-}
-
-// Nobody listens there: a process of its own waits for that, beside other tests.
-func TestThePasswordOfAQueueThatIsAwayIsNotRepeated(t *testing.T) {
-	t.Parallel()
-	secret := rand.Text()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--store=simulated", "--patients=10", "--audit=off", "--exports="+t.TempDir())
-	cmd.Env = append(os.Environ(), asCommand+"=1", "SPILLWAY_EXPORT_QUEUE=nats://u:"+secret+"@127.0.0.1:1")
-	said, err := cmd.CombinedOutput()
-	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 2 || bytes.Contains(said, []byte(secret)) || !bytes.Contains(said, []byte("exports: ")) {
-		t.Errorf("%v: %s", err, said)
 	}
 }

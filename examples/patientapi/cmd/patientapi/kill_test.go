@@ -16,7 +16,9 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	auditsqlite "github.com/spillway-go/spillway/examples/patientapi/audit/sqlite"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 )
 
@@ -56,9 +58,7 @@ func (m *mortal) live(t *testing.T, life int) {
 	if m.linger != nil {
 		m.linger()
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed
 	clients.Wait()
 }
@@ -171,9 +171,7 @@ func killedAgainAndAgain(t *testing.T, kills int, linger func()) []time.Duration
 func recordedIDs(t *testing.T, db string) map[string]int {
 	t.Helper()
 	s, err := auditsqlite.OpenExisting(t.Context(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	ids := map[string]int{}
 	for _, r := range audittest.Read(t, s) {

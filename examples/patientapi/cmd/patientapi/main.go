@@ -2,7 +2,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -96,6 +98,10 @@ func writeDocument(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(doc)
+	var indented bytes.Buffer // for its readers; it is served without
+	if err := json.Indent(&indented, doc, "", "  "); err != nil {
+		return err
+	}
+	_, err = indented.WriteTo(w)
 	return err
 }

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 // secretly are the flags whose values may hold a password, with one in them.
@@ -27,9 +30,7 @@ func secretly(secret string) map[string]string {
 func TestAPasswordIsNotRepeated(t *testing.T) {
 	secret := rand.Text()
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(file, []byte(secret), 0o600))
 	for name, value := range secretly(secret) {
 		t.Setenv(name, value)
 	}
@@ -79,9 +80,7 @@ func TestTheProcessListHasNoSecret(t *testing.T) {
 	}
 	secret := rand.Text()
 	password := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(password, []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(password, []byte(secret), 0o600))
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--store=simulated", "--json", "--audit=off", "--audit-key-file=", "--fhir-page-key-file=", "--cache-timeout=10ms", "--cache-password-file="+password)
 	var log bytes.Buffer
 	cmd.Stderr = &log
@@ -99,20 +98,14 @@ func TestTheProcessListHasNoSecret(t *testing.T) {
 		t.Errorf("the environment: %v %v", info, err)
 	}
 	resp, err := http.Get("http://" + ready.Admin + "/debug/pprof/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusNotFound {
 		t.Errorf("the command line is on a page: %s", resp.Status)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	report, err := io.ReadAll(said)
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, cmd.Wait())
 	if err != nil || strings.Contains(string(report)+log.String(), secret) || !strings.Contains(log.String(), "cache does not answer") {
 		t.Errorf("%v %s %s", err, report, &log)
 	}

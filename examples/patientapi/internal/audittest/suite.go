@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 // Database is where a storage under test keeps its records.
@@ -40,17 +42,11 @@ const patient = time.Minute
 func Record(t testing.TB, s audit.Storage, key audit.Key, events ...audit.Event) {
 	t.Helper()
 	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Key: key, Timeout: patient, Patience: patient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range events {
-		if err := w.Record(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Record(t.Context(), e))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 }
 
 // Read returns what is on record.
@@ -69,9 +65,7 @@ func Read(t testing.TB, s audit.Storage) (records []audit.Record) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return records
 }
 
@@ -153,24 +147,18 @@ func sharing(t *testing.T, db Database) {
 	var all sync.WaitGroup
 	for range processes {
 		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: db.Open(t), Timeout: patient, Patience: patient})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		all.Go(func() {
 			var calls sync.WaitGroup
 			for range callers {
 				calls.Go(func() {
 					for range each {
-						if err := w.Record(t.Context(), Everything); err != nil {
-							t.Error(err)
-						}
+						assert.NoError(t, w.Record(t.Context(), Everything))
 					}
 				})
 			}
 			calls.Wait()
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, w.Close())
 		})
 	}
 	all.Wait()
@@ -184,9 +172,7 @@ func sharing(t *testing.T, db Database) {
 func killed(t *testing.T, db Database) {
 	writer := func(s audit.Storage) *audit.Writer {
 		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Retry: time.Hour, Timeout: patient, Patience: patient})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return w
 	}
 	living, dying := db.Open(t), db.Open(t)
@@ -204,12 +190,8 @@ func killed(t *testing.T, db Database) {
 	for range 2 {
 		Record(t, db.Open(t), nil, Everything)
 	}
-	if err := lives.Record(t.Context(), Everything); err != nil {
-		t.Error(err)
-	}
-	if err := lives.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, lives.Record(t.Context(), Everything))
+	assert.NoError(t, lives.Close())
 	var outcomes []audit.Outcome
 	for _, r := range Read(t, living) {
 		outcomes = append(outcomes, r.Event.Outcome)
@@ -227,23 +209,17 @@ func killed(t *testing.T, db Database) {
 func searched(t *testing.T, db Database) {
 	s := db.Open(t)
 	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Timeout: patient, Patience: patient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var callers sync.WaitGroup
 	for n := range 50 {
 		callers.Go(func() {
 			e := Everything
 			e.RequestID = fmt.Sprintf("r-\"%d", n)
-			if err := w.Record(t.Context(), e); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, w.Record(t.Context(), e))
 		})
 	}
 	callers.Wait()
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, w.Close())
 	if s := w.Stats(); s.Commits > 40 {
 		t.Errorf("%d commits", s.Commits)
 	}

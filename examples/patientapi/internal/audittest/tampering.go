@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 // tampering does to a chain what can be done to it, one after the other, and undoes it.
@@ -38,13 +40,9 @@ func tampering(t *testing.T, db Database) {
 func damagedEnd(t *testing.T, db Database) {
 	s := db.Open(t)
 	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: s, Retry: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for range 3 {
-		if err := w.Record(t.Context(), Everything); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Record(t.Context(), Everything))
 	}
 	db.Exec(t, "CREATE TABLE kept AS SELECT * FROM audit_blocks")
 	for _, change := range []string{
@@ -61,9 +59,7 @@ func damagedEnd(t *testing.T, db Database) {
 	if err := w.Record(t.Context(), Everything); err != nil {
 		t.Errorf("when it was put back: %v", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, w.Close())
 	if r := Whole(t, s, nil); r.Lost != 3 {
 		t.Errorf("%+v", r)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 // What is done to the end of a chain while a service writes is noticed at the next
@@ -31,12 +32,8 @@ func TestAWriterNoticesADamagedEnd(t *testing.T) {
 	} {
 		m := chainOf(t, nil, 4)
 		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: m})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Record(t.Context(), audittest.Typical); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, w.Record(t.Context(), audittest.Typical))
 		m.Change(change)
 		before := m.Records()
 		for range 2 { // nothing is put behind it later either
@@ -59,31 +56,5 @@ func TestAWriterNoticesADamagedEnd(t *testing.T) {
 		if !errors.Is(err, audit.ErrTip) && !errors.Is(err, audit.ErrHead) {
 			t.Errorf("%s, by another writer: %v", name, err)
 		}
-	}
-}
-
-// A chain that another process has written on is continued.
-func TestWritersInTurnsContinueAChain(t *testing.T) {
-	m := new(audittest.Memory)
-	var writers []*audit.Writer
-	for range 3 {
-		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: m})
-		if err != nil {
-			t.Fatal(err)
-		}
-		writers = append(writers, w)
-	}
-	for n := range 30 {
-		if err := writers[n*n%3].Record(t.Context(), event(n)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, w := range writers {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if r := audittest.Whole(t, m, nil); r.Records != 30 {
-		t.Errorf("%+v", r)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 )
 
@@ -27,9 +29,7 @@ func newWriter(t *testing.T, mostAtOnce int) (*audit.Writer, *audittest.Memory) 
 		}
 	})
 	w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: m, MostAtOnce: mostAtOnce})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return w, m
 }
 
@@ -42,9 +42,7 @@ func TestCallersShareACommit(t *testing.T) {
 		var callers sync.WaitGroup
 		for n := range 100 {
 			callers.Go(func() {
-				if err := w.Record(t.Context(), event(n)); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, w.Record(t.Context(), event(n)))
 			})
 		}
 		callers.Wait()
@@ -71,9 +69,7 @@ func TestACommitWaitsForCallersThatKeepComing(t *testing.T) {
 			var m audittest.Memory
 			m.Before(func(context.Context) error { time.Sleep(time.Millisecond); return nil })
 			w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: &m})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			var callers sync.WaitGroup
 			for n := range 400 {
 				callers.Go(func() {
@@ -88,52 +84,9 @@ func TestACommitWaitsForCallersThatKeepComing(t *testing.T) {
 			if s := w.Stats(); s.Commits > c.commits {
 				t.Errorf("every %v: %d commits", c.every, s.Commits)
 			}
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, w.Close())
 		})
 	}
-}
-
-func TestRecordWaitsForTheCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, m := newWriter(t, 0)
-		defer w.Close()
-		start := time.Now()
-		if err := w.Record(t.Context(), event(1)); err != nil || time.Since(start) != time.Second || len(m.Events()) != 1 {
-			t.Errorf("%v after %v", err, time.Since(start))
-		}
-	})
-}
-
-// More callers than there is room for wait, and those whose context ends meanwhile are
-// counted by a gap.
-func TestCallersWaitForRoomAsLongAsTheirContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, m := newWriter(t, 2)
-		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
-		defer cancel()
-		var callers sync.WaitGroup
-		for n := range 20 {
-			callers.Go(func() {
-				err := w.Record(ctx, event(n))
-				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-					t.Error(err)
-				}
-			})
-		}
-		callers.Wait()
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		r, s := audittest.Whole(t, m, nil), w.Stats()
-		if s.Failed == 0 || s.Lost != 0 || uint64(r.Lost) != s.Failed || s.Recorded+s.Failed != 20 {
-			t.Errorf("%+v, %d lost on record", s, r.Lost)
-		}
-		if got := uint64(len(m.Events())); got < s.Recorded+1 {
-			t.Errorf("%d records of %d events", got, s.Recorded)
-		}
-	})
 }
 
 // A caller that floods the service with requests kept what it had read itself off the
@@ -162,9 +115,7 @@ func TestAFloodOfRefusalsKeepsNoReadOffTheRecord(t *testing.T) {
 		}
 		readers.Wait()
 		flood.Wait()
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, w.Close())
 		granted := 0
 		for _, e := range m.Events() {
 			if e.Outcome == audit.Granted {
@@ -189,9 +140,7 @@ func TestRecordHasPatienceOfItsOwn(t *testing.T) {
 			return nil
 		})
 		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: &m, MostAtOnce: 1, Patience: 3 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var callers sync.WaitGroup
 		for n := range 3 { // in the storage, in the queue, before it
 			callers.Go(func() {
@@ -205,54 +154,9 @@ func TestRecordHasPatienceOfItsOwn(t *testing.T) {
 		if s := w.Stats(); s.Failed != 1 || s.Waiting != 0 {
 			t.Errorf("%+v", s)
 		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, w.Close())
 		if r := audittest.Whole(t, &m, nil); r.Lost != 1 || r.Records != 3 {
 			t.Errorf("%+v", r)
-		}
-	})
-}
-
-// Callers that are ready to record at the same moment share a commit, however fast that is.
-func TestFastCommitsAreShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: new(audittest.Memory)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		start := make(chan struct{})
-		var callers sync.WaitGroup
-		for n := range 200 {
-			callers.Go(func() {
-				<-start
-				if err := w.Record(t.Context(), event(n)); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		synctest.Wait()
-		close(start)
-		callers.Wait()
-		if s := w.Stats(); s.Commits > 20 {
-			t.Errorf("%d commits", s.Commits)
-		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestAnEndedContextDoesNotUndoARecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, m := newWriter(t, 0)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		if err := w.Record(ctx, event(1)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-		if err := w.Close(); err != nil || len(m.Events()) != 1 || m.Events()[0].Outcome == audit.Gap {
-			t.Errorf("%v, %+v", err, m.Events())
 		}
 	})
 }
@@ -271,9 +175,7 @@ func TestAFailingStorageLosesNothingSilently(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		m.Fail(nil)
-		if err := w.Record(t.Context(), event(4)); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, w.Record(t.Context(), event(4)))
 		events := m.Events()
 		if len(events) != 2 || events[0].Outcome != audit.Gap || events[0].Count != 3 || events[0].Time.IsZero() || events[1].RequestID != "4" {
 			t.Errorf("%+v", events)
@@ -285,72 +187,6 @@ func TestAFailingStorageLosesNothingSilently(t *testing.T) {
 	})
 }
 
-func TestCloseWritesTheGap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, m := newWriter(t, 0)
-		m.Fail(errors.New("away"))
-		_ = w.Record(t.Context(), event(1))
-		m.Fail(nil)
-		if err := w.Close(); err != nil || len(m.Events()) != 1 || m.Events()[0].Count != 1 {
-			t.Errorf("%v, %+v", err, m.Events())
-		}
-		if err := w.Record(t.Context(), event(2)); err != audit.ErrClosed {
-			t.Error(err)
-		}
-		if err := w.Close(); err == nil {
-			t.Error("what came after the end is not said to be lost")
-		}
-	})
-}
-
-func TestCloseSaysWhatIsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, m := newWriter(t, 0)
-		m.Fail(errors.New("away"))
-		var callers sync.WaitGroup
-		for n := range 10 {
-			callers.Go(func() {
-				if w.Record(t.Context(), event(n)) == nil {
-					t.Error("recorded nowhere")
-				}
-			})
-		}
-		synctest.Wait()
-		if err := w.Close(); err == nil || w.Stats().Lost != 10 {
-			t.Errorf("%v, %+v", err, w.Stats())
-		}
-		callers.Wait()
-	})
-}
-
-// A storage that hangs is given up after the timeout, and asked again for the next.
-func TestAHangingStorageHoldsCallersForAWhileOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, hangs := new(audittest.Memory), true
-		m.Before(func(ctx context.Context) error {
-			if hangs {
-				<-ctx.Done()
-			}
-			return ctx.Err()
-		})
-		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: m, Timeout: 3 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		start := time.Now()
-		if err := w.Record(t.Context(), event(1)); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 3*time.Second {
-			t.Errorf("%v after %v", err, time.Since(start))
-		}
-		hangs = false
-		if err := w.Record(t.Context(), event(2)); err != nil {
-			t.Error(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // Record racing Close either is on record or says that it is not.
 func TestCloseRacesRecord(t *testing.T) { closeRaces(t, 50) }
 
@@ -359,9 +195,7 @@ func closeRaces(t *testing.T, times int) {
 	for range times {
 		m := new(audittest.Memory)
 		w, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: m, MostAtOnce: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		var callers sync.WaitGroup
 		for n := range 16 {
 			callers.Go(func() {
@@ -412,8 +246,6 @@ func TestAWriterComesBackByItself(t *testing.T) {
 		if e := m.Events(); len(e) != 1 || e[0].Outcome != audit.Gap || e[0].Count != 1 || w.Trouble() != nil || w.Stats().Lost != 0 {
 			t.Errorf("%+v, %v", e, w.Trouble())
 		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, w.Close())
 	})
 }

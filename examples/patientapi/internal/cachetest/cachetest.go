@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 )
 
 // Query returns a question that only its number tells from others.
@@ -44,9 +45,7 @@ func Run(t *testing.T, cache Cache) {
 	}
 	keep := func(q patientapi.ClinicianQuery, found []patientapi.Clinician) {
 		t.Helper()
-		if err := cache.Keep(ctx, q, found); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, cache.Keep(ctx, q, found))
 	}
 	expect(Query(1), nil)
 	given := Found(1, 2, 3)

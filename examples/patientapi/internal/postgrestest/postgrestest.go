@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/postgres/provision"
 )
 
@@ -31,9 +32,7 @@ func New(t testing.TB, connections int) *provision.Database {
 		t.Skip("SKIPPED, the store was not tried on a real PostgreSQL: " + missing)
 	}
 	d, err := provision.New(t.Context(), admin, connections)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := d.Drop(context.Background()); err != nil { // the context of the test has ended
 			t.Error(err)

@@ -19,6 +19,7 @@ import (
 
 	client "github.com/redis/go-redis/v9"
 
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/internal/await"
 )
 
@@ -84,13 +85,9 @@ func Remove(t testing.TB, addr, prefix string) {
 	ctx := context.Background() // that of the test has ended
 	keys := c.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 	for keys.Next(ctx) {
-		if err := c.Del(ctx, keys.Val()).Err(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, c.Del(ctx, keys.Val()).Err())
 	}
-	if err := keys.Err(); err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, keys.Err())
 }
 
 // Proxy stands between a client and the real Redis.
@@ -104,18 +101,15 @@ type Proxy struct {
 	listener net.Listener
 	dead     bool
 	conns    map[net.Conn]bool
-	flowing  chan struct{} // closed while what the client says is passed on
 }
 
 // Through returns a proxy to the Redis at addr that passes everything on.
 func Through(t testing.TB, addr string) *Proxy {
 	t.Helper()
-	p := &Proxy{t: t, addr: "127.0.0.1:0", to: addr, conns: map[net.Conn]bool{}, flowing: make(chan struct{})}
-	close(p.flowing)
+	p := &Proxy{t: t, addr: "127.0.0.1:0", to: addr, conns: map[net.Conn]bool{}}
 	p.Start()
 	t.Cleanup(func() {
 		p.Kill()
-		p.Resume()
 		p.wg.Wait()
 	})
 	return p
@@ -159,24 +153,6 @@ func (p *Proxy) Kill() {
 	clear(p.conns)
 }
 
-// Hang keeps all connections and passes nothing on, until Resume.
-func (p *Proxy) Hang() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.flowing = make(chan struct{})
-}
-
-// Resume ends Hang.
-func (p *Proxy) Resume() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	select {
-	case <-p.flowing:
-	default:
-		close(p.flowing)
-	}
-}
-
 func (p *Proxy) serve(l net.Listener, from net.Conn) {
 	to, err := net.Dial("tcp", p.to)
 	if err != nil {
@@ -196,22 +172,7 @@ func (p *Proxy) serve(l net.Listener, from net.Conn) {
 	}
 	p.wg.Go(func() {
 		defer to.Close()
-		buf := make([]byte, 4096)
-		for {
-			n, err := from.Read(buf)
-			p.mu.Lock()
-			flowing := p.flowing
-			p.mu.Unlock()
-			<-flowing
-			if n > 0 {
-				if _, err := to.Write(buf[:n]); err != nil {
-					return
-				}
-			}
-			if err != nil {
-				return
-			}
-		}
+		_, _ = io.Copy(to, from)
 	})
 	p.wg.Go(func() {
 		defer from.Close()

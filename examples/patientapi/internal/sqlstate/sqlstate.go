@@ -19,13 +19,16 @@ import (
 // PostgreSQL's documentation.
 const TooManyConnections = "53300"
 
+// UndefinedTable is the code of a statement about a table that the database does not have.
+const UndefinedTable = "42P01"
+
 // conditions say what a code, or its class, means.
 var conditions = map[string]string{
 	TooManyConnections: "too many connections for the server: raise its max_connections or lower --connections",
 	"28P01":            "the server refused user or password",
 	"3D000":            "the server has no such database",
 	"42501":            "the role may not do that",
-	"42P01":            "a table is missing: the database was made anew, or is another one",
+	UndefinedTable:     "a table is missing: the database was made anew, or is another one",
 	"42P07":            "the database has a table of that name",
 	"25006":            "the server takes no writes: it is a standby, or set to read-only",
 	"53100":            "the disk of the server is full",

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
 // Patients and Seed name the set that the store under test must hold.
@@ -61,9 +62,7 @@ func text(v any) string {
 func everybody(t *testing.T, store patientapi.Store) {
 	for n := 1; n <= Patients; n++ {
 		var p patientapi.Patient
-		if err := store.Patient(t.Context(), patientapi.FormatID(n), &p); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, store.Patient(t.Context(), patientapi.FormatID(n), &p))
 		if got := text(&p); got != want(n) {
 			t.Fatalf("patient %d\n got %s\nwant %s", n, got, want(n))
 		}
@@ -73,9 +72,7 @@ func everybody(t *testing.T, store patientapi.Store) {
 func reuse(t *testing.T, store patientapi.Store) {
 	var p patientapi.Patient
 	for n := Patients; n >= 1; n-- {
-		if err := store.Patient(t.Context(), patientapi.FormatID(n), &p); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, store.Patient(t.Context(), patientapi.FormatID(n), &p))
 		if got := text(&p); got != want(n) {
 			t.Fatalf("patient %d in reused memory\n got %s\nwant %s", n, got, want(n))
 		}
@@ -119,9 +116,7 @@ func batches(t *testing.T, store patientapi.Store) {
 		{"P000301", "P000009"},
 		{},
 	} {
-		if err := store.Patients(t.Context(), ids, &b); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, store.Patients(t.Context(), ids, &b))
 		var found, missing []string
 		for _, id := range ids {
 			if n, _ := patientapi.ParseID(id); n >= 1 && n <= Patients {

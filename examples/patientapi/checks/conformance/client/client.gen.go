@@ -1082,6 +1082,30 @@ type Visit struct {
 	Reason    string `json:"reason"`
 }
 
+// BadGateway defines model for BadGateway.
+type BadGateway = Problem502
+
+// BadRequest defines model for BadRequest.
+type BadRequest = Problem400
+
+// Forbidden defines model for Forbidden.
+type Forbidden = Problem403
+
+// GatewayTimeout defines model for GatewayTimeout.
+type GatewayTimeout = Problem504
+
+// InternalServerError defines model for InternalServerError.
+type InternalServerError = Problem500
+
+// NotFound defines model for NotFound.
+type NotFound = Problem404
+
+// ServiceUnavailable defines model for ServiceUnavailable.
+type ServiceUnavailable = Problem503
+
+// Unauthorized defines model for Unauthorized.
+type Unauthorized = Problem401
+
 // FindCliniciansParams defines parameters for FindClinicians.
 type FindCliniciansParams struct {
 	// Email an own address, or that of a team
@@ -1583,19 +1607,19 @@ type FindCliniciansResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *ClinicianAnswer
 	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationproblemJSON400 *Problem400
+	ApplicationproblemJSON400 *BadRequest
 	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationproblemJSON401 *Problem401
+	ApplicationproblemJSON401 *Unauthorized
 	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationproblemJSON403 *Problem403
+	ApplicationproblemJSON403 *Forbidden
 	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
-	ApplicationproblemJSON500 *Problem500
+	ApplicationproblemJSON500 *InternalServerError
 	// ApplicationproblemJSON502 the response for an HTTP 502 `application/problem+json` response
-	ApplicationproblemJSON502 *Problem502
+	ApplicationproblemJSON502 *BadGateway
 	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationproblemJSON503 *Problem503
+	ApplicationproblemJSON503 *ServiceUnavailable
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
-	ApplicationproblemJSON504 *Problem504
+	ApplicationproblemJSON504 *GatewayTimeout
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *FindCliniciansResponse401Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -1608,37 +1632,37 @@ func (r FindCliniciansResponse) GetJSON200() *ClinicianAnswer {
 }
 
 // GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r FindCliniciansResponse) GetApplicationproblemJSON400() *Problem400 {
+func (r FindCliniciansResponse) GetApplicationproblemJSON400() *BadRequest {
 	return r.ApplicationproblemJSON400
 }
 
 // GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r FindCliniciansResponse) GetApplicationproblemJSON401() *Problem401 {
+func (r FindCliniciansResponse) GetApplicationproblemJSON401() *Unauthorized {
 	return r.ApplicationproblemJSON401
 }
 
 // GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r FindCliniciansResponse) GetApplicationproblemJSON403() *Problem403 {
+func (r FindCliniciansResponse) GetApplicationproblemJSON403() *Forbidden {
 	return r.ApplicationproblemJSON403
 }
 
 // GetApplicationproblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
-func (r FindCliniciansResponse) GetApplicationproblemJSON500() *Problem500 {
+func (r FindCliniciansResponse) GetApplicationproblemJSON500() *InternalServerError {
 	return r.ApplicationproblemJSON500
 }
 
 // GetApplicationproblemJSON502 returns the response for an HTTP 502 `application/problem+json` response
-func (r FindCliniciansResponse) GetApplicationproblemJSON502() *Problem502 {
+func (r FindCliniciansResponse) GetApplicationproblemJSON502() *BadGateway {
 	return r.ApplicationproblemJSON502
 }
 
 // GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r FindCliniciansResponse) GetApplicationproblemJSON503() *Problem503 {
+func (r FindCliniciansResponse) GetApplicationproblemJSON503() *ServiceUnavailable {
 	return r.ApplicationproblemJSON503
 }
 
 // GetApplicationproblemJSON504 returns the response for an HTTP 504 `application/problem+json` response
-func (r FindCliniciansResponse) GetApplicationproblemJSON504() *Problem504 {
+func (r FindCliniciansResponse) GetApplicationproblemJSON504() *GatewayTimeout {
 	return r.ApplicationproblemJSON504
 }
 
@@ -1693,21 +1717,21 @@ type FindPatientResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Patient
 	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationproblemJSON400 *Problem400
+	ApplicationproblemJSON400 *BadRequest
 	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationproblemJSON401 *Problem401
+	ApplicationproblemJSON401 *Unauthorized
 	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationproblemJSON403 *Problem403
+	ApplicationproblemJSON403 *Forbidden
 	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationproblemJSON404 *Problem404
+	ApplicationproblemJSON404 *NotFound
 	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
-	ApplicationproblemJSON500 *Problem500
+	ApplicationproblemJSON500 *InternalServerError
 	// ApplicationproblemJSON502 the response for an HTTP 502 `application/problem+json` response
-	ApplicationproblemJSON502 *Problem502
+	ApplicationproblemJSON502 *BadGateway
 	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationproblemJSON503 *Problem503
+	ApplicationproblemJSON503 *ServiceUnavailable
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
-	ApplicationproblemJSON504 *Problem504
+	ApplicationproblemJSON504 *GatewayTimeout
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *FindPatientResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
@@ -1722,42 +1746,42 @@ func (r FindPatientResponse) GetJSON200() *Patient {
 }
 
 // GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r FindPatientResponse) GetApplicationproblemJSON400() *Problem400 {
+func (r FindPatientResponse) GetApplicationproblemJSON400() *BadRequest {
 	return r.ApplicationproblemJSON400
 }
 
 // GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r FindPatientResponse) GetApplicationproblemJSON401() *Problem401 {
+func (r FindPatientResponse) GetApplicationproblemJSON401() *Unauthorized {
 	return r.ApplicationproblemJSON401
 }
 
 // GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r FindPatientResponse) GetApplicationproblemJSON403() *Problem403 {
+func (r FindPatientResponse) GetApplicationproblemJSON403() *Forbidden {
 	return r.ApplicationproblemJSON403
 }
 
 // GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r FindPatientResponse) GetApplicationproblemJSON404() *Problem404 {
+func (r FindPatientResponse) GetApplicationproblemJSON404() *NotFound {
 	return r.ApplicationproblemJSON404
 }
 
 // GetApplicationproblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
-func (r FindPatientResponse) GetApplicationproblemJSON500() *Problem500 {
+func (r FindPatientResponse) GetApplicationproblemJSON500() *InternalServerError {
 	return r.ApplicationproblemJSON500
 }
 
 // GetApplicationproblemJSON502 returns the response for an HTTP 502 `application/problem+json` response
-func (r FindPatientResponse) GetApplicationproblemJSON502() *Problem502 {
+func (r FindPatientResponse) GetApplicationproblemJSON502() *BadGateway {
 	return r.ApplicationproblemJSON502
 }
 
 // GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r FindPatientResponse) GetApplicationproblemJSON503() *Problem503 {
+func (r FindPatientResponse) GetApplicationproblemJSON503() *ServiceUnavailable {
 	return r.ApplicationproblemJSON503
 }
 
 // GetApplicationproblemJSON504 returns the response for an HTTP 504 `application/problem+json` response
-func (r FindPatientResponse) GetApplicationproblemJSON504() *Problem504 {
+func (r FindPatientResponse) GetApplicationproblemJSON504() *GatewayTimeout {
 	return r.ApplicationproblemJSON504
 }
 
@@ -1812,21 +1836,21 @@ type GetPatientResponse struct {
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Patient
 	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
-	ApplicationproblemJSON400 *Problem400
+	ApplicationproblemJSON400 *BadRequest
 	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationproblemJSON401 *Problem401
+	ApplicationproblemJSON401 *Unauthorized
 	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationproblemJSON403 *Problem403
+	ApplicationproblemJSON403 *Forbidden
 	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
-	ApplicationproblemJSON404 *Problem404
+	ApplicationproblemJSON404 *NotFound
 	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
-	ApplicationproblemJSON500 *Problem500
+	ApplicationproblemJSON500 *InternalServerError
 	// ApplicationproblemJSON502 the response for an HTTP 502 `application/problem+json` response
-	ApplicationproblemJSON502 *Problem502
+	ApplicationproblemJSON502 *BadGateway
 	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationproblemJSON503 *Problem503
+	ApplicationproblemJSON503 *ServiceUnavailable
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
-	ApplicationproblemJSON504 *Problem504
+	ApplicationproblemJSON504 *GatewayTimeout
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetPatientResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
@@ -1841,42 +1865,42 @@ func (r GetPatientResponse) GetJSON200() *Patient {
 }
 
 // GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
-func (r GetPatientResponse) GetApplicationproblemJSON400() *Problem400 {
+func (r GetPatientResponse) GetApplicationproblemJSON400() *BadRequest {
 	return r.ApplicationproblemJSON400
 }
 
 // GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r GetPatientResponse) GetApplicationproblemJSON401() *Problem401 {
+func (r GetPatientResponse) GetApplicationproblemJSON401() *Unauthorized {
 	return r.ApplicationproblemJSON401
 }
 
 // GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r GetPatientResponse) GetApplicationproblemJSON403() *Problem403 {
+func (r GetPatientResponse) GetApplicationproblemJSON403() *Forbidden {
 	return r.ApplicationproblemJSON403
 }
 
 // GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
-func (r GetPatientResponse) GetApplicationproblemJSON404() *Problem404 {
+func (r GetPatientResponse) GetApplicationproblemJSON404() *NotFound {
 	return r.ApplicationproblemJSON404
 }
 
 // GetApplicationproblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
-func (r GetPatientResponse) GetApplicationproblemJSON500() *Problem500 {
+func (r GetPatientResponse) GetApplicationproblemJSON500() *InternalServerError {
 	return r.ApplicationproblemJSON500
 }
 
 // GetApplicationproblemJSON502 returns the response for an HTTP 502 `application/problem+json` response
-func (r GetPatientResponse) GetApplicationproblemJSON502() *Problem502 {
+func (r GetPatientResponse) GetApplicationproblemJSON502() *BadGateway {
 	return r.ApplicationproblemJSON502
 }
 
 // GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r GetPatientResponse) GetApplicationproblemJSON503() *Problem503 {
+func (r GetPatientResponse) GetApplicationproblemJSON503() *ServiceUnavailable {
 	return r.ApplicationproblemJSON503
 }
 
 // GetApplicationproblemJSON504 returns the response for an HTTP 504 `application/problem+json` response
-func (r GetPatientResponse) GetApplicationproblemJSON504() *Problem504 {
+func (r GetPatientResponse) GetApplicationproblemJSON504() *GatewayTimeout {
 	return r.ApplicationproblemJSON504
 }
 
@@ -1933,9 +1957,9 @@ type GetPatientsResponse struct {
 	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationproblemJSON400 *Problem4002
 	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
-	ApplicationproblemJSON401 *Problem401
+	ApplicationproblemJSON401 *Unauthorized
 	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
-	ApplicationproblemJSON403 *Problem403
+	ApplicationproblemJSON403 *Forbidden
 	// ApplicationproblemJSON408 the response for an HTTP 408 `application/problem+json` response
 	ApplicationproblemJSON408 *Problem408
 	// ApplicationproblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -1943,13 +1967,13 @@ type GetPatientsResponse struct {
 	// ApplicationproblemJSON415 the response for an HTTP 415 `application/problem+json` response
 	ApplicationproblemJSON415 *Problem415
 	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
-	ApplicationproblemJSON500 *Problem500
+	ApplicationproblemJSON500 *InternalServerError
 	// ApplicationproblemJSON502 the response for an HTTP 502 `application/problem+json` response
-	ApplicationproblemJSON502 *Problem502
+	ApplicationproblemJSON502 *BadGateway
 	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
-	ApplicationproblemJSON503 *Problem503
+	ApplicationproblemJSON503 *ServiceUnavailable
 	// ApplicationproblemJSON504 the response for an HTTP 504 `application/problem+json` response
-	ApplicationproblemJSON504 *Problem504
+	ApplicationproblemJSON504 *GatewayTimeout
 	// Headers200 the parsed response headers for an HTTP 200 response
 	Headers200 *GetPatientsResponse200Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
@@ -1969,12 +1993,12 @@ func (r GetPatientsResponse) GetApplicationproblemJSON400() *Problem4002 {
 }
 
 // GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
-func (r GetPatientsResponse) GetApplicationproblemJSON401() *Problem401 {
+func (r GetPatientsResponse) GetApplicationproblemJSON401() *Unauthorized {
 	return r.ApplicationproblemJSON401
 }
 
 // GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
-func (r GetPatientsResponse) GetApplicationproblemJSON403() *Problem403 {
+func (r GetPatientsResponse) GetApplicationproblemJSON403() *Forbidden {
 	return r.ApplicationproblemJSON403
 }
 
@@ -1994,22 +2018,22 @@ func (r GetPatientsResponse) GetApplicationproblemJSON415() *Problem415 {
 }
 
 // GetApplicationproblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
-func (r GetPatientsResponse) GetApplicationproblemJSON500() *Problem500 {
+func (r GetPatientsResponse) GetApplicationproblemJSON500() *InternalServerError {
 	return r.ApplicationproblemJSON500
 }
 
 // GetApplicationproblemJSON502 returns the response for an HTTP 502 `application/problem+json` response
-func (r GetPatientsResponse) GetApplicationproblemJSON502() *Problem502 {
+func (r GetPatientsResponse) GetApplicationproblemJSON502() *BadGateway {
 	return r.ApplicationproblemJSON502
 }
 
 // GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
-func (r GetPatientsResponse) GetApplicationproblemJSON503() *Problem503 {
+func (r GetPatientsResponse) GetApplicationproblemJSON503() *ServiceUnavailable {
 	return r.ApplicationproblemJSON503
 }
 
 // GetApplicationproblemJSON504 returns the response for an HTTP 504 `application/problem+json` response
-func (r GetPatientsResponse) GetApplicationproblemJSON504() *Problem504 {
+func (r GetPatientsResponse) GetApplicationproblemJSON504() *GatewayTimeout {
 	return r.ApplicationproblemJSON504
 }
 
@@ -2129,49 +2153,49 @@ func ParseFindCliniciansResponse(rsp *http.Response) (*FindCliniciansResponse, e
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest Problem400
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON400 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Problem401
+		var dest Unauthorized
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON401 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Problem403
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
-		var dest Problem500
+		var dest InternalServerError
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON500 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 502:
-		var dest Problem502
+		var dest BadGateway
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON502 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Problem503
+		var dest ServiceUnavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON503 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 504:
-		var dest Problem504
+		var dest GatewayTimeout
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -2234,56 +2258,56 @@ func ParseFindPatientResponse(rsp *http.Response) (*FindPatientResponse, error) 
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest Problem400
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON400 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Problem401
+		var dest Unauthorized
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON401 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Problem403
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest Problem404
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
-		var dest Problem500
+		var dest InternalServerError
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON500 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 502:
-		var dest Problem502
+		var dest BadGateway
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON502 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Problem503
+		var dest ServiceUnavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON503 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 504:
-		var dest Problem504
+		var dest GatewayTimeout
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -2356,56 +2380,56 @@ func ParseGetPatientResponse(rsp *http.Response) (*GetPatientResponse, error) {
 		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
-		var dest Problem400
+		var dest BadRequest
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON400 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Problem401
+		var dest Unauthorized
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON401 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Problem403
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON403 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
-		var dest Problem404
+		var dest NotFound
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON404 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
-		var dest Problem500
+		var dest InternalServerError
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON500 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 502:
-		var dest Problem502
+		var dest BadGateway
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON502 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Problem503
+		var dest ServiceUnavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON503 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 504:
-		var dest Problem504
+		var dest GatewayTimeout
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -2485,14 +2509,14 @@ func ParseGetPatientsResponse(rsp *http.Response) (*GetPatientsResponse, error) 
 		response.ApplicationproblemJSON400 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
-		var dest Problem401
+		var dest Unauthorized
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON401 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
-		var dest Problem403
+		var dest Forbidden
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -2520,28 +2544,28 @@ func ParseGetPatientsResponse(rsp *http.Response) (*GetPatientsResponse, error) 
 		response.ApplicationproblemJSON415 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
-		var dest Problem500
+		var dest InternalServerError
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON500 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 502:
-		var dest Problem502
+		var dest BadGateway
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON502 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
-		var dest Problem503
+		var dest ServiceUnavailable
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationproblemJSON503 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 504:
-		var dest Problem504
+		var dest GatewayTimeout
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/fhir"
 	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/jobqueue/memory"
@@ -30,22 +31,14 @@ func exported(t *testing.T, every int) {
 	schema() // compiled outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
 		runner, err := patterns.New(patterns.Limiter, patterns.Config{Workers: 4, QueueSize: 16})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		queue, err := memory.Open(memory.Config{Policy: export.Policy()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		store := newStore(t)
 		bulk, err := export.New(export.Config{Queue: queue, Store: store, Runner: runner, Resources: fhir.Resources, Dir: t.TempDir(), PartSize: 120})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		api, err := fhir.New(fhir.Config{Runner: runner, Store: store, Front: front.New(front.Config{Verifier: accesstest.Verifier{}}), Bulk: bulk})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		job := func(method, target string, want int) *httptest.ResponseRecorder {
 			t.Helper()
 			w, _ := ask(t, api, method, target, "", "Authorization", exportJob, "Prefer", "respond-async")

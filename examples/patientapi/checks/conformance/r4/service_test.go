@@ -20,7 +20,9 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/fhir"
 	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 )
@@ -34,9 +36,7 @@ const (
 func newStore(t testing.TB) patientapi.Store {
 	t.Helper()
 	store, err := simulated.New(people, 11)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return store
 }
 
@@ -44,23 +44,15 @@ func newStore(t testing.TB) patientapi.Store {
 func serve(t testing.TB, store patientapi.Store) http.Handler {
 	t.Helper()
 	runner, err := patterns.New(patterns.Limiter, patterns.Config{Workers: 4, QueueSize: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	records, err := audit.NewWriter(t.Context(), audit.WriterConfig{Storage: new(audittest.Memory)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := errors.Join(runner.Drain(context.Background()), records.Close()); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(runner.Drain(context.Background()), records.Close()))
 	})
 	shared := front.New(front.Config{Verifier: accesstest.Verifier{}, Audit: records, AuditClosed: true})
 	api, err := fhir.New(fhir.Config{Runner: runner, Store: store, Front: shared})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return api
 }
 
@@ -191,9 +183,7 @@ func consistent(t *testing.T, r resource, patients map[string]resource) {
 		}
 	}
 	born, err := time.Parse(time.DateOnly, p.BirthDate)
-	if err != nil {
-		t.Error(err)
-	}
+	assert.NoError(t, err)
 	when := r.EffectiveDateTime
 	if r.AuthoredOn != "" {
 		when, err = time.Parse(time.DateOnly, r.AuthoredOn)
