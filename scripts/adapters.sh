@@ -12,22 +12,25 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD self=github.com/spillway-go/spillway
-adapters=$(printf '%s\n' admissiongrpc clusterlimit jobqueue metricsotel metricsprom routegin)
+adapters=$(printf '%s\n' admissiongrpc clusterlimit jobqueue jobqueue/outbox metricsotel metricsprom routegin)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 
 # What asks for the newest versions.
-newest=$(printf '%s\n' go.work lab/go.mod lab/contestants/go.mod examples/*/go.mod)
+newest=$(printf '%s\n' go.work lab/go.mod cmd/spillway/go.mod lab/contestants/go.mod examples/*/go.mod)
 export GOWORK=off
 
 # The module in folder $1 in an otherwise empty service in $work/$1.
 service() {
-	mkdir "$work/$1"
+	local folder
+	mkdir -p "$work/$1"
 	{
 		printf 'module service\n\n%s\n\n' "$(grep '^go ' "$1/go.mod")"
-		printf 'replace %s => %s\n' "$self" "$root" "$self/$1" "$root/$1"
+		for folder in '' $(sed -nE "s,^[[:space:]]*(require )?$self(/[^ ]+) v.*,\2,p" "$1/go.mod") "/$1"; do
+			printf 'replace %s => %s\n' "$self$folder" "$root$folder"
+		done
 		printf 'require %s v0.0.0\n' "$self" "$self/$1"
 	} >"$work/$1/go.mod"
 	{
@@ -55,7 +58,7 @@ row() {
 			echo "$1: nothing asks for a newer $path, so it is tested with the oldest version only: let go.work replace it" >&2
 			return 1
 		fi
-	done < <(sed -n 's/^require //; s/^[[:space:]]*\([^ ]*\.[^ ]* v[^ ]*\)$/\1/p' "$1/go.mod" | grep -v "^$self ")
+	done < <(sed -n 's/^require //; s/^[[:space:]]*\([^ ]*\.[^ ]* v[^ ]*\)$/\1/p' "$1/go.mod" | grep -v "^$self[/ ]")
 	list() { printf '%s, ' "$@" | sed 's/, $//'; }
 	printf '| [%s](../%s) | %s | %s | %d |\n' "$1" "$1" "$(list "${its[@]}")" "$(list "${others[@]}")" \
 		"$(sed -n '/^require/,/^)/p' "$work/$1/go.mod" | grep -v "$self" | grep -c ' v')"
@@ -63,7 +66,7 @@ row() {
 
 for adapter in $adapters; do
 	tests=
-	[[ " clusterlimit jobqueue " != *" $adapter "* || ${1-} = --whole ]] || tests=-run=^Example
+	[[ " clusterlimit jobqueue jobqueue/outbox " != *" $adapter "* || ${1-} = --whole ]] || tests=-run=^Example
 	go -C "$adapter" test $tests ./... || failed=1
 	row "$adapter" >>"$work/table" || failed=1
 done

@@ -115,7 +115,7 @@ for folder in $order; do
 		go -C "$folder" vet ./...
 	fi
 done
-(cd "$work" && GOBIN="$work/bin" go install "$self/lab/cmd/spillway@$version")
+(cd "$work" && GOBIN="$work/bin" go install "$self/cmd/spillway@$version")
 [ "$("$work/bin/spillway" version | cut -d ' ' -f 2)" = "$version" ] || fail "the installed command is not $version: $("$work/bin/spillway" version)"
 
 git commit -q -m "release: $version"
