@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway/load/judge"
 )
 
-// Passing means that the judge is as sure as docs/lab/numbers.md says.
+// Passing means that the judge is as sure as docs/lab/verdicts.md says.
 func TestSoakHowSureTheJudgeIs(t *testing.T) {
 	code, stdout, stderr := command(t, "lab", "selftest", "--json")
 	var out struct{ Judge judge.Report }
@@ -43,8 +43,8 @@ func TestSoakHowSureTheJudgeIs(t *testing.T) {
 		{"the same corrected by Holm, as claims ask for", "normal: a claim of six parts at their bounds fails, by Holm"},
 	} {
 		cells := share(row[1], 5) + share(row[1], 9, 10) + share(row[1], 20) + share(row[1], 50)
-		pages.Says(t, "docs/lab/numbers.md", "| "+row[0]+" |"+cells)
+		pages.Says(t, "docs/lab/verdicts.md", "| "+row[0]+" |"+cells)
 	}
 	const settled = "any noise: settled by as many more runs as advised"
-	pages.Says(t, "docs/lab/numbers.md", "As many more repeats as advised settle"+strings.TrimSuffix(share(settled, 5), " |")+" of the open questions")
+	pages.Says(t, "docs/lab/verdicts.md", "As many more repeats as advised settle"+strings.TrimSuffix(share(settled, 5), " |")+" of the open questions")
 }
