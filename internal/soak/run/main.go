@@ -29,7 +29,7 @@ import (
 )
 
 // page is where the last results are kept.
-const page = "docs/lab/soak.md"
+const page = "spillway-results/soak.md"
 
 // require names the programs without which tests fail where they would be skipped.
 const require = "SPILLWAY_REQUIRE"
@@ -111,6 +111,9 @@ func run(ctx context.Context, list, write bool, patterns []string) error {
 	}
 	fmt.Printf("%d passed, %d failed in %v\n", len(chosen)-failed, failed, time.Since(began).Round(time.Second))
 	if write {
+		if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
+			return err
+		}
 		if err := os.WriteFile(page, document(results, time.Now(), machine()), 0o644); err != nil {
 			return err
 		}
