@@ -36,6 +36,7 @@ type commandLine struct {
 	Capacity   capacityCmd   `cmd:"" help:"Find the highest rate at which a URL keeps an SLO, and recommend concurrency, queue and replicas."`
 	Compare    compareCmd    `cmd:"" help:"Say whether one URL or command is better than another, beyond noise."`
 	Sim        simCmd        `cmd:"" help:"Simulate a service under overload: policies side by side, in virtual time."`
+	Proxy      proxyCmd      `cmd:"" help:"Put a limiter in front of any HTTP service."`
 	Serve      elsewhere     `cmd:"" passthrough:"" help:"Run the reference service: a patient API under one of five concurrency patterns."`
 	Token      elsewhere     `cmd:"" passthrough:"" help:"Write a token for that service to standard output; see spillway token --help."`
 	Audit      elsewhere     `cmd:"" passthrough:"" help:"Verify that service's records of accesses; see spillway audit --help."`
