@@ -44,7 +44,7 @@ var layers = [][]string{
 	{"examples/patientapi/export", "lab/bouts"},
 	{"lab/postgres", "examples/patientapi/checks/conformance/client", "examples/patientapi/fhir", "examples/patientapi/httpapi", "lab/service"},
 	{"examples/patientapi/app", "lab/*"},
-	{"examples/patientapi/cmd/patientapi", "examples/patientapi/checks/conformance", "examples/patientapi/checks/conformance/r4", "examples/patientapi/checks/deploy", "cmd/spillway/internal/demo", "cmd/spillway/internal/simulate", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/peers", "lab/contestants/pools", "lab/contestants/record", "lab/contestants/troubles", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes", "lab/contestants/durable"},
+	{"examples/patientapi/cmd/patientapi", "examples/patientapi/checks/conformance", "examples/patientapi/checks/conformance/r4", "examples/patientapi/checks/deploy", "cmd/spillway/internal/demo", "cmd/spillway/internal/proxy", "cmd/spillway/internal/simulate", "lab/contestants/fan", "lab/contestants/ladder", "lab/contestants/peers", "lab/contestants/pools", "lab/contestants/record", "lab/contestants/troubles", "lab/contestants/virtual", "lab/contestants/web", "lab/shapes", "lab/contestants/durable"},
 	{"cmd/spillway", "lab/contestants/audited", "lab/contestants/patient"},
 }
 
