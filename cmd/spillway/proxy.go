@@ -39,7 +39,7 @@ Examples:
   spillway proxy --file proxy.yaml --check && spillway proxy --file proxy.yaml
   spillway proxy --to h2c://127.0.0.1:50051       in front of gRPC
 
-deploy/kubernetes/sidecar.yaml and deploy/systemd/spillway-proxy.service run it.
+deploy/proxy/sidecar.yaml and deploy/proxy/spillway-proxy.service run it.
 
 Exit codes: 0 stopped, and everything was answered; 1 an address is in use, or work was left when it stopped; 2 bad input.`
 }
