@@ -29,55 +29,27 @@ func TestAllocsOfWorkThatIsDone(t *testing.T) {
 	}
 	p := pool(t, Config{MaxWorkers: 2, QueueSize: 64})
 	ctx := t.Context()
-	low := spillway.WithPriority(ctx, spillway.Low)
-	fn := func(context.Context) (int, error) { return 1, nil }
-	for name, f := range map[string]func(){
-		"Do":                 func() { _, _ = Do(context.Background(), p, fn) },
-		"Do with a context":  func() { _, _ = Do(ctx, p, fn) },
-		"Do with a priority": func() { _, _ = Do(low, p, fn) },
-		"Submit":             func() { _ = p.Submit(ctx, nothing) },
+	group, collect := p.Group(ctx), p.Collect(ctx)
+	do := func(ctx context.Context) func() {
+		return func() { _, _ = Do(ctx, p, func(context.Context) (int, error) { return 1, nil }) }
+	}
+	for name, c := range map[string]struct {
+		f    func()
+		most float64
+	}{
+		"Do":                 {do(context.Background()), 0},
+		"Do with a context":  {do(ctx), 0},
+		"Do with a priority": {do(spillway.WithPriority(ctx, spillway.Low)), 0},
+		"Do with labels":     {do(pprof.WithLabels(ctx, pprof.Labels("patient", "4711"))), 4}, // merges them with the pool's
+		"Submit":             {func() { _ = p.Submit(ctx, nothing) }, 0},
+		"Group.Submit":       {func() { _ = group.Submit(nothing) }, 1},
+		"Collect.Submit":     {func() { _ = collect.Submit(nothing) }, 1},
 	} {
 		for range 100 {
-			f() // starts the workers
+			c.f() // starts the workers
 		}
-		if n := testing.AllocsPerRun(1000, f); n != 0 {
-			t.Errorf("%s: %v allocations", name, n)
+		if n := testing.AllocsPerRun(1000, c.f); n > c.most {
+			t.Errorf("%s: %v allocations, want at most %v", name, n, c.most)
 		}
-	}
-}
-
-// Merging the labels of the context and the pool allocates.
-func TestAllocsOfAJobOfAGroup(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector makes sync.Pool drop objects")
-	}
-	p := pool(t, Config{MaxWorkers: 2, QueueSize: 64})
-	for name, g := range map[string]*Group{"Group": p.Group(t.Context()), "Collect": p.Collect(t.Context())} {
-		submit := func() { _ = g.Submit(nothing) }
-		for range 100 {
-			submit()
-		}
-		if n := testing.AllocsPerRun(1000, submit); n != 1 {
-			t.Errorf("Submit of a %s: %v allocations, want 1", name, n)
-		}
-		if err := g.Wait(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestAllocsOfAJobWithProfileLabels(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector makes sync.Pool drop objects")
-	}
-	p := pool(t, Config{MaxWorkers: 2, QueueSize: 64})
-	ctx := pprof.WithLabels(context.Background(), pprof.Labels("patient", "4711"))
-	fn := func(context.Context) (int, error) { return 1, nil }
-	do := func() { _, _ = Do(ctx, p, fn) }
-	for range 100 {
-		do()
-	}
-	if n := testing.AllocsPerRun(1000, do); n > 4 {
-		t.Errorf("%v allocations", n)
 	}
 }

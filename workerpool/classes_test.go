@@ -37,11 +37,7 @@ func (c *classed) Forget(class uint8) {
 func TestTheSubmittersContextSaysTheKindOfAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		law := &classed{Law: limit.NewFixed(1), t: t}
-		p, err := New(Config{Law: law})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := pool(t, Config{Law: law})
 		of := func(ctx context.Context) uint8 {
 			if _, err := Do(ctx, p, func(context.Context) (int, error) { return 0, nil }); err != nil {
 				t.Fatal(err)
@@ -69,20 +65,14 @@ func TestTheSubmittersContextSaysTheKindOfAJob(t *testing.T) {
 func TestAPoolTellsTheMostFrequentKindsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		law := &classed{Law: limit.NewFixed(4), t: t}
-		p, err := New(Config{Law: law})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := pool(t, Config{Law: law})
 		wait := func(context.Context) error { time.Sleep(time.Millisecond); return nil }
 		for i := range 10_000 {
 			kind := fmt.Sprint("made up ", i)
 			if i%3 == 0 {
 				kind = fmt.Sprint("kind ", i/2000)
 			}
-			if err := p.Submit(spillway.WithKind(t.Context(), kind), wait); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, p.Submit(spillway.WithKind(t.Context(), kind), wait))
 			time.Sleep(time.Millisecond)
 		}
 		if law.forgotten < 4 {

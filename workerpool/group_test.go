@@ -26,9 +26,7 @@ func TestTheFirstErrorOfAGroupCancelsTheRest(t *testing.T) {
 			func(context.Context) error { ran.Add(1); return nil },
 		}
 		for _, job := range jobs {
-			if err := g.Submit(job); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, g.Submit(job))
 		}
 		start := time.Now()
 		if err := g.Wait(t.Context()); err != boom || notified != boom || time.Since(start) != time.Second {
@@ -65,9 +63,7 @@ func TestWaitEndsWithItsContextAndMayBeCalledAgain(t *testing.T) {
 		if err := g.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
-		if err := g.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, g.Wait(t.Context()))
 	})
 }
 
@@ -100,9 +96,7 @@ func TestARefusedJobIsNoPartOfItsGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(hold)
-	if err := g.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, g.Wait(t.Context()))
 }
 
 func TestADroppedJobIsAnErrorOfItsGroup(t *testing.T) {

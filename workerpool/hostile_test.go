@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,25 +107,17 @@ func TestAPoolThatNewDidNotMakeSaysSo(t *testing.T) {
 		"Do":        func(p *Pool) { _, _ = Do(t.Context(), p, func(context.Context) (int, error) { return 0, nil }) },
 		"Group":     func(p *Pool) { _ = p.Group(t.Context()).Submit(nothing) },
 		"Stats":     func(p *Pool) { p.Stats() },
+		"Resize":    func(p *Pool) { _ = p.Resize(1, 1) },
+		"Limit":     func(p *Pool) { p.Limit() },
+		"Drain":     func(p *Pool) { _ = p.Drain(t.Context()) },
 		"Close":     func(p *Pool) { p.Close() },
 	} {
-		for _, p := range []*Pool{nil, {}} {
-			func() {
-				defer func() {
-					if got := recover(); got != notMade {
-						t.Errorf("%s of %v (%v): %v", name, p, err, got)
-					}
-				}()
-				use(p)
-			}()
+		zero := new(Pool)
+		for _, p := range []*Pool{nil, zero, zero} { // the second time, too
+			if got, _ := outcomeOf(func() { use(p) }); got != notMade {
+				t.Errorf("%s of %v (%v): %v", name, p, err, got)
+			}
 		}
-	}
-}
-
-// A nil law, from a constructor whose error was ignored, once caused a nil dereference in New.
-func TestALawThatIsANilPointerIsAnError(t *testing.T) {
-	if _, err := New(Config{Law: (*spy)(nil)}); err == nil || !strings.Contains(err.Error(), "Law is a nil *workerpool.spy") {
-		t.Error(err)
 	}
 }
 
@@ -186,47 +177,5 @@ func TestTheStateNamesJobsThatWaitForTheirOwnPool(t *testing.T) {
 				atRest(t, p)
 			})
 		}
-	}
-}
-
-func TestAJobThatTriesItsOwnPoolNeverWaitsForItself(t *testing.T) {
-	for _, cfg := range []Config{{MaxWorkers: 1, QueueSize: 1}, {MaxWorkers: 1, QueueSize: -1}, {MaxWorkers: 3, QueueSize: 2}, {}} {
-		synctest.Test(t, func(t *testing.T) {
-			p := pool(t, cfg)
-			g := p.Group(t.Context())
-			var seen atomic.Int64
-			var walk func(depth int) Job
-			walk = func(depth int) Job {
-				return func(ctx context.Context) error {
-					seen.Add(1)
-					time.Sleep(time.Millisecond)
-					if depth == 0 {
-						return nil
-					}
-					for range 4 {
-						next := walk(depth - 1)
-						if err := g.TrySubmit(next); errors.Is(err, spillway.ErrRejected) {
-							err = next(ctx)
-							if err != nil {
-								return err
-							}
-						} else if err != nil {
-							return err
-						}
-					}
-					return nil
-				}
-			}
-			if err := g.Submit(walk(5)); err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			if err := g.Wait(ctx); err != nil || seen.Load() != 1+4+16+64+256+1024 {
-				t.Errorf("%v, %d of 1365 were visited", err, seen.Load())
-			}
-			p.Close()
-			atRest(t, p)
-		})
 	}
 }

@@ -123,9 +123,7 @@ func TestOnDoneRunsUnderTheLabelsOfItsJob(t *testing.T) {
 	if err := p.Submit(patient, func(context.Context) error { <-hold; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Submit(ctx, nothing); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Submit(ctx, nothing))
 	cancel()
 	close(hold)
 	if got := awaits.Receive(t, "the end of the job that was cancelled", gone); got != `{"patient":"815", "pool":"mail", "priority":"normal"}` {

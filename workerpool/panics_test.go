@@ -27,18 +27,13 @@ func (m *moody) Err() error {
 // the queue. A panic of Err once hit that submitter, and the pool stayed locked forever.
 func TestAContextThatPanicsHarmsNoOtherSubmitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, err := New(Config{MaxWorkers: 1, QueueSize: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1})
 		var ran atomic.Int64
 		gate := make(chan struct{})
 		job := func(context.Context) error { <-gate; ran.Add(1); return nil }
 		ctx := &moody{Context: t.Context()}
 		for _, ctx := range []context.Context{t.Context(), ctx} {
-			if err := p.TrySubmit(ctx, job); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, p.TrySubmit(ctx, job))
 			synctest.Wait()
 		}
 		ctx.panics.Store(true)
@@ -75,11 +70,7 @@ func (s *silent) Limit() int {
 
 func TestALawThatPanicsDoesNotLockItsPool(t *testing.T) {
 	law := &silent{Law: limit.NewFixed(3)}
-	p, err := New(Config{Law: law})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p := pool(t, Config{Law: law})
 	law.panics = true
 	func() {
 		defer func() {

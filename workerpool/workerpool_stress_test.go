@@ -113,9 +113,7 @@ func closesAfterEverything(t *testing.T, callers, each int) {
 		})
 	}
 	wg.Wait()
-	if err := p.Drain(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Drain(context.Background()))
 	atRest(t, p)
 	s := p.Stats()
 	if s.Offered != uint64(callers*each) || s.Admitted != ran.Load() || s.Rejected+s.Dropped < refused.Load() || twice.Load() > 0 {
@@ -193,10 +191,7 @@ func TestAQueueHoldsNoMoreAndNoLessWithSeveralPriorities(t *testing.T) {
 
 func TestSubmitRacingDrainNeverLosesAJob(t *testing.T) {
 	for round := range 200 {
-		p, err := New(Config{MaxWorkers: 2, QueueSize: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4})
 		var ran, accepted atomic.Int64
 		var wg sync.WaitGroup
 		for range 8 {
@@ -214,9 +209,7 @@ func TestSubmitRacingDrainNeverLosesAJob(t *testing.T) {
 			}
 		})
 		wg.Wait()
-		if err := p.Drain(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Drain(context.Background()))
 		if ran.Load() != accepted.Load() {
 			t.Fatalf("round %d: %d accepted, %d ran", round, accepted.Load(), ran.Load())
 		}

