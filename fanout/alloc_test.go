@@ -60,10 +60,7 @@ func TestAllocsOfFailures(t *testing.T) {
 					want++ // the cause with which the other branches are cancelled
 				}
 			}
-			f, err := New(Config{Mode: mode, BorrowedContext: true}, Required("a", fine, add), second)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := made(t, Config{Mode: mode, BorrowedContext: true}, Required("a", fine, add), second)
 			ctx := t.Context()
 			if got := testing.AllocsPerRun(1000, func() { _, _ = f.Do(ctx, 1) }); got != want {
 				t.Errorf("%v, required %v: %v allocations, want %v", mode, required, got, want)

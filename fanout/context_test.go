@@ -13,16 +13,13 @@ import (
 func TestAContextThatABranchKeptMeansItsOwnCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept []context.Context
-		f, err := New(Config{Mode: Parallel}, Required("a", func(ctx context.Context, id int) (int, error) {
+		f := made(t, Config{Mode: Parallel}, Required("a", func(ctx context.Context, id int) (int, error) {
 			kept = append(kept, ctx)
 			if id%2 == 1 {
 				return 0, errDown
 			}
 			return id, nil
 		}, func(*int, int) {}))
-		if err != nil {
-			t.Fatal(err)
-		}
 		for id := range 20 {
 			_, _ = f.Do(context.WithValue(t.Context(), requestKey{}, id), id)
 		}

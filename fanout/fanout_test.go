@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -31,6 +32,9 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 	}
 	if _, err := New(Config{Mode: Parallel + 1}, Required("a", fine, add)); err == nil {
 		t.Error("an unknown mode was accepted")
+	}
+	if _, err := Map(t.Context(), MapConfig{Limit: -1}, numbers(3), fine); err == nil {
+		t.Error("a negative limit was accepted")
 	}
 	for _, n := range []int{-1, maxBudget + 1} {
 		if _, err := NewBudget(n); err == nil {
@@ -66,18 +70,11 @@ func TestZeroValuesSayWhatToCall(t *testing.T) {
 	}
 }
 
-func TestNothingIsStartedUnderAContextThatHasEnded(t *testing.T) {
+func TestAGroupStartsNothingUnderAContextThatHasEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	never := func(context.Context, int) (uint64, error) { t.Error("started"); return 0, nil }
-	if _, err := same(t, Config{}, 2, never).Do(ctx, 0); err != context.Canceled {
-		t.Error(err)
-	}
-	if _, err := Map(ctx, MapConfig{}, numbers(2), never); err != context.Canceled {
-		t.Error(err)
-	}
 	var g Group[int, uint64]
-	if _, _, err := g.Do(ctx, 0, func(ctx context.Context) (uint64, error) { return never(ctx, 0) }); err != context.Canceled {
+	if _, _, err := g.Do(ctx, 0, func(context.Context) (uint64, error) { t.Error("started"); return 0, nil }); err != context.Canceled {
 		t.Error(err)
 	}
 }
@@ -110,12 +107,9 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 			}
 			type sum struct{ total, answers int }
 			into := func(s *sum, id int) { s.total += id; s.answers++ }
-			f, err := New(Config{Mode: mode, Budget: budget},
+			f := made(t, Config{Mode: mode, Budget: budget},
 				Required("a", branch, into), Required("b", branch, into).Within(20*ms),
 				Optional("c", branch, into).Hedged(nil), Optional("d", branch, into).Within(10*ms).Hedged(nil))
-			if err != nil {
-				t.Fatal(err)
-			}
 			var wg sync.WaitGroup
 			for caller := range 30 {
 				wg.Go(func() {
@@ -156,14 +150,44 @@ func TestNumbersAsLargeAsPossibleAreTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mode := range []Mode{Auto, Sequential, Parallel} {
-		f, err := New(Config{Mode: mode, Budget: budget}, Required("a", fine, add).Within(math.MaxInt64), Optional("b", fine, add).Within(math.MaxInt64))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := made(t, Config{Mode: mode, Budget: budget}, Required("a", fine, add).Within(math.MaxInt64), Optional("b", fine, add).Within(math.MaxInt64))
 		for range 100 {
 			if got, err := f.Do(t.Context(), 1); err != nil || got.Value != 2 || got.Partial() {
 				t.Fatalf("%v: %+v, %v", mode, got, err)
 			}
 		}
 	}
+}
+
+func add(sum *uint64, v uint64) { *sum += v }
+
+// same returns a Fanout of n equal branches.
+func same(tb testing.TB, cfg Config, n int, run func(context.Context, int) (uint64, error)) *Fanout[int, uint64] {
+	tb.Helper()
+	var branches []Branch[int, uint64]
+	for i := range n {
+		branches = append(branches, Required(fmt.Sprint(i), run, add))
+	}
+	return made(tb, cfg, branches...)
+}
+
+// made returns a Fanout.
+func made[Req, Res any](t testing.TB, cfg Config, branches ...Branch[Req, Res]) *Fanout[Req, Res] {
+	t.Helper()
+	f, err := New(cfg, branches...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// returned runs f as the goroutine of a caller, and reports whether f returned.
+func returned(f func()) (is bool) {
+	var caller sync.WaitGroup
+	caller.Go(func() {
+		f()
+		is = true
+	})
+	caller.Wait()
+	return is
 }

@@ -66,10 +66,7 @@ func newReplicated(t *testing.T, cfg Config, r *replica, hedged bool) *Fanout[in
 	if hedged {
 		branch = branch.Hedged(nil)
 	}
-	f, err := New(cfg, branch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := made(t, cfg, branch)
 	return f
 }
 
@@ -133,7 +130,7 @@ func TestAHedgeThatFailsDisturbsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		attempts, straggles := 0, false
-		f, err := New(Config{}, Required("replica", func(ctx context.Context, _ int) (int, error) {
+		f := made(t, Config{}, Required("replica", func(ctx context.Context, _ int) (int, error) {
 			mu.Lock()
 			attempts++
 			first := !straggles || attempts == 101
@@ -153,9 +150,6 @@ func TestAHedgeThatFailsDisturbsNobody(t *testing.T) {
 				return 0, ctx.Err()
 			}
 		}, func(sum *int, v int) { *sum += v }).Hedged(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
 		p99(t, f, 100)
 		mu.Lock()
 		straggles = true
@@ -173,7 +167,7 @@ func TestAPanicOfAnAttemptIsReportedThoughTheOtherAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var attempts atomic.Int64
 		var reported []string
-		f, err := New(Config{OnLate: func(e *BranchError) { reported = append(reported, e.Error()) }}, Required("replica", func(context.Context, int) (int, error) {
+		f := made(t, Config{OnLate: func(e *BranchError) { reported = append(reported, e.Error()) }}, Required("replica", func(context.Context, int) (int, error) {
 			switch time.Sleep(10 * ms); attempts.Add(1) {
 			case 101: // the first attempt, while the second runs
 				time.Sleep(10 * ms)
@@ -183,9 +177,6 @@ func TestAPanicOfAnAttemptIsReportedThoughTheOtherAnswers(t *testing.T) {
 			}
 			return 1, nil
 		}, func(sum *int, v int) { *sum += v }).Hedged(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
 		if p99(t, f, 101); attempts.Load() != 102 {
 			t.Fatalf("%d attempts", attempts.Load())
 		}
@@ -201,16 +192,13 @@ func TestNothingIsHedgedWhileSomethingSheds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplica(-1)
 		shed := false
-		f, err := New(Config{}, Required("replica", r.find, func(sum *int, v int) { *sum += v }).Hedged(nil),
+		f := made(t, Config{}, Required("replica", r.find, func(sum *int, v int) { *sum += v }).Hedged(nil),
 			Optional("other", func(context.Context, int) (int, error) {
 				if shed {
 					return 0, &spillway.Rejection{Reason: spillway.QueueFull}
 				}
 				return 0, nil
 			}, func(*int, int) {}))
-		if err != nil {
-			t.Fatal(err)
-		}
 		p99(t, f, 200)
 		r.hang, shed = true, true
 		before := f.Stats()

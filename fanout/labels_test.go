@@ -35,13 +35,10 @@ func TestALateHelperHasTheLabelsOfTheCallThatItHelps(t *testing.T) {
 		{pprof.WithLabels(t.Context(), pprof.Labels("patient", "815")), `{"patient":"815"}`},
 	} {
 		got := "not run"
-		f, err := New(Config{Mode: Parallel}, Required("a", func(context.Context, int) (int, error) {
+		f := made(t, Config{Mode: Parallel}, Required("a", func(context.Context, int) (int, error) {
 			got = goroutineLabels(t)
 			return 1, nil
 		}, func(*int, int) {}))
-		if err != nil {
-			t.Fatal(err)
-		}
 		f.procs.Store(1)
 		fr := newFrame(f)
 		fr.pending = 1 // the caller waits for the helper started below

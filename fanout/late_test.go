@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/spillway-go/spillway"
 )
 
 // One call in a hundred has a branch that ignores its context and returns a big value after its
@@ -58,12 +56,9 @@ func TestLateBranchesHarmNobody(t *testing.T) {
 			return id, nil
 		}
 		budget, _ := NewBudget(1 << 20)
-		f, err := New(Config{Mode: Parallel, Budget: budget},
+		f := made(t, Config{Mode: Parallel, Budget: budget},
 			Required("a", quick, func(a *answer, v int) { a.sum += v; a.answers++ }),
 			Required("b", branch, into), Optional("c", branch, into))
-		if err != nil {
-			t.Fatal(err)
-		}
 		const rounds = 10
 		var heap [rounds]uint64
 		for round = range rounds {
@@ -153,22 +148,6 @@ func TestAFrameInThePoolKeepsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestALatePanicIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var reported []*BranchError
-		f := newLookup(t, Config{OnLate: func(e *BranchError) { reported = append(reported, e) }}, after(1*ms, errDown), panics(time.Second))
-		_, _ = f.Do(t.Context(), "")
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		if len(reported) != 1 || reported[0].Branch != "cache" {
-			t.Fatal(reported)
-		}
-		if _, ok := errors.AsType[*spillway.PanicError](reported[0].Err); !ok || f.Stats().LatePanics != 1 {
-			t.Error(reported[0].Err, f.Stats())
-		}
-	})
-}
-
 // The result of a branch whose caller's context has ended reaches OnLate, wherever the branch ran:
 // a panic is not lost because the caller was cancelled first.
 func TestWhatComesTooLateIsReported(t *testing.T) {
@@ -198,17 +177,16 @@ func TestWhatComesTooLateIsReported(t *testing.T) {
 
 // Without a token, all branches run in the caller, one after the other, with the same results as in
 // sequential mode.
-func TestWithoutATokenACallDoesWhatItsSequentialTwinSays(t *testing.T) {
+func TestRandomCallsDoWhatTheirTwinSays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 3000 {
 		data := make([]byte, 2+rng.IntN(20))
 		for i := range data {
 			data[i] = byte(rng.Uint32())
 		}
-		data[0] |= 1 // sequential
 		p := parse(data)
 		synctest.Test(t, func(t *testing.T) {
-			p.exhausted = true
+			p.exhausted = p.mode == Sequential && rng.IntN(2) == 0
 			if got, want := p.live(t), p.twin(); got != want {
 				t.Fatalf("%+v:\n got %+v\nwant %+v", p, got, want)
 			}

@@ -58,10 +58,7 @@ func TestQuickCallsAfterSlowOnesAreAnswered(t *testing.T) {
 		for history, left := range map[string]time.Duration{"in time": never, "late": 30 * ms} {
 			t.Run(name+" after calls that were "+history, func(t *testing.T) {
 				everywhere(t, func(t *testing.T, cfg Config) {
-					f, err := New(cfg, of("a", sleeps, add))
-					if err != nil {
-						t.Fatal(err)
-					}
+					f := made(t, cfg, of("a", sleeps, add))
 					for range 500 {
 						_, _ = within(t, f, left, 50*ms)
 					}
@@ -212,10 +209,7 @@ func TestFewQuickCallsAmongSlowOnesKeepTheirAnswers(t *testing.T) {
 	for name, burst := range map[string]int{"one by one": 1, "in bursts": 200} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, err := New(Config{Mode: Parallel, Budget: &Budget{size: 1 << 20}}, Optional("cache", sleeps, add).Within(20*ms))
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := made(t, Config{Mode: Parallel, Budget: &Budget{size: 1 << 20}}, Optional("cache", sleeps, add).Within(20*ms))
 				rng := rand.New(rand.NewPCG(1, uint64(burst)))
 				quick, partial := 0, make(chan bool, 8_000)
 				for i := range 8_000 {

@@ -3,9 +3,7 @@ package fanout
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,21 +14,13 @@ import (
 
 // Random trees of calls have budgets of any size, any mode, failures, and a Fanout nested inside
 // itself. None deadlocks, and every token comes back. A call from outside with all its nested calls
-// is one tree. A million trees take half a minute:
-//
-//	SPILLWAY_FANOUT_NESTINGS=1000000 go test ./fanout -run RandomNestings -v
+// is one tree.
 func TestRandomNestingsEnd(t *testing.T) {
 	trees := int64(20_000)
 	if raceEnabled {
 		trees = 5000
 	}
-	if s := os.Getenv("SPILLWAY_FANOUT_NESTINGS"); s != "" {
-		var err error
-		if trees, err = strconv.ParseInt(s, 10, 64); err != nil || trees < 1 {
-			t.Fatalf("SPILLWAY_FANOUT_NESTINGS is %q: want how many trees, at least 1", s)
-		}
-	}
-	var grown, made atomic.Int64 // trees; calls within them
+	var grown, inside atomic.Int64 // trees; calls within them
 	shared, _ := NewBudget(3)
 	type job struct {
 		seed  uint64
@@ -46,13 +36,13 @@ func TestRandomNestingsEnd(t *testing.T) {
 			return 0, errDown
 		case rng.IntN(4) == 0:
 			sums, err := Map(ctx, MapConfig{Limit: 1 + rng.IntN(3)}, []uint64{1, 2, 3}, func(ctx context.Context, x uint64) (int, error) {
-				made.Add(1)
+				inside.Add(1)
 				got, err := values[int(x)%len(values)].Do(ctx, job{seed: j.seed + x, depth: j.depth - 1})
 				return got.Value, err
 			})
 			return len(sums), err
 		}
-		made.Add(1)
+		inside.Add(1)
 		got, err := values[rng.IntN(len(values))].Do(ctx, job{seed: rng.Uint64(), depth: j.depth - 1})
 		return got.Value, err
 	}
@@ -65,10 +55,7 @@ func TestRandomNestingsEnd(t *testing.T) {
 			}
 			branches = append(branches, b)
 		}
-		f, err := New(cfg, branches...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := made(t, cfg, branches...)
 		values = append(values, f)
 	}
 	synctest.Test(t, func(t *testing.T) { // synctest detects a deadlock
@@ -83,47 +70,13 @@ func TestRandomNestingsEnd(t *testing.T) {
 		}
 		wg.Wait()
 		synctest.Wait()
-		t.Logf("%d trees with %d calls inside", trees, made.Load())
+		t.Logf("%d trees with %d calls inside", trees, inside.Load())
 		for i, f := range values {
 			if n := f.budget.InUse(); n != 0 {
 				t.Errorf("value %d: %d tokens are missing", i, n)
 			}
 		}
 	})
-}
-
-// 16 branches each call 16, which each call 16, with 64 goroutines in total.
-func TestNestedCallsStayWithinTheBudget(t *testing.T) {
-	budget, _ := NewBudget(64)
-	var mu sync.Mutex
-	running, most := 0, 0
-	leaf := func(context.Context, int) (uint64, error) {
-		mu.Lock()
-		running++
-		most = max(most, running)
-		mu.Unlock()
-		runtime.Gosched()
-		mu.Lock()
-		running--
-		mu.Unlock()
-		return 1, nil
-	}
-	cfg := Config{Mode: Parallel, Budget: budget}
-	call := func(f *Fanout[int, uint64]) func(context.Context, int) (uint64, error) {
-		return func(ctx context.Context, _ int) (uint64, error) {
-			got, err := f.Do(ctx, 0)
-			return got.Value, err
-		}
-	}
-	f := same(t, cfg, 16, call(same(t, cfg, 16, call(same(t, cfg, 16, leaf)))))
-	for range 5 {
-		if got, err := f.Do(t.Context(), 0); err != nil || got.Value != 16*16*16 {
-			t.Fatal(got, err)
-		}
-	}
-	if most > 64+1 { // the caller takes part
-		t.Errorf("%d leaves at once", most)
-	}
 }
 
 // Leaves of nested calls sleep for a millisecond. 64 goroutines and the caller need at least 64 ms.

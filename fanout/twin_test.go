@@ -155,10 +155,7 @@ func (p play) live(t *testing.T) (a answer) {
 		cfg.Budget, _ = NewBudget(1)
 		cfg.Budget.take()
 	}
-	f, err := New(cfg, branches...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := made(t, cfg, branches...)
 	for range 2 { // the second call reuses the frame
 		ctx, cancel := context.WithCancel(t.Context())
 		if p.end > 0 && p.cancel {
