@@ -108,35 +108,6 @@ func TestNoSumFallsByRounding(t *testing.T) {
 	})
 }
 
-// The counts of a limiter after the last read were lost with its eviction. With far more tenants
-// than limiters nearly all counts were lost.
-func TestWhatForgottenLimitersCountedIsShown(t *testing.T) {
-	f := newFamily(t, limiter.KeyedConfig{MaxKeys: 8})
-	plan := func(key string) string { return "plan " + key[len(key)-1:] }
-	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: f, Label: plan})
-	const tenants, rounds = 300, 4
-	for round := range rounds {
-		for i := range tenants {
-			use(t, f, fmt.Sprint("tenant", i))
-		}
-		if round%2 == 0 {
-			continue // no read for several rounds
-		}
-		v, done := read(t, source), float64(tenants*(round+1))
-		sum := 0.0
-		for digit := range 10 {
-			n := v[fmt.Sprintf("spillway.requests plan %d admitted", digit)]
-			if n != done/10 {
-				t.Errorf("plan %d: %v requests are shown, of %v", digit, n, done/10)
-			}
-			sum += n
-		}
-		if sum != done {
-			t.Errorf("%v requests are shown, of %v", sum, done)
-		}
-	}
-}
-
 // The demand of a label is the demand of its limiters over their total limit: ten tenants, one of
 // them overloaded, are not an overloaded group.
 func TestTheDemandOfALabelIsThatOfAllItsLimiters(t *testing.T) {

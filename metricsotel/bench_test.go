@@ -11,10 +11,7 @@ import (
 // The cost of recording a request, in addition to its limiter.
 func BenchmarkObserver(b *testing.B) {
 	meter, _ := bench(b)
-	observer, err := Observer(meter, "a")
-	if err != nil {
-		b.Fatal(err)
-	}
+	observer := observerOf(b, meter, "a")
 	b.ReportAllocs()
 	for b.Loop() {
 		observer.Admitted(0, 1000)
@@ -27,14 +24,8 @@ func TestRecordingAllocNothing(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	meter, _ := bench(t)
-	observer, err := Observer(meter, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	times, err := JobTimes(meter, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	observer := observerOf(t, meter, "a")
+	times := timed(t, meter, "a")
 	end := workerpool.Result{Context: context.Background(), Started: true, Ran: 1000}
 	if n := testing.AllocsPerRun(100, func() {
 		observer.Admitted(0, 1000)

@@ -35,6 +35,42 @@ func bench(t testing.TB) (metric.Meter, *sdk.ManualReader) {
 	return provider.Meter("test"), reader
 }
 
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newLimiter(t testing.TB, cfg limiter.Config) *limiter.Limiter {
+	lim, err := limiter.New(cfg)
+	noError(t, err)
+	return lim
+}
+
+func newPool(t testing.TB, cfg workerpool.Config) *workerpool.Pool {
+	pool, err := workerpool.New(cfg)
+	noError(t, err)
+	return pool
+}
+
+func registered(t testing.TB, meter metric.Meter, sources ...*metrics.Source) {
+	_, err := Register(meter, sources...)
+	noError(t, err)
+}
+
+func observerOf(t testing.TB, meter metric.Meter, name string) *limiter.Observer {
+	observer, err := Observer(meter, name)
+	noError(t, err)
+	return observer
+}
+
+func timed(t testing.TB, meter metric.Meter, name string) func(workerpool.Result) {
+	times, err := JobTimes(meter, name)
+	noError(t, err)
+	return times
+}
+
 // collect returns every point by its name and attributes; histograms as _count and
 // _sum.
 func collect(t *testing.T, reader *sdk.ManualReader) (map[string]float64, []metricdata.Metrics) {
@@ -100,17 +136,9 @@ func expect(t *testing.T, points map[string]float64, want map[string]float64) {
 func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		meter, reader := bench(t)
-		observer, err := Observer(meter, "db")
-		if err != nil {
-			t.Fatal(err)
-		}
-		lim, err := limiter.New(limiter.Config{Name: "db", Law: limit.NewFixed(2), QueueSize: 3, MaxWait: 1500 * time.Millisecond, Observer: observer})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Register(meter, metrics.Limiter(lim)); err != nil {
-			t.Fatal(err)
-		}
+		observer := observerOf(t, meter, "db")
+		lim := newLimiter(t, limiter.Config{Name: "db", Law: limit.NewFixed(2), QueueSize: 3, MaxWait: 1500 * time.Millisecond, Observer: observer})
+		registered(t, meter, metrics.Limiter(lim))
 		low := spillway.WithPriority(t.Context(), spillway.Low)
 		var wg sync.WaitGroup
 		for i := range 9 {
@@ -156,17 +184,9 @@ func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		meter, reader := bench(t)
-		times, err := JobTimes(meter, "mail")
-		if err != nil {
-			t.Fatal(err)
-		}
-		pool, err := workerpool.New(workerpool.Config{Name: "mail", MaxWorkers: 2, QueueSize: 3, MaxWait: -1, OnDone: times})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Register(meter, metrics.Pool(pool)); err != nil {
-			t.Fatal(err)
-		}
+		times := timed(t, meter, "mail")
+		pool := newPool(t, workerpool.Config{Name: "mail", MaxWorkers: 2, QueueSize: 3, MaxWait: -1, OnDone: times})
+		registered(t, meter, metrics.Pool(pool))
 		for _, job := range []workerpool.Job{
 			nap,
 			func(ctx context.Context) error { _ = nap(ctx); panic("a bug") },
@@ -197,25 +217,11 @@ func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 // The two adapters show the same metrics, with the kinds, units and buckets of package metrics.
 func TestEveryMetricIsThereAsItIsDescribed(t *testing.T) {
 	meter, reader := bench(t)
-	observer, err := Observer(meter, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	times, err := JobTimes(meter, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lim, err := limiter.New(limiter.Config{Name: "a", Observer: observer})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := workerpool.New(workerpool.Config{Name: "a", OnDone: times})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Register(meter, metrics.Limiter(lim), metrics.Pool(pool)); err != nil {
-		t.Fatal(err)
-	}
+	observer := observerOf(t, meter, "a")
+	times := timed(t, meter, "a")
+	lim := newLimiter(t, limiter.Config{Name: "a", Observer: observer})
+	pool := newPool(t, workerpool.Config{Name: "a", OnDone: times})
+	registered(t, meter, metrics.Limiter(lim), metrics.Pool(pool))
 	_ = lim.Do(t.Context(), func(context.Context) error { return nil })
 	_ = pool.Submit(t.Context(), func(context.Context) error { return nil })
 	_ = pool.Drain(t.Context())
@@ -245,47 +251,14 @@ func TestEveryMetricIsThereAsItIsDescribed(t *testing.T) {
 	}
 }
 
-func TestAFamilyHasABoundedNumberOfKeys(t *testing.T) {
-	meter, reader := bench(t)
-	family, err := limiter.NewKeyed(limiter.KeyedConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := metrics.Keyed(metrics.KeyedConfig{Name: "tenants", Family: family, MaxLabels: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Register(meter, source); err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range []string{"\xff", "b", "c", "d", "e", "f"} {
-		if err := family.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	points, _ := collect(t, reader)
-	series := 0
-	for point := range points {
-		if strings.HasPrefix(point, "spillway.limit{") {
-			series++
-		}
-	}
-	if sum := total(points, "spillway.requests{"); series != 3 || sum != 6 {
-		t.Errorf("%d series of %v requests, want 3 of 6", series, sum)
-	}
-}
-
 func TestRegisterSaysWhatIsWrongAndCanBeUndone(t *testing.T) {
 	meter, reader := bench(t)
-	a, _ := limiter.New(limiter.Config{Name: "a"})
-	b, _ := limiter.New(limiter.Config{Name: "a"})
+	a, b := newLimiter(t, limiter.Config{Name: "a"}), newLimiter(t, limiter.Config{Name: "a"})
 	if _, err := Register(meter, metrics.Limiter(a), metrics.Limiter(b)); err == nil || !strings.Contains(err.Error(), `two limiters are named "a"`) {
 		t.Error(err)
 	}
 	registration, err := Register(meter, metrics.Limiter(a))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if points, _ := collect(t, reader); len(points) == 0 {
 		t.Error("nothing is shown")
 	}
@@ -309,19 +282,6 @@ func TestRegisterSaysWhatIsWrongAndCanBeUndone(t *testing.T) {
 	}
 }
 
-func TestTwoLimitersWithoutANameAreToldToHaveOne(t *testing.T) {
-	meter, _ := bench(t)
-	for i, want := range []string{"", "two limiters have no name: give them names (limiter.Config.Name)"} {
-		lim, err := limiter.New(limiter.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Register(meter, metrics.Limiter(lim)); (err != nil) != (i == 1) || i == 1 && !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
 // The page says how many series a limiter makes, and each kind of its work, for the SDK has a bound.
 func TestTheSeriesOfALimiter(t *testing.T) {
 	none, one := seriesOf(t, ""), seriesOf(t, "a")
@@ -342,17 +302,9 @@ func TestTheSeriesOfALimiter(t *testing.T) {
 // seriesOf counts the series of each metric of a limiter that does work of a kind.
 func seriesOf(t *testing.T, kind string) map[string]int {
 	meter, reader := bench(t)
-	observer, err := Observer(meter, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lim, err := limiter.New(limiter.Config{Name: "a", Observer: observer})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Register(meter, metrics.Limiter(lim)); err != nil {
-		t.Fatal(err)
-	}
+	observer := observerOf(t, meter, "a")
+	lim := newLimiter(t, limiter.Config{Name: "a", Observer: observer})
+	registered(t, meter, metrics.Limiter(lim))
 	for range 1000 { // so that the kind is told apart
 		for _, k := range []string{"", kind} {
 			if err := lim.Do(spillway.WithKind(t.Context(), k), func(context.Context) error { return nil }); err != nil {
@@ -378,14 +330,9 @@ func seriesOf(t *testing.T, kind string) map[string]int {
 // A limiter stayed in memory for ever if its provider was shut down without Unregister.
 func TestWhatAMeterHasEndsWithTheMeter(t *testing.T) {
 	gone := func() weak.Pointer[limiter.Limiter] {
-		lim, err := limiter.New(limiter.Config{Name: "a"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := newLimiter(t, limiter.Config{Name: "a"})
 		provider := sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader()))
-		if _, err := Register(provider.Meter("m"), metrics.Limiter(lim)); err != nil {
-			t.Fatal(err)
-		}
+		registered(t, provider.Meter("m"), metrics.Limiter(lim))
 		if err := provider.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -403,10 +350,7 @@ func TestWhatAMeterHasEndsWithTheMeter(t *testing.T) {
 // An observer of a family is told of the kinds of many limiters, which made more series than the SDK keeps.
 func TestAnObserverBoundsItsKinds(t *testing.T) {
 	reader := sdk.NewManualReader()
-	observer, err := Observer(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("m"), "tenants")
-	if err != nil {
-		t.Fatal(err)
-	}
+	observer := observerOf(t, sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("m"), "tenants")
 	for i := range 500 {
 		observer.Ended(limiter.End{Kind: strconv.Itoa(i), Took: 1000})
 	}

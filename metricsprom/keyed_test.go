@@ -69,13 +69,6 @@ func admitted(s map[string]float64, key string) float64 {
 	return s["spillway_requests_total{key="+key+",limiter=tenants,result=admitted}"]
 }
 
-func TestAFamilyShowsEveryLimiterByItsKey(t *testing.T) {
-	s := gather(t, keyed(t, KeyedConfig{Name: "tenants", Family: family(t, "a", "b", "a")}))
-	if admitted(s, "a") != 2 || admitted(s, "b") != 1 || s["spillway_request_duration_seconds{key=a,limiter=tenants}_count"] != 2 {
-		t.Errorf("%v", s)
-	}
-}
-
 // Each of these keys failed every scrape of the whole registry.
 func TestNoKeyFailsAScrape(t *testing.T) {
 	long := strings.Repeat("ä", 1000)
@@ -134,31 +127,6 @@ func TestKeysOfOneLabelAreShownAsOne(t *testing.T) {
 			t.Errorf("%v", s)
 		}
 	})
-}
-
-// Prometheus treats a falling counter as a restart, and adds its whole value again. So each evicted
-// tenant would add the sum of many tenants once more.
-func TestCountersGoOnWhenALimiterIsForgotten(t *testing.T) {
-	f, err := limiter.NewKeyed(limiter.KeyedConfig{MaxKeys: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := keyed(t, KeyedConfig{Name: "tenants", Family: f, MaxLabels: 1})
-	before := map[string]float64{}
-	for i := range 20 {
-		use(t, f, "mine", fmt.Sprint("other ", i%5), fmt.Sprint("other ", (i+1)%5))
-		s := gather(t, c)
-		for sample, n := range s {
-			if counts := strings.Contains(sample, "_total{") || strings.HasSuffix(sample, "_count"); counts && n < before[sample] {
-				t.Errorf("%s fell from %v to %v", sample, before[sample], n)
-			}
-		}
-		before = s
-	}
-	// One of the three uses in each round is of a key that is evicted before the scrape.
-	if n := total(before, "spillway_requests_total"); n != 60 {
-		t.Errorf("%v requests are shown, want 60", n)
-	}
 }
 
 func TestNewKeyedSaysWhatIsWrong(t *testing.T) {

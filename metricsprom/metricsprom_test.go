@@ -15,7 +15,6 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
-	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/workerpool"
 )
 
@@ -78,27 +77,30 @@ func nap(ctx context.Context) error {
 	}
 }
 
+func expect(t *testing.T, samples, want map[string]float64) {
+	t.Helper()
+	for sample, n := range want {
+		if got, ok := samples[sample]; !ok || got != n {
+			t.Errorf("%s is %v, want %v", sample, got, n)
+		}
+	}
+}
+
 func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{Name: "db", Law: limit.NewFixed(2), QueueSize: 3, MaxWait: 1500 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
-		collector := NewLimiter(lim)
+		lim := newLimiter(t, limiter.Config{Name: "db", Law: limit.NewFixed(2), QueueSize: 3, MaxWait: 1500 * time.Millisecond})
 		leaving, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i := range 9 {
-			wg.Go(func() {
-				ctx := t.Context()
-				if i == 4 {
-					ctx = leaving
-				}
-				_ = lim.Do(ctx, nap)
-			})
+			ctx := t.Context()
+			if i == 4 {
+				ctx = leaving
+			}
+			wg.Go(func() { _ = lim.Do(ctx, nap) })
 			synctest.Wait() // in this order: 2 run, 3 wait, 4 are refused
 		}
-		s := gather(t, collector)
-		for sample, want := range map[string]float64{
+		s := gather(t, NewLimiter(lim))
+		expect(t, s, map[string]float64{
 			"spillway_requests_total{limiter=db,result=admitted}":   2,
 			"spillway_requests_total{limiter=db,result=queue_full}": 4,
 			"spillway_requests_total{limiter=db,result=memory}":     0,
@@ -106,47 +108,34 @@ func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 			"spillway_active_requests{limiter=db}":                  2,
 			"spillway_limit{limiter=db}":                            2,
 			"spillway_demand{limiter=db}":                           0,
-		} {
-			if got, ok := s[sample]; !ok || got != want {
-				t.Errorf("%s is %v, want %v", sample, got, want)
-			}
-		}
-		if sum := total(s, "spillway_requests_total") + s["spillway_queued_requests{limiter=db}"]; sum != 9 {
-			t.Errorf("%v offered by the metrics, want 9", sum)
-		}
+			"spillway_mode{limiter=db,mode=enforce}":                1,
+			"spillway_mode{limiter=db,mode=dryrun}":                 0,
+		})
 		cancel() // the last in the queue leaves; the other two are admitted after a second
 		wg.Wait()
-		s = gather(t, collector)
+		s = gather(t, NewLimiter(lim))
+		expect(t, s, map[string]float64{
+			"spillway_requests_total{limiter=db,result=cancelled}":     1,
+			"spillway_requests_total{limiter=db,result=admitted}":      4,
+			"spillway_request_duration_seconds{limiter=db}_count":      4,
+			"spillway_request_duration_seconds{limiter=db}_sum":        4,
+			"spillway_request_time_in_queue_seconds{limiter=db}_count": 4,
+			"spillway_request_time_in_queue_seconds{limiter=db}_sum":   2, // two waited for a second
+		})
 		if sum := total(s, "spillway_requests_total"); sum != 9 || sum != float64(lim.Stats().Offered) {
 			t.Errorf("at rest the results sum up to %v, offered are %d: %v", sum, lim.Stats().Offered, s)
-		}
-		if s["spillway_requests_total{limiter=db,result=cancelled}"] != 1 || s["spillway_requests_total{limiter=db,result=admitted}"] != 4 {
-			t.Errorf("%v", s)
-		}
-		if n, sum := s["spillway_request_duration_seconds{limiter=db}_count"], s["spillway_request_duration_seconds{limiter=db}_sum"]; n != 4 || sum != 4 {
-			t.Errorf("%v requests took %v s; want 4 of a second each", n, sum)
-		}
-		if n, sum := s["spillway_request_time_in_queue_seconds{limiter=db}_count"], s["spillway_request_time_in_queue_seconds{limiter=db}_sum"]; n != 4 || sum != 2 {
-			t.Errorf("%v requests waited %v s; want 4, two of them a second", n, sum)
 		}
 	})
 }
 
 func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pool, err := workerpool.New(workerpool.Config{Name: "mail", MaxWorkers: 2, QueueSize: 3, MaxWait: -1, OnDone: func(workerpool.Result) {}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		collector := NewPool(pool)
-		jobs := []workerpool.Job{
-			nap,
-			func(ctx context.Context) error { _ = nap(ctx); panic("a bug") },
-			func(ctx context.Context) error { _ = nap(ctx); return errors.New("no route") },
-			nap, nap, nap, nap,
-		}
+		pool := newPool(t, workerpool.Config{Name: "mail", MaxWorkers: 2, QueueSize: 3, MaxWait: -1, OnDone: func(workerpool.Result) {}})
 		leaving, cancel := context.WithCancel(t.Context())
-		for i, job := range jobs {
+		ends := func(how func() error) workerpool.Job {
+			return func(ctx context.Context) error { _ = nap(ctx); return how() }
+		}
+		for i, job := range []workerpool.Job{nap, ends(func() error { panic("a bug") }), ends(func() error { return errors.New("no route") }), nap, nap, nap, nap} {
 			ctx := t.Context()
 			if i == 4 {
 				ctx = leaving
@@ -154,49 +143,31 @@ func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 			_ = pool.Submit(ctx, job)
 		}
 		synctest.Wait()
-		s := gather(t, collector)
-		for sample, want := range map[string]float64{
+		expect(t, gather(t, NewPool(pool)), map[string]float64{
 			"spillway_pool_workers{pool=mail,state=busy}":           2,
 			"spillway_pool_workers{pool=mail,state=idle}":           0,
 			"spillway_pool_queued_jobs{pool=mail}":                  3,
+			"spillway_pool_limit{pool=mail}":                        2,
 			"spillway_pool_jobs_total{pool=mail,result=completed}":  0,
 			"spillway_pool_jobs_total{pool=mail,result=queue_full}": 2,
-		} {
-			if got, ok := s[sample]; !ok || got != want {
-				t.Errorf("%s is %v, want %v", sample, got, want)
-			}
-		}
+		})
 		cancel()
 		if err := pool.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s = gather(t, collector)
+		s := gather(t, NewPool(pool))
 		for result, want := range map[string]float64{"completed": 2, "failed": 1, "panicked": 1, "cancelled": 1, "dropped": 0, "queue_full": 2} {
-			if got := s["spillway_pool_jobs_total{pool=mail,result="+result+"}"]; got != want {
-				t.Errorf("%s: %v, want %v", result, got, want)
-			}
+			expect(t, s, map[string]float64{"spillway_pool_jobs_total{pool=mail,result=" + result + "}": want})
 		}
 		if sum := total(s, "spillway_pool_jobs_total"); sum != 7 || sum != float64(pool.Stats().Offered) {
 			t.Errorf("at rest the results sum up to %v, submitted are %d", sum, pool.Stats().Offered)
 		}
-		if n := s["spillway_pool_job_duration_seconds{pool=mail}_count"]; n != 3 {
-			t.Errorf("%v jobs were timed, want the 3 that returned", n)
-		}
+		expect(t, s, map[string]float64{"spillway_pool_job_duration_seconds{pool=mail}_count": 3}) // those that returned
 	})
 }
 
-func TestManyOfAKindShareTheirMetrics(t *testing.T) {
-	a, _ := limiter.New(limiter.Config{Name: "a"})
-	b, _ := limiter.New(limiter.Config{Name: "b"})
-	s := gather(t, NewLimiter(a, b))
-	if s["spillway_limit{limiter=a}"] == 0 || s["spillway_limit{limiter=b}"] == 0 {
-		t.Errorf("%v", s)
-	}
-}
-
 func TestMetricsPassTheLinter(t *testing.T) {
-	lim, _ := limiter.New(limiter.Config{Name: "a"})
-	pool, _ := workerpool.New(workerpool.Config{Name: "a"})
+	lim, pool := newLimiter(t, limiter.Config{Name: "a"}), newPool(t, workerpool.Config{Name: "a"})
 	for _, c := range []prometheus.Collector{NewLimiter(lim), NewPool(pool), keyed(t, KeyedConfig{Family: family(t, "a")})} {
 		problems, err := testutil.CollectAndLint(c)
 		if err != nil || len(problems) > 0 {
@@ -205,26 +176,9 @@ func TestMetricsPassTheLinter(t *testing.T) {
 	}
 }
 
-// A long wait must fall into some bucket below infinity, and a short one must
-// not look long.
-func TestBucketsCoverWhatCallersWait(t *testing.T) {
-	bounds := metrics.Bounds()
-	if bounds[0] > 0.001 || bounds[len(bounds)-1] < 10 {
-		t.Errorf("from %v to %v seconds", bounds[0], bounds[len(bounds)-1])
-	}
-	for i := 1; i < len(bounds); i++ {
-		if bounds[i] <= bounds[i-1] {
-			t.Errorf("bound %d does not rise", i)
-		}
-	}
-}
-
 // Two kinds whose names differ in bytes that are no UTF-8 made one series twice, which fails a scrape.
 func TestKindsWithEqualLabelsAreOneSeries(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{Name: "db"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := newLimiter(t, limiter.Config{Name: "db"})
 	for _, kind := range []string{"\xff", "\xfe", "GET /"} {
 		p, err := lim.Acquire(spillway.WithKind(t.Context(), kind))
 		if err != nil {
