@@ -14,18 +14,6 @@ func (s *Shares) admit(now time.Duration, caller uint64, limit int) (t Ticket, o
 	return t, over
 }
 
-func TestACallerAloneHasAll(t *testing.T) {
-	var s Shares
-	for i := range 100 {
-		if _, over := s.Enter(0, 1, 1, 10); over {
-			t.Fatal("over its share")
-		}
-		if i < 10 {
-			_, _ = s.admit(0, 1, 10)
-		}
-	}
-}
-
 func TestActiveCallersHaveEqualParts(t *testing.T) {
 	var s Shares
 	s.admit(0, 1, 10)
@@ -60,66 +48,6 @@ func TestWhoWaitsForAnotherIsNotOverItsShare(t *testing.T) {
 			t.Fatalf("the caller with all slots, after %v", now)
 		}
 		s.Leave(now, &further) // refused
-	}
-}
-
-func TestCallersThatWaitShareTheQueue(t *testing.T) {
-	var s Shares
-	for range 10 {
-		s.admit(0, 3, 10)
-	}
-	s.Enter(0, 1, 1, 10)
-	s.Enter(0, 2, 1, 10)
-	for i := range 100 {
-		if _, over := s.Enter(0, uint64(1+i%2), 1, 10); over && i%2 == 1 {
-			t.Fatalf("the %d-th is over", i)
-		}
-	}
-	over := false
-	for range 5 {
-		_, over = s.Enter(0, 1, 1, 10)
-	}
-	if !over {
-		t.Error("more than an equal part of what waits")
-	}
-}
-
-// Two callers ask equally often, and the work of one takes a hundred times as long.
-func TestLongWorkUsesMore(t *testing.T) {
-	var s Shares
-	type end struct {
-		at time.Duration
-		t  Ticket
-	}
-	var ends []end
-	over := [2]int{}
-	for now := time.Duration(0); now < 20*time.Second; now += 10 * time.Millisecond {
-		kept := ends[:0]
-		for _, e := range ends {
-			if e.at > now {
-				kept = append(kept, e)
-			} else {
-				s.Leave(now, &e.t)
-			}
-		}
-		ends = kept
-		for c, takes := range []time.Duration{10 * time.Millisecond, time.Second} {
-			for range 2 {
-				work, isOver := s.Enter(now, uint64(c), 1, 10)
-				if isOver {
-					over[c]++
-				}
-				if len(ends) == 10 {
-					s.Leave(now, &work)
-					continue
-				}
-				s.Start(now, &work)
-				ends = append(ends, end{now + takes, work})
-			}
-		}
-	}
-	if over[0] != 0 || over[1] < 3000 { // of 4000
-		t.Errorf("over its share: short work %d times, long work %d times", over[0], over[1])
 	}
 }
 
