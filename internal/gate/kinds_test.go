@@ -1,12 +1,10 @@
 package gate
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -87,22 +85,6 @@ func TestWhatEvidenceSpeaksAgainstMayTryNowAndThen(t *testing.T) {
 		}
 		if n != want {
 			t.Errorf("after the time of %d pieces of work %d may try, want %d", at*probeEvery, n, want)
-		}
-	}
-}
-
-func TestKindsAreBounded(t *testing.T) {
-	g := New(Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Second})
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 1_000_000 {
-		now := time.Duration(r.Int64N(int64(time.Hour)))
-		deadline := time.Duration(r.Int64())
-		if r.IntN(10) == 0 {
-			deadline = Never
-		}
-		k := g.kind(places.Name(0).Key(r.IntN(levels), places.Scale(left(now, deadline))), 1)
-		if int(k) >= len(g.service.kinds.list) || len(g.service.kinds.list) > limit.Classes {
-			t.Fatalf("kind %d of %d", k, len(g.service.kinds.list))
 		}
 	}
 }

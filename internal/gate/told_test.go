@@ -231,22 +231,3 @@ func TestNothingIsKnownOfAKindInThePlaceOfAnother(t *testing.T) {
 	}
 	t.Error("it has no place")
 }
-
-func TestManyNamesAreNotManyKinds(t *testing.T) {
-	g, now := taught(1, "lookup", "report")
-	for i := range 100_000 { // package places tests a million
-		now += 20 * time.Microsecond
-		g.Arrive(now, arrivalOf(g, now, fmt.Sprint(i)), nil)
-		if i%100 == 0 {
-			w := g.Started()
-			g.End(now, w, limit.Success)
-			g.Arrive(now, arrivalOf(g, now, "lookup"), nil)
-			if w := g.Started(); !g.service.kinds.list[w.Kind].named || g.service.kinds.list[w.Kind].n < 10 {
-				t.Fatalf("after %d names nothing is known of a busy kind", i)
-			}
-		}
-	}
-	if n := len(g.service.kinds.list); n > limit.Classes {
-		t.Errorf("%d kinds", n)
-	}
-}
