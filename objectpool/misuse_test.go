@@ -74,25 +74,10 @@ var bugs = []struct {
 		p.Put(r)
 		r.id = 2
 	}},
-	{"read after put and another get", true, func(p *Pool[patient]) {
-		a, b := p.Get().fill(), p.Get().fill()
-		p.Put(a)
-		p.Put(b)
-		p.Get()
-		sink = a.id + b.id
-	}},
 	{"put twice", true, func(p *Pool[patient]) {
 		r := p.Get().fill()
 		p.Put(r)
 		p.Put(r)
-	}},
-	{"put by hand and in defer", true, func(p *Pool[patient]) {
-		r := p.Get().fill()
-		defer p.Put(r)
-		if r.id == 1 {
-			p.Put(r)
-			return
-		}
 	}},
 	{"put while sent to another goroutine", true, func(p *Pool[patient]) {
 		queue := make(chan *patient, 1)
@@ -112,24 +97,11 @@ var bugs = []struct {
 		defer p.Put(r)
 		elsewhere(func() { sink = len(r.name) })
 	}},
-	{"held by a context", true, func(p *Pool[patient]) {
-		type key struct{}
-		r := p.Get().fill()
-		ctx := context.WithValue(context.Background(), key{}, r)
-		elsewhere(func() { sink = ctx.Value(key{}).(*patient).id })
-		p.Put(r)
-	}},
 	{"slice read after put", true, func(p *Pool[patient]) {
 		r := p.Get().fill()
 		name := r.name
 		p.Put(r)
 		sink = int(name[3])
-	}},
-	{"slice written after put", true, func(p *Pool[patient]) {
-		r := p.Get().fill()
-		name := r.name[:0]
-		p.Put(r)
-		_ = append(name, 'x')
 	}},
 	{"map read after put", false, func(p *Pool[patient]) {
 		r := p.Get().fill()
@@ -162,13 +134,6 @@ var bugs = []struct {
 		b.Put(x)
 		b.Put(x)
 	}},
-	{"grown buffer put twice", true, func(*Pool[patient]) {
-		b := NewBuffers(BuffersConfig{})
-		x := b.Get(1000)
-		x.Extend(100_000)
-		b.Put(x)
-		b.Put(x)
-	}},
 	{"large buffer put twice", true, func(*Pool[patient]) {
 		b := NewBuffers(BuffersConfig{})
 		x := b.Get(4 << 20)
@@ -191,12 +156,6 @@ var bugs = []struct {
 	{"clear forgets a number", true, func(*Pool[patient]) {
 		p := New(Config[patient]{New: newPatient, Clear: func(r *patient) { id := r.id; r.reset(); r.id = id }})
 		p.Put(p.Get().fill())
-	}},
-	{"clear forgets a context", true, func(*Pool[patient]) {
-		p := New(Config[patient]{New: newPatient, Clear: func(r *patient) { ctx := r.ctx; r.reset(); r.ctx = ctx }})
-		r := p.Get()
-		r.ctx = context.WithoutCancel(context.Background())
-		p.Put(r)
 	}},
 	{"clear forgets a length", true, func(*Pool[patient]) {
 		p := New(Config[patient]{New: newPatient, Clear: func(r *patient) { n := len(r.name); r.reset(); r.name = r.name[:n] }})
