@@ -78,6 +78,9 @@ func TestEachTroubleHasItsWordsAndNamesTheWork(t *testing.T) {
 		{"clients are slow", func(v *view) { v.Paused = 40 }, "clients are slow", "stop nobody else"},
 		{"work is parked", func(v *view) { v.Parked, v.kinds[0].parked = 4, 4 }, "work is parked", "usual: GET /slow. Others"},
 		{"a dry run", func(v *view) { v.Mode = limiter.DryRun }, "dry run", ""},
+		{"a dry run of a dead service", func(v *view) { // the page once showed that all is calm
+			v.Mode, v.InFlight, v.Lost, v.ended, v.kinds[1].lost = limiter.DryRun, 1220, 1, map[limit.Outcome]uint64{limit.Deadline: 900}, 900
+		}, "little ends in time; dry run", "Switch the mode to enforce"},
 		{"a dry run of too much", func(v *view) {
 			v.Mode, v.Demand, v.InFlight, v.wouldBy = limiter.DryRun, 3, 20, map[spillway.Reason]float64{spillway.WaitTooLong: 1}
 		}, "dry run, would refuse: wait_too_long", "enforce for a part"},

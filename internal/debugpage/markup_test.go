@@ -39,14 +39,3 @@ func TestALineStaysWithinItsChart(t *testing.T) {
 		t.Errorf("nothing is drawn as %q, %q", path, area)
 	}
 }
-
-func TestScalesEndAtRoundNumbers(t *testing.T) {
-	for v, want := range map[float64]float64{0: 1, 1: 1, 1.5: 2, 7: 8, 11: 20, 272: 300, 1e3: 1e3, 8100: 1e4} {
-		if got := roundUp(v, 1); got != want {
-			t.Errorf("roundUp(%v) = %v, want %v", v, got, want)
-		}
-	}
-	if got := roundUp(math.MaxFloat64, 1); math.IsInf(got, 0) || math.IsNaN(got) {
-		t.Errorf("the scale of the largest number ends at %v", got)
-	}
-}

@@ -96,16 +96,17 @@ func TestTheStreamSendsWhatChangesOnceInAnInterval(t *testing.T) {
 	})
 }
 
-func TestManyReadersCostOneLookInAnInterval(t *testing.T) {
+func TestManyReadersCostOneLookInAnIntervalAndNoReaderNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
 		page := newPage(1, func() []picture {
 			looks.Add(1)
 			return []picture{full("orders")}
 		})
+		var readers []*reader
 		for range 5 {
 			r := read(t, page)
-			defer r.leave()
+			readers = append(readers, r)
 			go func() {
 				for r.Scan() {
 				}
@@ -117,24 +118,13 @@ func TestManyReadersCostOneLookInAnInterval(t *testing.T) {
 		if n := looks.Load(); n < 18 || n > 22 {
 			t.Errorf("%d looks in 20 intervals", n)
 		}
-	})
-}
-
-func TestWithoutAReaderNothingIsLookedAt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		looks := 0
-		page := newPage(1, func() []picture {
-			looks++
-			return []picture{full("orders")}
-		})
-		r := read(t, page)
-		_, _ = r.next(t)
-		r.leave()
+		for _, r := range readers {
+			r.leave()
+		}
 		synctest.Wait()
-		before := looks
-		time.Sleep(time.Hour)
-		if looks != before {
-			t.Errorf("%d looks without a reader", looks-before)
+		looks.Store(0)
+		if time.Sleep(time.Hour); looks.Load() > 0 {
+			t.Errorf("%d looks without a reader", looks.Load())
 		}
 	})
 }
@@ -232,20 +222,5 @@ func TestTheStreamOutlivesTheServersWriteTimeout(t *testing.T) {
 		if strings.HasPrefix(lines.Text(), "event: update") {
 			events++
 		}
-	}
-}
-
-// The cost of one look at a limiter with a value in every field.
-func BenchmarkLook(b *testing.B) {
-	pictures := []picture{full("orders")}
-	page := pageOf(&pictures)
-	now := time.Now()
-	for range kept {
-		now = now.Add(interval)
-		page.refresh(now, 0)
-	}
-	for b.Loop() {
-		now = now.Add(interval)
-		page.refresh(now, 0)
 	}
 }
