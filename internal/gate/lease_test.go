@@ -44,69 +44,50 @@ func TestRefusalsForALeaseDoNotOpenTheGateLater(t *testing.T) {
 	}
 }
 
-func TestCriticalWorkDoesNotOvertakeALease(t *testing.T) {
-	g := New(Config{Law: limit.NewFixed(100), QueueSize: 1000, MaxWait: 10 * time.Second})
-	a := Arrival{Cost: 1, Deadline: Never, Priority: spillway.Critical}
-	var runs []Grant
-	for range 100 {
-		g.Arrive(0, a, nil)
-		runs = append(runs, g.Started())
-	}
-	g.SetBounds(Bounds{Leased: 10})
-	for range 40 {
-		g.Arrive(time.Millisecond, a, &Waiter{})
-	}
-	for i, w := range runs[:50] {
-		now := time.Second + time.Duration(i)*time.Millisecond
-		g.End(now, w, limit.Success)
-		if w, granted := g.Next(now); granted {
-			t.Fatalf("%+v was started while %d ran under a lease of 10", w, g.InFlight())
-		}
-	}
-}
-
-// After a law had fallen below the slots in use, slow work once held all slots for seconds. Critical
-// work that has waited takes every second slot that is given back.
-func TestCriticalWorkOvertakesADrain(t *testing.T) {
+// draining is a gate of 100 slots in use whose limit then falls to ten, by its law or a lease. 40
+// pieces of critical work wait.
+func draining(leased bool) (g *Gate, runs []Grant) {
 	law := &dial{n: 100}
-	g := New(Config{Law: law, QueueSize: 1000, MaxWait: 10 * time.Second})
-	var runs []Grant
+	g = New(Config{Law: law, QueueSize: 1000, MaxWait: 10 * time.Second})
 	for range 100 {
 		g.Arrive(0, Arrival{Cost: 1, Deadline: Never, Priority: spillway.Low}, nil)
 		runs = append(runs, g.Started())
 	}
-	law.n = 10
+	if leased {
+		g.SetBounds(Bounds{Leased: 10})
+	} else {
+		law.n = 10
+	}
 	for range 40 {
 		g.Arrive(time.Millisecond, Arrival{Cost: 1, Deadline: Never, Priority: spillway.Critical}, &Waiter{})
 	}
-	started := 0
-	for i, w := range runs[:50] {
-		now := time.Second + time.Duration(i)*time.Millisecond
-		g.End(now, w, limit.Success)
-		if w, granted := g.Next(now); granted {
-			g.Taken(w, 0)
-			started++
+	return g, runs
+}
+
+// After a law had fallen below the slots in use, slow work once held all slots for seconds. Critical
+// work that has waited takes every second slot that is given back, but none under a lease.
+func TestCriticalWorkOvertakesADrainAndNoLease(t *testing.T) {
+	for leased, want := range map[bool][2]int{false: {20, 25}, true: {0, 0}} {
+		g, runs := draining(leased)
+		started := 0
+		for i, w := range runs[:50] {
+			now := time.Second + time.Duration(i)*time.Millisecond
+			g.End(now, w, limit.Success)
+			if w, granted := g.Next(now); granted {
+				g.Taken(w, 0)
+				started++
+			}
 		}
-	}
-	if started < 20 || started > 25 {
-		t.Errorf("of fifty slots that were given back critical work has taken %d", started)
+		if started < want[0] || started > want[1] {
+			t.Errorf("leased %v: of fifty slots that were given back critical work has taken %d", leased, started)
+		}
 	}
 }
 
 // Critical work that has overtaken a drain passes its slot on to the next critical work. Calls
 // of 5 ms once got one start for every two ends of work that takes seconds.
 func TestTheSlotOfWorkThatHasOvertakenIsPassedOn(t *testing.T) {
-	law := &dial{n: 100}
-	g := New(Config{Law: law, QueueSize: 1000, MaxWait: 10 * time.Second})
-	var long []Grant
-	for range 100 {
-		g.Arrive(0, Arrival{Cost: 1, Deadline: Never, Priority: spillway.Low}, nil)
-		long = append(long, g.Started())
-	}
-	law.n = 10
-	for range 40 {
-		g.Arrive(time.Millisecond, Arrival{Cost: 1, Deadline: Never, Priority: spillway.Critical}, &Waiter{})
-	}
+	g, long := draining(false)
 	now := time.Second
 	for _, w := range long[:3] { // the law is asked after the first
 		g.End(now, w, limit.Success)

@@ -7,22 +7,37 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
+// measured is the service time of one kind, of which work ends at even intervals.
+type measured struct {
+	service
+	now, every time.Duration
+}
+
+func newMeasured(every time.Duration) *measured {
+	return &measured{service: service{kinds: kinds{list: []kind{{}}}}, every: every}
+}
+
+func (m *measured) ends(n int, elapsed func(i int) time.Duration) {
+	for i := range n {
+		m.now += m.every
+		d := float64(elapsed(i))
+		m.service.end(m.now, &m.kinds.list[0], d, d/10, true, limit.Success)
+	}
+}
+
+func always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
+
+func (m *measured) high() time.Duration { return time.Duration(m.kinds.list[0].high) }
+
 // After a hang of ten seconds the upper quantile once fell by only a thousandth of
 // its value with each end. For twenty seconds all work that had to wait was
 // refused as too late, with slots free.
 func TestAHangIsForgottenWithTheMean(t *testing.T) {
-	s := service{kinds: kinds{list: []kind{{}}}}
-	now := time.Duration(0)
-	end := func(n int, elapsed time.Duration) {
-		for range n {
-			now += time.Millisecond
-			s.end(now, &s.kinds.list[0], float64(elapsed), float64(elapsed)/10, true, limit.Success)
-		}
-	}
-	end(500, 20*time.Millisecond)
-	end(50, 10*time.Second)
-	end(1000, 20*time.Millisecond)
-	if got := time.Duration(s.kinds.list[0].high); got > 500*time.Millisecond {
+	m := newMeasured(time.Millisecond)
+	m.ends(500, always(20*time.Millisecond))
+	m.ends(50, always(10*time.Second))
+	m.ends(1000, always(20*time.Millisecond))
+	if got := m.high(); got > 500*time.Millisecond {
 		t.Errorf("a second after the hang nearly all work is thought to take up to %v, not 20 ms", got)
 	}
 }
@@ -31,19 +46,12 @@ func TestAHangIsForgottenWithTheMean(t *testing.T) {
 // second per second. Meanwhile the queue of a burst could grow to many times
 // its proper length.
 func TestAQuantileOfManyMeansIsForgottenWithinTwoSeconds(t *testing.T) {
-	s := service{kinds: kinds{list: []kind{{}}}}
-	now := time.Duration(0)
-	end := func(n int, elapsed func(i int) time.Duration) {
-		for i := range n {
-			now += 500 * time.Microsecond
-			s.end(now, &s.kinds.list[0], float64(elapsed(i)), 40, true, limit.Success)
-		}
-	}
+	m := newMeasured(500 * time.Microsecond)
 	plain := func(i int) time.Duration { return time.Duration(18+i%5) * time.Millisecond }
-	end(2000, plain)
-	end(50, func(int) time.Duration { return 800 * time.Millisecond })
-	end(4000, plain)
-	if got := time.Duration(s.kinds.list[0].high); got > 50*time.Millisecond {
+	m.ends(2000, plain)
+	m.ends(50, always(800*time.Millisecond))
+	m.ends(4000, plain)
+	if got := m.high(); got > 50*time.Millisecond {
 		t.Errorf("two seconds after the spell nearly all work is thought to take up to %v, not 22 ms", got)
 	}
 }
@@ -51,20 +59,18 @@ func TestAQuantileOfManyMeansIsForgottenWithinTwoSeconds(t *testing.T) {
 // A long tail does not count as stale: the quantile of widely scattered times
 // stays where it is.
 func TestALongTailKeepsItsQuantile(t *testing.T) {
-	s := service{kinds: kinds{list: []kind{{}}}}
-	now, sum, n := time.Duration(0), 0.0, 0.0
-	for i := range 50_000 {
-		now += time.Millisecond
+	m, sum := newMeasured(time.Millisecond), time.Duration(0)
+	const known, n = 2000, 50_000
+	for i := range n {
 		elapsed := 10 * time.Millisecond
 		if i%100*37%100 < 8 { // eight in a hundred take a hundred times as long; the mean is 89 ms
 			elapsed = time.Second
 		}
-		s.end(now, &s.kinds.list[0], float64(elapsed), float64(elapsed)/10, true, limit.Success)
-		if i > 2000 {
-			sum, n = sum+s.kinds.list[0].high, n+1
+		if m.ends(1, always(elapsed)); i >= known {
+			sum += m.high()
 		}
 	}
-	if got := time.Duration(sum / n); got < 700*time.Millisecond {
+	if got := sum / (n - known); got < 700*time.Millisecond {
 		t.Errorf("nearly all work is thought to take up to %v, not 1 s", got)
 	}
 }

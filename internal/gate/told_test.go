@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,20 +88,13 @@ func TestAToldKindHasTheTimeThatAllButFewOfItHave(t *testing.T) {
 		{[]time.Duration{Never}, 0},
 		{[]time.Duration{s, long, long, long, long, long, long, long}, s},
 		{[]time.Duration{long, Never}, long},
-		{append(slicesRepeat(long, 39), s), long}, // one in forty is few
+		{append(slices.Repeat([]time.Duration{long}, 39), s), long}, // one in forty is few
 		{[]time.Duration{s}, s},
 	} {
 		if got := after(c.of...); got != c.want {
 			t.Errorf("of deadlines %v: the kind has %v, want %v", c.of, got, c.want)
 		}
 	}
-}
-
-func slicesRepeat(d time.Duration, n int) (all []time.Duration) {
-	for range n {
-		all = append(all, d)
-	}
-	return all
 }
 
 // forgetful is a law that checks the promises of the gate to a limit.Forgetter.

@@ -58,31 +58,27 @@ func (c *crowd) offer(perSecond int, d time.Duration) (longest time.Duration) {
 // eight slots each.
 func TestTwoLongCallsAtOnceAreNoOverload(t *testing.T) {
 	for _, cost := range []int{1, 8} {
-		twoAtOnce(t, cost)
-	}
-}
-
-func twoAtOnce(t *testing.T, cost int) {
-	g := New(Config{Law: limit.NewFixed(cost), QueueSize: 100, MaxWait: 10 * time.Second})
-	asked := 0.0
-	const pairs, ticks = 30, 80 // of 100 ms, from one pair to the next
-	for tick := range pairs * ticks {
-		now := time.Duration(tick) * 100 * time.Millisecond
-		switch tick % ticks {
-		case 0, 2:
-			if d := g.Arrive(now, Arrival{Cost: cost, Deadline: now + 10*time.Second}, &Waiter{}); d.Action == Reject {
-				t.Errorf("after %v: %v", now, d.Reason)
+		g := New(Config{Law: limit.NewFixed(cost), QueueSize: 100, MaxWait: 10 * time.Second})
+		asked := 0.0
+		const pairs, ticks = 30, 80 // of 100 ms, from one pair to the next
+		for tick := range pairs * ticks {
+			now := time.Duration(tick) * 100 * time.Millisecond
+			switch tick % ticks {
+			case 0, 2:
+				if d := g.Arrive(now, Arrival{Cost: cost, Deadline: now + 10*time.Second}, &Waiter{}); d.Action == Reject {
+					t.Errorf("after %v: %v", now, d.Reason)
+				}
+			case 20, 40:
+				g.End(now, g.Started(), limit.Success)
+				g.Next(now)
 			}
-		case 20, 40:
-			g.End(now, g.Started(), limit.Success)
-			g.Next(now)
+			if g.roll(now); tick > 10*ticks {
+				asked = max(asked, g.asked(&g.demand.many, levels-1), g.asked(&g.demand.few, levels-1))
+			}
 		}
-		if g.roll(now); tick > 10*ticks {
-			asked = max(asked, g.asked(&g.demand.many, levels-1), g.asked(&g.demand.few, levels-1))
+		if asked > 1 || asked < 0.5 {
+			t.Errorf("cost %d: half of what can be done comes, and %.2f of that seems to", cost, asked)
 		}
-	}
-	if asked > 1 || asked < 0.5 {
-		t.Errorf("cost %d: half of what can be done comes, and %.2f of that seems to", cost, asked)
 	}
 }
 
