@@ -207,31 +207,6 @@ func (s stuck) Handle(ctx context.Context, r slog.Record) error {
 	return s.adder.Handle(ctx, r)
 }
 
-func TestAWatchedLimiterSaysItsLimitAndState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out lines
-		log := New(Config{Logger: out.logger()})
-		defer log.Close()
-		lim, err := limiter.New(limiter.Config{Name: "db", Law: limit.NewFixed(1), QueueSize: -1, Observer: log.Observer()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		log.Watch(lim)
-		permit, err := lim.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer permit.Release()
-		if _, err := lim.Acquire(t.Context()); err == nil {
-			t.Fatal("there is no room")
-		}
-		synctest.Wait()
-		if len(out.text) != 1 || !strings.Contains(out.text[0], "reasons.queue_full=1 priorities.normal=1 limiter=db limit=1 state=") {
-			t.Errorf("%q", out.text)
-		}
-	})
-}
-
 // A line said how much was refused, and nobody knew of which work.
 func TestALineNamesTheWorkThatIsRefusedMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

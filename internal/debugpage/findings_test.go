@@ -107,10 +107,7 @@ func TestEachTroubleHasItsWordsAndNamesTheWork(t *testing.T) {
 // Nothing was kept before a page was opened.
 func TestWhoOpensThePageAfterTheFactSeesTwoMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{Name: "orders", Law: limit.NewFixed(2)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := newLimiter(t, limiter.Config{Name: "orders", Law: limit.NewFixed(2)})
 		page := New(lim)
 		ctx := spillway.WithKind(t.Context(), "GET /orders")
 		for range 1000 {
@@ -132,10 +129,7 @@ func TestWhoOpensThePageAfterTheFactSeesTwoMinutes(t *testing.T) {
 
 // A page that nobody has any more is not sampled for: a handler may make one for each request.
 func TestAPageThatIsGoneIsNotSampled(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := newLimiter(t, limiter.Config{})
 	gone := func() weak.Pointer[Page] { return weak.Make(New(lim)) }()
 	for i := 0; gone.Value() != nil; i++ {
 		if i == 100 {
@@ -196,10 +190,7 @@ func TestThePageDoesNotCryWolfNorSleep(t *testing.T) {
 func headlineAfter(t *testing.T, name, want string, work func(*limiter.Limiter)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{Name: "orders", Law: limit.NewFixed(32)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := newLimiter(t, limiter.Config{Name: "orders", Law: limit.NewFixed(32)})
 		page := New(lim)
 		work(lim)
 		page.refresh(time.Now(), 0)
@@ -211,10 +202,7 @@ func headlineAfter(t *testing.T, name, want string, work func(*limiter.Limiter))
 }
 
 func TestJSONAndTheStreamMayBeReadAtOnce(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := newLimiter(t, limiter.Config{})
 	page := New(lim)
 	var readers sync.WaitGroup
 	for range 4 {

@@ -170,10 +170,7 @@ func TestOnlyGetAndKnownFormats(t *testing.T) {
 }
 
 func TestANilLimiterIsSkipped(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{Name: "orders"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := newLimiter(t, limiter.Config{Name: "orders"})
 	page := New(nil, lim, nil)
 	wants(t, textOf(get(page, "/").Body.String()), "All is calm.", "orders")
 	lim.Close()
@@ -288,4 +285,13 @@ func FuzzTextStaysText(f *testing.F) {
 			t.Fatalf("%q is not on the page", text)
 		}
 	})
+}
+
+func newLimiter(t *testing.T, cfg limiter.Config) *limiter.Limiter {
+	t.Helper()
+	lim, err := limiter.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lim
 }

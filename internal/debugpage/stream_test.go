@@ -156,10 +156,7 @@ func TestReadersAreBounded(t *testing.T) {
 
 func TestTheStreamEndsWhenAllLimitersAreClosedAndIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{Name: "orders"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := newLimiter(t, limiter.Config{Name: "orders"})
 		permit, err := lim.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -51,28 +51,6 @@ func TestWhoWaitsForAnotherIsNotOverItsShare(t *testing.T) {
 	}
 }
 
-// A caller that used all until now leaves the slots to others before it asks for more.
-func TestThePastCounts(t *testing.T) {
-	var s Shares
-	var work []Ticket
-	for range 10 {
-		w, _ := s.admit(0, 1, 10)
-		work = append(work, w)
-	}
-	for i := range work {
-		s.Leave(20*time.Second, &work[i])
-	}
-	for range 4 {
-		s.admit(20*time.Second, 1, 10)
-		s.admit(20*time.Second, 2, 10)
-	}
-	for caller, want := range map[uint64]bool{1: true, 2: false} {
-		if _, over := s.Enter(20*time.Second, caller, 1, 10); over != want {
-			t.Errorf("caller %d: %v", caller, over)
-		}
-	}
-}
-
 // With more callers than slots an equal part is less than one piece of work. Each was
 // over its share with its first, and none ever waited.
 func TestOnePieceOfWorkIsNeverTooMuch(t *testing.T) {

@@ -30,16 +30,6 @@ func TestADryRunBeginsWithWhatRunsAndIsKnown(t *testing.T) {
 	}
 }
 
-func TestADryRunIsUnderThePressureOfSignals(t *testing.T) {
-	g := New(Config{Law: limit.NewFixed(4)})
-	g.SetBounds(Bounds{Cap: 2, Pressed: spillway.Signal})
-	for i, want := range []spillway.Reason{0, 0, spillway.Signal} {
-		if r := force(g, 0, false, Never); r != want {
-			t.Errorf("arrival %d: %v, want %v", i, r, want)
-		}
-	}
-}
-
 // A full queue of a dry run refuses the least important work, and its size bounds what would wait.
 func TestAFullQueueOfADryRunRefusesTheLeastImportant(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1), QueueSize: 2, MaxWait: Never})
@@ -122,22 +112,6 @@ func TestACallerThatLeavesJustBeforeItsDeadlineLeavesForIt(t *testing.T) {
 		if !slices.Equal(law.told, []limit.Outcome{c.want}) {
 			t.Errorf("left at %v with the deadline %v: the law was told %v", c.at, c.deadline, law.told)
 		}
-	}
-}
-
-// A caller that is refused for its share is no sign of a lack of capacity.
-func TestRefusalsForAShareDoNotUseUpWhatMayBeRefused(t *testing.T) {
-	g := New(Config{Law: limit.NewFixed(1), MaxRefused: 0.3})
-	now := time.Duration(0)
-	g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
-	for range 2000 {
-		now += 5 * time.Millisecond
-		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never, Traits: OverShare}, nil); d.Reason != spillway.Quota {
-			t.Fatalf("%+v", d)
-		}
-	}
-	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != Reject {
-		t.Errorf("let in over the limit: %+v", d)
 	}
 }
 

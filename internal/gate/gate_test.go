@@ -576,21 +576,6 @@ func TestWorkThatCannotMeetItsDeadlineIsNotStarted(t *testing.T) {
 	}
 }
 
-func TestASignalCapsTheLimitAndNamesItself(t *testing.T) {
-	g := New(Config{Law: limit.NewFixed(4), MaxWait: time.Second})
-	g.SetBounds(Bounds{Cap: 2, Pressed: spillway.Signal})
-	for i := range 3 {
-		d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil)
-		if (d.Action == Admit) != (i < 2) || i == 2 && d.Reason != spillway.Signal {
-			t.Fatalf("%d: %+v", i, d)
-		}
-	}
-	g.SetBounds(Bounds{})
-	if d := g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != Admit || g.Limit() != 4 {
-		t.Fatalf("still pressed: %+v", d)
-	}
-}
-
 func TestNoMoreIsRefusedThanMayBe(t *testing.T) {
 	g := New(Config{Law: limit.NewFixed(1), MaxWait: time.Second, MaxRefused: 0.3})
 	now := time.Duration(0)
@@ -603,29 +588,57 @@ func TestNoMoreIsRefusedThanMayBe(t *testing.T) {
 	}
 }
 
-// An arrival whose deadline has passed is refused even if slots are free. Such refusals once
-// counted for MaxRefused. A stranger that sent many such arrivals made the gate admit all other
-// work at once, however few slots there were.
-func TestHopelessArrivalsDoNotUseUpWhatMayBeRefused(t *testing.T) {
-	g := New(Config{Law: limit.NewFixed(10), QueueSize: 100, MaxWait: time.Second, MaxRefused: 0.2})
-	now := time.Duration(0)
-	for range 2000 {
-		now += 5 * time.Millisecond
-		if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != Admit {
-			t.Fatalf("%+v, with all slots free", d)
-		}
-		start := now
-		for range 4 {
-			g.Arrive(now, Arrival{Cost: 1, Deadline: now}, nil)
-		}
-		now += 50 * time.Millisecond
-		g.End(now, Grant{Seq: g.seq, Start: start, Cost: 1, Deadline: Never}, limit.Success)
-	}
-	for range 50 { // a burst
+// Refusals that show no lack of capacity once counted for MaxRefused. After many of them the gate
+// admitted all other work at once, however few slots there were.
+func TestRefusalsThatShowNoShortageDoNotUseUpWhatMayBeRefused(t *testing.T) {
+	for want, refuse := range map[spillway.Reason]func(g *Gate, now time.Duration) spillway.Reason{
+		spillway.DeadlineTooClose: func(g *Gate, now time.Duration) spillway.Reason { // with a slot free
+			return g.Arrive(now, Arrival{Cost: 1, Deadline: now}, nil).Reason
+		},
+		spillway.Quota: func(g *Gate, now time.Duration) spillway.Reason {
+			return g.Arrive(now, Arrival{Cost: 2, Deadline: Never, Traits: OverShare}, nil).Reason
+		},
+		spillway.Budget: func(g *Gate, now time.Duration) spillway.Reason { // there is no lease
+			g.Refused(now, spillway.Normal, spillway.Budget)
+			return spillway.Budget
+		},
+	} {
+		g := New(Config{Law: limit.NewFixed(2), MaxRefused: 0.2, MaxWait: time.Second})
+		now := time.Duration(0)
 		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
+		for range 2000 {
+			now += 5 * time.Millisecond
+			if got := refuse(g, now); got != want {
+				t.Fatalf("refused for %v, want %v", got, want)
+			}
+		}
+		for i, action := range []Action{Admit, Reject, Reject} {
+			if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != action {
+				t.Errorf("%v: arrival %d: %+v, with %d of 2 slots in use", want, i, d, g.InFlight())
+			}
+		}
 	}
-	if g.InFlight() != 10 {
-		t.Errorf("%d slots in use of 10", g.InFlight())
+}
+
+func TestASignalCapsTheLimitAndNamesItself(t *testing.T) {
+	for _, dry := range []bool{false, true} {
+		g := New(Config{Law: limit.NewFixed(4), MaxWait: time.Second})
+		arrive := func() Decision {
+			if dry {
+				return g.Force(0, Arrival{Cost: 1, Deadline: Never}, false, 0)
+			}
+			return g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil)
+		}
+		g.SetBounds(Bounds{Cap: 2, Pressed: spillway.Signal})
+		for i, want := range []spillway.Reason{0, 0, spillway.Signal} {
+			if d := arrive(); d.Reason != want || (d.Action == Admit) != (dry || want == 0) {
+				t.Errorf("dry run %v, arrival %d: %+v, want %v", dry, i, d, want)
+			}
+		}
+		g.SetBounds(Bounds{})
+		if d := arrive(); d.Action != Admit || d.Reason != 0 || g.Limit() != 4 {
+			t.Errorf("dry run %v, still pressed: %+v", dry, d)
+		}
 	}
 }
 

@@ -27,23 +27,6 @@ func TestALeaseIsNotExceededForMaxRefused(t *testing.T) {
 	}
 }
 
-// The refusals of a minute without a lease once counted for MaxRefused: once the lease was back,
-// all work was admitted for half a minute.
-func TestRefusalsForALeaseDoNotOpenTheGateLater(t *testing.T) {
-	g := New(Config{Law: limit.NewFixed(2), MaxRefused: 0.05, MaxWait: time.Second})
-	now := time.Duration(0)
-	for range 1000 {
-		now += 10 * time.Millisecond
-		g.Refused(now, spillway.Normal, spillway.Budget)
-	}
-	for range 2 {
-		g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil)
-	}
-	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: Never}, nil); d.Action != Reject {
-		t.Errorf("a third of two was let in: %+v", d)
-	}
-}
-
 // draining is a gate of 100 slots in use whose limit then falls to ten, by its law or a lease. 40
 // pieces of critical work wait.
 func draining(leased bool) (g *Gate, runs []Grant) {
