@@ -181,6 +181,13 @@ func made[Req, Res any](t testing.TB, cfg Config, branches ...Branch[Req, Res]) 
 	return f
 }
 
+// spent returns a budget of which no goroutine is left.
+func spent() *Budget {
+	b, _ := NewBudget(1)
+	b.take()
+	return b
+}
+
 // returned runs f as the goroutine of a caller, and reports whether f returned.
 func returned(f func()) (is bool) {
 	var caller sync.WaitGroup

@@ -151,8 +151,7 @@ func TestAFrameInThePoolKeepsNoAnswer(t *testing.T) {
 // The result of a branch whose caller's context has ended reaches OnLate, wherever the branch ran:
 // a panic is not lost because the caller was cancelled first.
 func TestWhatComesTooLateIsReported(t *testing.T) {
-	exhausted, _ := NewBudget(1)
-	exhausted.take()
+	exhausted := spent()
 	for name, cfg := range map[string]Config{
 		"beside the caller": {Mode: Parallel}, "in the caller": {Mode: Sequential}, "without a token": {Mode: Parallel, Budget: exhausted},
 	} {

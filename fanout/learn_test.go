@@ -61,19 +61,22 @@ func workloads() (all []workload) {
 
 func (w workload) String() string { return fmt.Sprintf("%d x %v on %d", w.n, w.each, w.procs) }
 
+// loss plays calls, after a few, and returns how much longer they took than in the better mode.
+func (w workload) loss(calls int) float64 {
+	var l learner
+	l.reset(w.n)
+	rng := rand.New(rand.NewPCG(1, uint64(w.start)))
+	w.play(&l, rng, 0, 64)
+	_, best, _ := w.best()
+	return float64(w.play(&l, rng, 64, calls)) / float64(best*time.Duration(calls))
+}
+
 func TestTheRightModeCostsAlmostNothingToFind(t *testing.T) {
 	for i, w := range workloads() {
 		if raceEnabled && i%4 != 0 {
 			continue
 		}
-		var l learner
-		l.reset(w.n)
-		rng := rand.New(rand.NewPCG(1, 1))
-		w.play(&l, rng, 0, 64)
-		const calls = 10_000
-		_, best, _ := w.best()
-		total := w.play(&l, rng, 64, calls)
-		if ratio := float64(total) / float64(best*calls); ratio > 1.05 {
+		if ratio := w.loss(10_000); ratio > 1.05 {
 			t.Errorf("%v: %.3f times the better mode", w, ratio)
 		}
 	}
@@ -88,12 +91,7 @@ func TestTrialsAreCheapHoweverLateGoroutinesStart(t *testing.T) {
 		}
 		for _, late := range []time.Duration{50e3, 1e6, 4e6} {
 			w := workload{2, each, 1, late}
-			var l learner
-			l.reset(w.n)
-			rng := rand.New(rand.NewPCG(1, uint64(late)))
-			w.play(&l, rng, 0, 64)
-			const calls = 1_000_000
-			if ratio := float64(w.play(&l, rng, 64, calls)) / float64(2*each*calls); ratio > 1.035 {
+			if ratio := w.loss(1_000_000); ratio > 1.035 {
 				t.Errorf("%v, goroutines %v late: %.3f times the better mode", w, late, ratio)
 			}
 		}

@@ -34,6 +34,14 @@ func (p *peak) leave() {
 	p.now--
 }
 
+// nap is a call that takes a millisecond.
+func (p *peak) nap(context.Context, int) (int, error) {
+	p.enter()
+	defer p.leave()
+	time.Sleep(ms)
+	return 0, nil
+}
+
 func numbers(n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -87,12 +95,7 @@ func TestMapKeepsItsLimitWhenTheBudgetWasEmptyAtFirst(t *testing.T) {
 				t.Fatalf("%d tokens are taken of %d", budget.InUse(), budget.Size())
 			}
 			var p peak
-			_, err = Map(t.Context(), MapConfig{Limit: limit, Budget: budget}, numbers(20), func(context.Context, int) (int, error) {
-				p.enter()
-				defer p.leave()
-				time.Sleep(ms)
-				return 0, nil
-			})
+			_, err = Map(t.Context(), MapConfig{Limit: limit, Budget: budget}, numbers(20), p.nap)
 			others.Wait()
 			if err != nil || p.most != limit {
 				t.Errorf("limit %d: %d at once, %v", limit, p.most, err)
@@ -106,12 +109,7 @@ func TestNestedMapHasTheLimitOfTheOuterOneNotItsLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p peak
 		_, err := Map(t.Context(), MapConfig{Limit: 4}, numbers(1), func(ctx context.Context, _ int) ([]int, error) {
-			return Map(ctx, MapConfig{Limit: 8}, numbers(20), func(context.Context, int) (int, error) {
-				p.enter()
-				defer p.leave()
-				time.Sleep(ms)
-				return 0, nil
-			})
+			return Map(ctx, MapConfig{Limit: 8}, numbers(20), p.nap)
 		})
 		if err != nil || p.most != 3 { // of the four goroutines, one runs the outer element
 			t.Errorf("%d at once, want 3: %v", p.most, err)
@@ -258,8 +256,7 @@ func TestNestedMapsDoNotMultiply(t *testing.T) {
 }
 
 func TestGoexitInMapEndsTheCaller(t *testing.T) {
-	exhausted, _ := NewBudget(1)
-	exhausted.take()
+	exhausted := spent()
 	for _, budget := range []*Budget{nil, exhausted} {
 		synctest.Test(t, func(t *testing.T) {
 			exits := func(context.Context, int) (int, error) { runtime.Goexit(); return 0, nil }
@@ -273,8 +270,7 @@ func TestGoexitInMapEndsTheCaller(t *testing.T) {
 // In the caller, for lack of a goroutine, Map once ran all elements even after ctx had ended. On
 // goroutines, an element that noticed the end first once replaced ctx's error by its own.
 func TestMapOfACallerWhoLeavesIsTheSameWhereverItRuns(t *testing.T) {
-	exhausted, _ := NewBudget(1)
-	exhausted.take()
+	exhausted := spent()
 	for _, budget := range []*Budget{nil, exhausted} {
 		for _, all := range []bool{false, true} {
 			for _, hears := range []bool{false, true} {

@@ -100,8 +100,7 @@ func wraps(s source) source {
 // missing.
 func TestSemantics(t *testing.T) {
 	long := 5 * time.Second
-	exhausted, _ := NewBudget(1)
-	exhausted.take()
+	exhausted := spent()
 	for _, row := range []struct {
 		name            string
 		database, cache source

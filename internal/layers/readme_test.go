@@ -35,11 +35,7 @@ func TestDocumentsShowCodeThatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range append(migrate, "README.md") {
-		text, err := fs.ReadFile(root, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile("(?s)```(go|diff)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile("(?s)```(go|diff)\n(.*?)```").FindAllStringSubmatch(textOf(t, name), -1) {
 			if m[1] == "go" && !shown(m[2]) || m[1] == "diff" && !shown(side(m[2], "-")) && !shown(side(m[2], "+")) {
 				t.Errorf("%s shows what is in no example:\n%s", name, m[2])
 			}
@@ -58,34 +54,37 @@ func side(diff, without string) string {
 	return b.String()
 }
 
-// What other libraries do is shown as a test in another module found it.
-func TestTheComparisonShowsWhatTheProbesFound(t *testing.T) {
-	root := os.DirFS("../..")
-	page, err := fs.ReadFile(root, "docs/migrate/compare.md")
+// What other libraries do is shown as a test in another module found it, and the settings for nginx
+// are those that a test of admissionhttp runs.
+func TestPagesShowWhatTestsHaveFound(t *testing.T) {
+	peers := "lab/contestants/peers/testdata/"
+	for _, c := range []struct{ page, before, file, after string }{
+		{"docs/migrate/compare.md", "", peers + "jobs.md", ""},
+		{"docs/migrate/compare.md", "", peers + "admission.md", ""},
+		{"docs/operate/mesh.md", "```nginx\n", "admissionhttp/testdata/settings.conf", "```"},
+	} {
+		if want := c.before + textOf(t, c.file) + c.after; !strings.Contains(textOf(t, c.page), want) {
+			t.Errorf("%s does not have\n%s", c.page, want)
+		}
+	}
+}
+
+// textOf returns what a file of the repository says.
+func textOf(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"jobs.md", "admission.md"} {
-		table, err := fs.ReadFile(root, "lab/contestants/peers/testdata/"+name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(page), string(table)) {
-			t.Errorf("docs/migrate/compare.md does not have\n%s", table)
-		}
-	}
+	return string(text)
 }
 
 // pkg.go.dev is the page of a package, and docs/packages.md leads there: every package that users
 // import is in that list, and its comment has more than one sentence.
 func TestEveryPackageIsDescribedAndListed(t *testing.T) {
-	root := os.DirFS("../..")
-	list, err := fs.ReadFile(root, "docs/packages.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := textOf(t, "docs/packages.md")
 	comments := map[string]string{} // by folder
-	err = eachGoFile(root, func(name string, source []byte) error {
+	err := eachGoFile(os.DirFS("../.."), func(name string, source []byte) error {
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.PackageClauseOnly|parser.ParseComments)
 		if err == nil && !strings.HasSuffix(name, "_test.go") {
 			comments[path.Dir(name)] += file.Doc.Text()
@@ -104,25 +103,9 @@ func TestEveryPackageIsDescribedAndListed(t *testing.T) {
 		if words := strings.Fields(comments[dir]); !strings.Contains(strings.Join(words, " "), ". ") {
 			t.Errorf("the comment of package %s has one sentence: say what it costs, where people stumble, when not to use it", dir)
 		}
-		if entry := fmt.Sprintf("[%s](%s)", strings.Replace(dir, ".", "spillway", 1), path.Join("..", dir)); !strings.Contains(string(list), entry) {
+		if entry := fmt.Sprintf("[%s](%s)", strings.Replace(dir, ".", "spillway", 1), path.Join("..", dir)); !strings.Contains(list, entry) {
 			t.Errorf("docs/packages.md does not have %s", entry)
 		}
-	}
-}
-
-// The settings for nginx are those that a test of admissionhttp runs.
-func TestTheMeshPageShowsSettingsThatAreTested(t *testing.T) {
-	root := os.DirFS("../..")
-	page, err := fs.ReadFile(root, "docs/operate/mesh.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings, err := fs.ReadFile(root, "admissionhttp/testdata/settings.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), "```nginx\n"+string(settings)+"```") {
-		t.Errorf("docs/operate/mesh.md does not have\n%s", settings)
 	}
 }
 
@@ -148,11 +131,7 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 		documents = append(documents, more...)
 	}
 	for _, name := range documents {
-		text, err := fs.ReadFile(root, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1) {
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(textOf(t, name), ""), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
