@@ -309,8 +309,7 @@ func TestAJobThatWouldWaitPastItsDeadlineIsRefusedAtOnce(t *testing.T) {
 			}
 			defer cancel()
 		}
-		_ = p.Drain(t.Context())
-		atRest(t, p)
+		drained(t, p)
 	})
 }
 
@@ -503,10 +502,7 @@ func TestCallersWithDeadlinesDoNotQueueAtTheirEdge(t *testing.T) {
 		if mean := time.Duration(elapsed.Load() / n); mean > 3*work {
 			t.Errorf("they took %v at the mean, of which %v is work", mean, work)
 		}
-		if err := p.Drain(t.Context()); err != nil {
-			t.Error(err)
-		}
-		atRest(t, p)
+		drained(t, p)
 	})
 }
 

@@ -42,6 +42,13 @@ func atRest(t testing.TB, p *Pool) {
 	}
 }
 
+// drained drains a pool, and checks its ledger.
+func drained(t testing.TB, p *Pool) {
+	t.Helper()
+	noError(t, p.Drain(t.Context()))
+	atRest(t, p)
+}
+
 func reason(err error) spillway.Reason {
 	if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
 		return rej.Reason
@@ -146,8 +153,7 @@ func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
 				t.Errorf("TrySubmit waited %v: %v", time.Since(start), err)
 			}
 			cancel()
-			noError(t, p.Drain(t.Context()))
-			atRest(t, p)
+			drained(t, p)
 		}
 	})
 }
@@ -380,8 +386,7 @@ func TestDrainEndsWithItsContextAndDropsWhatHasNotStarted(t *testing.T) {
 		if reason(doErr) != spillway.Draining || len(notified) != 3 || reason((<-notified).Err) != spillway.Draining {
 			t.Fatalf("Do got %v, OnDone was told %d times", doErr, len(notified))
 		}
-		noError(t, p.Drain(t.Context()))
-		atRest(t, p)
+		drained(t, p)
 	})
 }
 
