@@ -275,6 +275,16 @@ func TestAllocsOfAMillionNames(t *testing.T) {
 	}
 }
 
+func TestWorkThatSaysNothingAlwaysHasAPlaceOfItsLevel(t *testing.T) {
+	table, _ := crowd(1000)
+	for level := range Levels {
+		at := table.Find(Name(0).Key(level, 3), 1)
+		if k := table.Key(at); k.Named() || k.Level() != level {
+			t.Errorf("level %d is in the place of %x", level, uint64(k))
+		}
+	}
+}
+
 func BenchmarkFind(b *testing.B) {
 	table, _ := crowd(limit.Classes - Levels)
 	for i := 0; b.Loop(); i++ {
