@@ -139,37 +139,38 @@ func TestAPageThatIsGoneIsNotSampled(t *testing.T) {
 	}
 }
 
+// runWork runs work n times, each for a time, and ends every k-th with an error.
+func runWork(t *testing.T, lim *limiter.Limiter, r limiter.Request, n int, each time.Duration, k int, err error) {
+	for i := range n {
+		p, _ := lim.AcquireWith(t.Context(), r)
+		time.Sleep(each)
+		if i%k == 0 {
+			p.Done(err)
+		}
+		p.Done(nil)
+	}
+}
+
 // Findings of a hostile reader.
 func TestThePageDoesNotCryWolfNorSleep(t *testing.T) {
 	failed := errors.New("failed")
-	// run runs work of a kind n times, each for a time, and ends every k-th with an error.
-	run := func(lim *limiter.Limiter, r limiter.Request, n int, each time.Duration, k int, err error) {
-		for i := range n {
-			p, _ := lim.AcquireWith(t.Context(), r)
-			time.Sleep(each)
-			if i%k == 0 {
-				p.Done(err)
-			}
-			p.Done(nil)
-		}
-	}
 	headlineAfter(t, "clients leave streams, as they do", "calm", func(lim *limiter.Limiter) {
-		run(lim, limiter.Request{Kind: "GET /events", Long: true}, 60, 500*time.Millisecond, 1, context.Canceled)
+		runWork(t, lim, limiter.Request{Kind: "GET /events", Long: true}, 60, 500*time.Millisecond, 1, context.Canceled)
 	})
 	headlineAfter(t, "one caller in eight leaves early", "calm", func(lim *limiter.Limiter) {
-		run(lim, limiter.Request{}, 100, 20*time.Millisecond, 8, context.Canceled)
+		runWork(t, lim, limiter.Request{}, 100, 20*time.Millisecond, 8, context.Canceled)
 	})
 	headlineAfter(t, "a burst of failures twenty seconds ago", "work fails, 100 %", func(lim *limiter.Limiter) {
-		run(lim, limiter.Request{}, 100, 5*time.Millisecond, 1, failed)
+		runWork(t, lim, limiter.Request{}, 100, 5*time.Millisecond, 1, failed)
 		time.Sleep(20 * time.Second)
 	})
 	headlineAfter(t, "a failure each seven seconds", "work fails, 100 %", func(lim *limiter.Limiter) {
-		run(lim, limiter.Request{}, 20, 7*time.Second, 1, failed)
+		runWork(t, lim, limiter.Request{}, 20, 7*time.Second, 1, failed)
 	})
 	headlineAfter(t, "a report holds one of 32 slots, and nothing else comes", "calm", func(lim *limiter.Limiter) {
 		for range 8 {
-			run(lim, limiter.Request{Kind: "GET /"}, 1, 0, 1, nil)
-			run(lim, limiter.Request{Kind: "GET /report"}, 1, 8*time.Second, 1, nil)
+			runWork(t, lim, limiter.Request{Kind: "GET /"}, 1, 0, 1, nil)
+			runWork(t, lim, limiter.Request{Kind: "GET /report"}, 1, 8*time.Second, 1, nil)
 		}
 		_, _ = lim.AcquireWith(t.Context(), limiter.Request{Kind: "GET /report"})
 		time.Sleep(15 * time.Second)
