@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -87,6 +89,19 @@ func (r *running) get(t *testing.T, path string) (int, string) {
 func (r *running) operate(t *testing.T, path string) (int, string) {
 	t.Helper()
 	return get(t, "http://"+r.admin+path)
+}
+
+// metric returns the whole number that a metric has, whatever its labels are; -1 if there is none.
+func (r *running) metric(t *testing.T, name string) int {
+	t.Helper()
+	_, metrics := r.operate(t, "/metrics")
+	found := regexp.MustCompile(`(?m)^` + name + `(?:\{.*\})? ([0-9]+)$`).FindStringSubmatch(metrics)
+	if found == nil {
+		return -1
+	}
+	n, err := strconv.Atoi(found[1])
+	require.NoError(t, err)
+	return n
 }
 
 func get(t *testing.T, url string) (int, string) {
@@ -177,30 +192,6 @@ func TestShutdownThatRunsOutOfTimeSaysWhatItLeft(t *testing.T) {
 	if err == nil || errors.Is(err, ErrUsage) || !strings.Contains(report.Abandoned, "--shutdown-timeout") {
 		t.Errorf("%v, abandoned %q", err, report.Abandoned)
 	}
-}
-
-func TestNotReadyBeforeItStops(t *testing.T) {
-	c := quick()
-	c.Shutdown.DrainDelay = 500 * time.Millisecond
-	waits, seen := make(chan time.Duration, 1), make(chan struct{})
-	noticed := sync.OnceFunc(func() { close(seen) })
-	defer noticed()
-	r := startNoticed(t, c, func(d time.Duration) { // as long as it takes on a busy machine
-		waits <- d
-		<-seen
-	})
-	if status, _ := r.get(t, "/readyz"); status != 200 {
-		t.Errorf("serving, but not ready: %d", status)
-	}
-	r.stop()
-	if d := <-waits; d != c.Shutdown.DrainDelay {
-		t.Errorf("it waits for %v", d)
-	}
-	if status, _ := r.get(t, "/readyz"); status != 503 {
-		t.Errorf("about to stop, /readyz says %d", status)
-	}
-	noticed()
-	r.end(t)
 }
 
 func TestBadInputIsOneLineAndLeavesNothing(t *testing.T) {

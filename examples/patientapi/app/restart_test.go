@@ -4,15 +4,12 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"regexp"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 )
 
@@ -66,20 +63,6 @@ func (i *instance) ask(ctx context.Context, client *http.Client) bool {
 	return code == http.StatusOK
 }
 
-var enforcedLimit = regexp.MustCompile(`(?m)^spillway_limit\{.*\} ([0-9]+)$`)
-
-func (i *instance) limit(t *testing.T) int {
-	t.Helper()
-	_, metrics := i.operate(t, "/metrics")
-	found := enforcedLimit.FindStringSubmatch(metrics)
-	if found == nil {
-		t.Fatal("no limit in the metrics")
-	}
-	n, err := strconv.Atoi(found[1])
-	require.NoError(t, err)
-	return n
-}
-
 // ended compares what an instance says that has stopped with what its clients got.
 func (i *instance) ended(t *testing.T, report Report, err error) {
 	t.Helper()
@@ -116,16 +99,16 @@ func restarted(t *testing.T, restarts int) {
 		c.Faults.MinLatency, c.Faults.MaxLatency, c.Pattern.SlowStart = time.Millisecond, 5*time.Millisecond, 100*time.Millisecond
 		c.Admin.Addr, c.Shutdown.Timeout = "127.0.0.1:0", time.Minute
 		i := new(instance)
-		i.running = startNoticed(t, c, func(time.Duration) {
-			if code, _ := status(t.Context(), http.DefaultClient, i.addr, "/readyz"); code != http.StatusServiceUnavailable {
-				t.Errorf("about to drain, /readyz says %d", code)
+		i.running = startNoticed(t, c, func(d time.Duration) {
+			if code, _ := status(t.Context(), http.DefaultClient, i.addr, "/readyz"); code != http.StatusServiceUnavailable || d != c.Shutdown.DrainDelay {
+				t.Errorf("about to drain in %v, /readyz says %d", d, code)
 			}
 			if noticed {
 				current.Store(next)
 			}
 			i.draining.Store(true)
 		})
-		if n := i.limit(t); n != 1 {
+		if n := i.metric(t, "spillway_limit"); n != 1 {
 			t.Errorf("a new instance starts with a limit of %d, want 1", n)
 		}
 		return i
