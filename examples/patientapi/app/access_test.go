@@ -65,14 +65,16 @@ var endpoints = []endpoint{
 }
 
 // everything is all APIs of the service over ten patients, without a network.
-func everything(t *testing.T) (http.Handler, map[string]string) {
+func everything(t *testing.T) (http.Handler, map[string]string, *simulated.Injected) {
 	t.Helper()
 	return everythingOf(t, 10, accesstest.Verifier{})
 }
 
-func everythingOf(t *testing.T, people int, verifier front.Verifier) (http.Handler, map[string]string) {
+func everythingOf(t *testing.T, people int, verifier front.Verifier) (http.Handler, map[string]string, *simulated.Injected) {
 	t.Helper()
-	store, err := simulated.New(people, 1)
+	base, err := simulated.New(people, 1)
+	require.NoError(t, err)
+	store, err := simulated.Inject(base, simulated.Config{})
 	require.NoError(t, err)
 	runner, err := patterns.New(patterns.Adaptive, patterns.Config{Workers: 1})
 	require.NoError(t, err)
@@ -84,7 +86,7 @@ func everythingOf(t *testing.T, people int, verifier front.Verifier) (http.Handl
 	c := quick()
 	fhir, err := c.fhirAPI(api.Front(), runner, store, exports)
 	require.NoError(t, err)
-	return fhir.Beside(api), api.Front().Access()
+	return fhir.Beside(api), api.Front().Access(), store
 }
 
 // mayUse reports whether the role may use the endpoint about that patient.
@@ -115,7 +117,7 @@ func (e endpoint) ask(h http.Handler, method, role, id string) *httptest.Respons
 }
 
 func TestEveryPatternIsListedAbove(t *testing.T) {
-	_, opens := everything(t)
+	_, opens, _ := everything(t)
 	for _, e := range endpoints {
 		if opens[e.pattern] != e.opens {
 			t.Errorf("%s opens %q, want %q", e.pattern, opens[e.pattern], e.opens)
@@ -132,7 +134,7 @@ var oneRequest = regexp.MustCompile(`[A-Z2-7]{26}`) // the id of a request
 // Every endpoint, by every role, about the own record, another one, and one that does
 // not exist.
 func TestWhoMayUseWhatAboutWhom(t *testing.T) {
-	h, _ := everything(t)
+	h, _, _ := everything(t)
 	for _, e := range endpoints {
 		if e.path == "" {
 			continue

@@ -107,7 +107,7 @@ func opens(grant map[string]string, resource, letters string) bool {
 func TestNoDoorShowsWhatTheScopesDoNotOpen(t *testing.T) {
 	const people = 60
 	p := whole(t, people)
-	h, _ := everythingOf(t, people, scoped{p.ID})
+	h, _, _ := everythingOf(t, people, scoped{p.ID})
 	given := marks(&p)
 	kinds := map[string]string{"clinician": "user", "export-job": "system", "patient": "patient"}
 	shown := map[string]int{}

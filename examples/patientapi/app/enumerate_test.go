@@ -2,26 +2,26 @@ package app
 
 import (
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
-	"github.com/spillway-go/spillway/examples/patientapi/access"
-	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
-	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
-	"github.com/spillway-go/spillway/examples/patientapi/token"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 )
 
 const (
-	ownID      = "P000007"
+	ownID      = accesstest.Patient
 	anotherID  = "P000008"
-	nobodiesID = "P000888" // of a hundred patients
+	nobodiesID = "P000888" // of ten patients
+
+	formType   = "application/x-www-form-urlencoded"
+	objectType = "application/json"
 )
 
 // question is a request about a patient.
@@ -56,12 +56,13 @@ func questions(id string) (all []question) {
 	return all
 }
 
-// answered is all that a caller sees of an answer, but for the time and the request's id.
-func answered(t *testing.T, addr, bearer string, q question) string {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), q.method, "http://"+addr+q.path, strings.NewReader(q.body))
-	require.NoError(t, err)
-	r.Header.Set("Authorization", "Bearer "+bearer)
+// varying is what two answers to one question may differ in.
+var varying = regexp.MustCompile(`"request_id":"[^"]*"|_page=[A-Za-z0-9_-]+|http://127\.0\.0\.1:[0-9]+|Content-Length:\[[0-9]+]`)
+
+// answered is all that the patient sees of an answer.
+func answered(h http.Handler, q question) string {
+	w, r := httptest.NewRecorder(), httptest.NewRequest(q.method, q.path, strings.NewReader(q.body))
+	r.Header.Set("Authorization", "Bearer patient")
 	r.Header.Set("X-Request-Id", "r-1")
 	switch {
 	case strings.HasPrefix(q.body, "{"):
@@ -72,26 +73,17 @@ func answered(t *testing.T, addr, bearer string, q question) string {
 	if q.header[0] != "" {
 		r.Header.Set(q.header[0], q.header[1])
 	}
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	header := maps.Clone(resp.Header)
-	delete(header, "Date")
-	return fmt.Sprint(resp.StatusCode, " ", header, " ", string(body))
+	h.ServeHTTP(w, r)
+	return fmt.Sprint(w.Code, " ", w.Header(), " ", w.Body)
 }
 
 // A patient cannot find out who else is one: neither by what is answered nor by how long
 // it takes, since nothing is looked up.
 func TestWhoElseIsAPatientCannotBeFoundOut(t *testing.T) {
-	c := quick()
-	c.Audit = AuditFlags{Mode: auditOn, DB: t.TempDir() + "/audit.db"}
-	r := start(t, c)
-	bearer := tokenOf(token.Grant{Role: access.Patient, Patient: ownID})
-	others, nobodies := questions(anotherID), questions(nobodiesID)
-	for i, q := range others {
-		there, missing := answered(t, r.addr, bearer, q), answered(t, r.addr, bearer, nobodies[i])
+	h, _, store := everything(t)
+	nobodies := questions(nobodiesID)
+	for i, q := range questions(anotherID) {
+		there, missing := answered(h, q), answered(h, nobodies[i])
 		if there != missing {
 			t.Errorf("%s:\n%s\nand of nobody:\n%s", q, there, missing)
 		}
@@ -99,52 +91,35 @@ func TestWhoElseIsAPatientCannotBeFoundOut(t *testing.T) {
 			t.Errorf("%s: %s", q, there)
 		}
 	}
-	if report, err := r.report(t); err != nil || report.StoreCalls != 0 {
-		t.Errorf("%v, the store was asked %d times", err, report.StoreCalls)
+	if n := store.Calls(); n != 0 {
+		t.Errorf("the store was asked %d times", n)
 	}
-}
-
-// searches are those that a patient may make, for what is known of somebody.
-func searches(p *patientapi.Patient) (all []question) {
-	for _, pair := range []string{
-		"identifier=" + p.Identifiers[0].Value, "identifier=urn:patientapi:mrn|" + p.Identifiers[0].Value, "name=" + p.Name.Family, "birthdate=" + p.BirthDate, "name=" + p.Name.Given + "&birthdate=" + p.BirthDate,
-		"_lastUpdated=" + p.Updated.Format(time.RFC3339),
-	} {
-		all = append(all, question{method: "POST", path: "/fhir/Patient/_search", body: url.PathEscape(pair)})
-	}
-	return all
 }
 
 // A search of a patient is for the own record alone: what it asks for may be true of
 // somebody else, or of nobody, and neither the answer nor the number of questions to the
 // store tells.
 func TestASearchDoesNotTellOfOthers(t *testing.T) {
-	var somebody, nobody patientapi.Patient
-	patientapi.Generator{Seed: 1}.Patient(8, &somebody)
-	patientapi.Generator{Seed: 1}.Patient(888, &nobody)
-	bearer := tokenOf(token.Grant{Role: access.Patient, Patient: ownID})
-	var calls []uint64
-	var all [][]string
-	for _, p := range []*patientapi.Patient{&somebody, &nobody} {
-		r := start(t, quick())
-		var said []string
-		for _, q := range searches(p) {
-			got := answered(t, r.addr, bearer, q)
+	h, _, store := everything(t)
+	ask := func(n int) (calls uint64, said []string) {
+		var p patientapi.Patient
+		patientapi.Generator{Seed: 1}.Patient(n, &p)
+		before := store.Calls()
+		for _, pair := range []string{
+			"identifier=" + p.Identifiers[0].Value, "identifier=urn:patientapi:mrn|" + p.Identifiers[0].Value, "name=" + p.Name.Family, "birthdate=" + p.BirthDate, "name=" + p.Name.Given + "&birthdate=" + p.BirthDate,
+			"_lastUpdated=" + p.Updated.Format(time.RFC3339),
+		} {
+			got := answered(h, question{method: "POST", path: "/fhir/Patient/_search", body: url.PathEscape(pair)})
 			if !strings.HasPrefix(got, "200 ") || !strings.Contains(got, `"total":0`) {
-				t.Errorf("%s: %s", q, got)
+				t.Errorf("%s: %s", pair, got)
 			}
-			said = append(said, regexp.MustCompile(`Content-Length:\[[0-9]+]`).ReplaceAllString(varying.ReplaceAllString(got, ""), ""))
+			said = append(said, varying.ReplaceAllString(got, ""))
 		}
-		report, err := r.report(t)
-		assert.NoError(t, err)
-		calls, all = append(calls, report.StoreCalls), append(all, said)
+		return store.Calls() - before, said
 	}
-	if calls[0] != calls[1] {
-		t.Errorf("the store was asked %d times about somebody, and %d times about nobody", calls[0], calls[1])
-	}
-	for i := range all[0] {
-		if all[0][i] != all[1][i] {
-			t.Errorf("somebody:\n%s\nnobody:\n%s", all[0][i], all[1][i])
-		}
+	calls, somebody := ask(8)
+	again, nobody := ask(888)
+	if calls != again || !slices.Equal(somebody, nobody) {
+		t.Errorf("the store was asked %d times about somebody, and %d times about nobody:\n%s\n%s", calls, again, somebody, nobody)
 	}
 }
