@@ -13,7 +13,6 @@ import (
 	client "github.com/redis/go-redis/v9"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
-	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/cachetest"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/redistest"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
@@ -77,32 +76,6 @@ func TestWhatRedisRepliesIsCutToItsCode(t *testing.T) {
 	}
 }
 
-func TestRedisThatIsKilledIsAnErrorUntilItIsBack(t *testing.T) {
-	addr := redistest.Addr(t)
-	proxy := redistest.Through(t, addr)
-	c := open(t, proxy.Addr(), redistest.Prefix(t, addr))
-	require.NoError(t, c.Keep(t.Context(), cachetest.Query(1), cachetest.Found(1)))
-	proxy.Kill()
-	if _, err := c.Clinicians(t.Context(), cachetest.Query(1)); err == nil {
-		t.Error("a dead Redis answered")
-	}
-	if err := c.Keep(t.Context(), cachetest.Query(1), cachetest.Found(2)); err == nil {
-		t.Error("a dead Redis kept something")
-	}
-	if err := c.Ping(t.Context()); err == nil {
-		t.Error("a dead Redis answers")
-	}
-	proxy.Start()
-	for { // the first may meet a connection that was cut
-		if got, err := c.Clinicians(t.Context(), cachetest.Query(1)); err == nil {
-			if len(got) != 1 {
-				t.Errorf("it came back with %v", got)
-			}
-			break
-		}
-	}
-}
-
 // A Redis that takes connections and says nothing, in virtual time.
 func TestRedisThatSaysNothingIsLeftAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -133,12 +106,6 @@ func TestRedisThatSaysNothingIsLeftAtTheDeadline(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestNothingIsConnectedBeforeItIsNeeded(t *testing.T) {
-	c, err := New(Config{URL: "redis://127.0.0.1:1", TTL: time.Minute})
-	require.NoError(t, err)
-	assert.NoError(t, c.Close())
 }
 
 func TestWrongSettingsSaySoWithoutThePassword(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package redistest gives tests the real Redis, and a way to take it from them.
+// Package redistest gives tests the real Redis.
 package redistest
 
 import (
@@ -13,14 +13,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	client "github.com/redis/go-redis/v9"
 
 	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
-	"github.com/spillway-go/spillway/internal/await"
 )
 
 // Addr returns host and port of the Redis of the tests: SPILLWAY_REDIS, or the
@@ -88,94 +86,4 @@ func Remove(t testing.TB, addr, prefix string) {
 		assert.NoError(t, c.Del(ctx, keys.Val()).Err())
 	}
 	assert.NoError(t, keys.Err())
-}
-
-// Proxy stands between a client and the real Redis.
-type Proxy struct {
-	t    testing.TB
-	addr string // its own
-	to   string
-
-	wg       sync.WaitGroup
-	mu       sync.Mutex
-	listener net.Listener
-	dead     bool
-	conns    map[net.Conn]bool
-}
-
-// Through returns a proxy to the Redis at addr that passes everything on.
-func Through(t testing.TB, addr string) *Proxy {
-	t.Helper()
-	p := &Proxy{t: t, addr: "127.0.0.1:0", to: addr, conns: map[net.Conn]bool{}}
-	p.Start()
-	t.Cleanup(func() {
-		p.Kill()
-		p.wg.Wait()
-	})
-	return p
-}
-
-// Addr returns host and port of the proxy; also when it is dead.
-func (p *Proxy) Addr() string { return p.addr }
-
-// Start revives the proxy.
-func (p *Proxy) Start() {
-	p.t.Helper()
-	var l net.Listener
-	await.True(p.t, "the port "+p.addr+" is free", func() (free bool) { // another process may have it for a moment
-		var err error
-		l, err = net.Listen("tcp", p.addr)
-		return err == nil
-	})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.listener, p.addr, p.dead = l, l.Addr().String(), false
-	p.wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			p.serve(l, conn)
-		}
-	})
-}
-
-// Kill closes the port and cuts every connection, as a process that is killed.
-func (p *Proxy) Kill() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dead = true
-	p.listener.Close()
-	for c := range p.conns {
-		c.Close()
-	}
-	clear(p.conns)
-}
-
-func (p *Proxy) serve(l net.Listener, from net.Conn) {
-	to, err := net.Dial("tcp", p.to)
-	if err != nil {
-		from.Close()
-		return
-	}
-	p.mu.Lock()
-	dead := p.dead || p.listener != l // killed since it came
-	if !dead {
-		p.conns[from], p.conns[to] = true, true
-	}
-	p.mu.Unlock()
-	if dead {
-		from.Close()
-		to.Close()
-		return
-	}
-	p.wg.Go(func() {
-		defer to.Close()
-		_, _ = io.Copy(to, from)
-	})
-	p.wg.Go(func() {
-		defer from.Close()
-		_, _ = io.Copy(from, to)
-	})
 }
