@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -61,6 +62,9 @@ func TestWhoAsksIsKnownToTheHandler(t *testing.T) {
 		{"/patients/P000002", "clinician", 401, "unauthenticated"},
 		{"/patients/P000002", "Bearer", 401, "unauthenticated"},
 		{"/patients/P000002", "Bearer  clinician", 401, "unauthenticated"},
+		{"/patients/P000002", "Bearer\tclinician", 401, "unauthenticated"},
+		{"/patients/P000002", "DPoP clinician", 401, "unauthenticated"},
+		{"/patients/P000002", "Basic ZG9jdG9yLTE6Y2xpbmljaWFu", 401, "unauthenticated"},
 	} {
 		var header []string
 		if c.token != "" {
@@ -72,6 +76,17 @@ func TestWhoAsksIsKnownToTheHandler(t *testing.T) {
 		}
 		if challenge := w.Header().Get("WWW-Authenticate"); (challenge == "Bearer") != (c.status == 401) {
 			t.Errorf("%d with challenge %q", w.Code, challenge)
+		}
+	}
+}
+
+// Two headers are none: which of them counts would be up to whoever reads them.
+func TestTwoTokensAreNone(t *testing.T) {
+	for _, first := range []string{"Bearer clinician", "Bearer x"} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/patients/P000002", nil)
+		r.Header["Authorization"] = []string{first, "Bearer clinician"}
+		if guarded(t, Config{}).ServeHTTP(w, r); w.Code != 401 {
+			t.Errorf("%s first: %d", first, w.Code)
 		}
 	}
 }

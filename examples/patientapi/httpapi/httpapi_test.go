@@ -9,46 +9,12 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
-	"github.com/spillway-go/spillway/internal/await"
 )
-
-func TestOverloadSaysWhenToComeBack(t *testing.T) {
-	for _, pattern := range []string{patterns.WorkerPool, patterns.Optimized, patterns.Limiter} {
-		s := serve(t, pattern, patterns.Config{Workers: 1}, 0)
-		running, end := make(chan struct{}), make(chan struct{})
-		finish := sync.OnceFunc(func() { close(end) })
-		t.Cleanup(finish) // before the server is closed, which waits for the handler
-		s.store.script["P000001"] = func(context.Context) error { close(running); <-end; return nil }
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if a := s.do(t, "GET", "/api/v1/patients/P000001", ""); a.status != 200 {
-				t.Errorf("%s: the admitted request got %d", pattern, a.status)
-			}
-		})
-		await.Receive(t, "the request runs", running)
-		for range 20 {
-			a := s.do(t, "GET", "/api/v1/patients/P000002", "")
-			problemIn(t, a, 503, "#temporary-reduced-capacity")
-			if after := a.header.Get("Retry-After"); after == "" || after == "0" || strings.ContainsAny(after, ".ms-") {
-				t.Errorf("%s: Retry-After is %q", pattern, after)
-			}
-		}
-		finish()
-		wg.Wait()
-		if o := s.Outcomes(); o.OK != 1 || o.Rejected != 20 {
-			t.Errorf("%s: outcomes %+v", pattern, o)
-		}
-		if n := strings.Count(s.log.String(), "shedding"); n < 1 || n >= 20 {
-			t.Errorf("%s: %d log lines for 20 refusals", pattern, n)
-		}
-	}
-}
 
 func TestProbes(t *testing.T) {
 	s := serve(t, patterns.Limiter, patterns.Config{}, 0)

@@ -42,17 +42,26 @@ func mint(t testing.TB, s *Signer, g Grant) string {
 	return text
 }
 
-// signed is a token of these claims over those of a good one; nil takes one away.
-func signed(t testing.TB, s *Signer, change map[string]any) string {
+// forge makes a token of the header and the claims of a good one with these changes; nil takes a
+// member away.
+func forge(t testing.TB, by jwt.SigningMethod, key any, header, claims map[string]any) string {
 	t.Helper()
 	c := jwt.MapClaims{"iss": DevelopmentIssuer, "aud": DevelopmentAudience, "sub": "doctor-1", "exp": time.Now().Add(time.Hour).Unix(), "role": "clinician", "scope": "user/*.rs"}
-	maps.Copy(c, change)
-	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
-	tok := jwt.NewWithClaims(jwt.SigningMethodES256, c)
-	tok.Header["kid"] = s.id
-	text, err := tok.SignedString(s.private)
+	maps.Copy(c, claims)
+	gone := func(_ string, v any) bool { return v == nil }
+	maps.DeleteFunc(c, gone)
+	tok := jwt.NewWithClaims(by, c)
+	maps.Copy(tok.Header, header)
+	maps.DeleteFunc(tok.Header, gone)
+	text, err := tok.SignedString(key)
 	require.NoError(t, err)
 	return text
+}
+
+// signed is a good token of these claims.
+func signed(t testing.TB, s *Signer, claims map[string]any) string {
+	t.Helper()
+	return forge(t, jwt.SigningMethodES256, s.private, map[string]any{"kid": s.id}, claims)
 }
 
 func TestAGoodTokenNamesItsHolder(t *testing.T) {
