@@ -221,17 +221,6 @@ func verified(t *testing.T, db string) {
 	}
 }
 
-// A service that is told to stop leaves the export, and the next one goes on.
-func TestAnExportDoesNotKeepAServiceFromStopping(t *testing.T) {
-	t.Parallel()
-	const patients = 600
-	e := newExporter(t, t.TempDir(), patients, "--audit=off", "--error-rate=0")
-	where := e.interrupted("tmp-", e.stop)
-	e.start()
-	e.whole(e.wait(where), patients)
-	e.stop()
-}
-
 // Two replicas share an engine and a folder. One has begun an export and is killed; the
 // other one finishes it.
 func TestAnotherReplicaGoesOn(t *testing.T) {

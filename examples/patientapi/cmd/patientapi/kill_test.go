@@ -14,10 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/examples/patientapi/app"
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
+	auditpostgres "github.com/spillway-go/spillway/examples/patientapi/audit/postgres"
 	auditsqlite "github.com/spillway-go/spillway/examples/patientapi/audit/sqlite"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 )
@@ -25,7 +28,7 @@ import (
 // mortal is a service that is started and killed again and again.
 type mortal struct {
 	name, bearer string
-	args         []string
+	args, env    []string
 	linger       func() // before it is killed; nil: not at all
 
 	mu       sync.Mutex
@@ -39,7 +42,7 @@ func (m *mortal) live(t *testing.T, life int) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], m.args...)
 	cmd.Stderr = t.Output()
 	began := time.Now()
-	_, ready, err := launch(cmd)
+	_, ready, err := launch(cmd, m.env...)
 	if err != nil {
 		t.Error(err)
 		return
@@ -118,25 +121,46 @@ func (m *mortal) ask(name, url string, stranger bool) {
 // other one writes.
 func TestKillingLosesNoRecord(t *testing.T) {
 	t.Parallel()
-	killedAgainAndAgain(t, 4, nil)
+	killedAgainAndAgain(t, 4, nil, inFile(t))
+}
+
+func TestKillingLosesNoRecordInPostgres(t *testing.T) {
+	t.Parallel()
+	killedAgainAndAgain(t, 4, nil, inPostgres(t))
+}
+
+// recording is where services keep their records, and how these are read.
+type recording struct {
+	args, env []string
+	verify    app.VerifyCommand
+	open      func() (audit.Storage, error)
+}
+
+func inFile(t *testing.T) recording {
+	db := filepath.Join(t.TempDir(), "audit.db")
+	return recording{args: []string{"--store=simulated", "--audit-db=" + db}, verify: app.VerifyCommand{DB: db}, open: func() (audit.Storage, error) { return auditsqlite.OpenExisting(t.Context(), db) }}
+}
+
+func inPostgres(t *testing.T) recording {
+	url := postgrestest.New(t, 0).URL
+	return recording{env: []string{"SPILLWAY_STORE=" + url}, verify: app.VerifyCommand{Store: url}, open: func() (audit.Storage, error) { return auditpostgres.OpenExisting(t.Context(), url, "") }}
 }
 
 // killedAgainAndAgain kills services that often, fails the test if a record is lost, and
 // returns how long it took each process until it was ready, sorted.
-func killedAgainAndAgain(t *testing.T, kills int, linger func()) []time.Duration {
+func killedAgainAndAgain(t *testing.T, kills int, linger func(), where recording) []time.Duration {
 	t.Helper()
 	const services = 2
-	db := filepath.Join(t.TempDir(), "audit.db")
 	authorization := bearer(t)
 	var answered []string
 	var restarts []time.Duration
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for n := range services {
-		m := &mortal{name: fmt.Sprint("s", n), bearer: authorization, linger: linger, args: []string{
-			"--addr=127.0.0.1:0", "--store=simulated", "--patients=100", "--json", "--audit-db=" + db, "--audit-fail-closed", "--cache=none",
+		m := &mortal{name: fmt.Sprint("s", n), bearer: authorization, linger: linger, env: where.env, args: append([]string{
+			"--addr=127.0.0.1:0", "--patients=100", "--json", "--audit-fail-closed", "--cache=none",
 			"--min-latency=0s", "--max-latency=2ms", "--error-rate=0.05", "--slow-start=0s",
-		}}
+		}, where.args...)}
 		all.Go(func() {
 			for life := range kills / services {
 				m.live(t, life)
@@ -148,7 +172,7 @@ func killedAgainAndAgain(t *testing.T, kills int, linger func()) []time.Duration
 	}
 	all.Wait()
 
-	recorded := recordedIDs(t, db)
+	recorded := recordedIDs(t, where)
 	lost := 0
 	for _, id := range answered {
 		if recorded[id] == 0 {
@@ -159,8 +183,8 @@ func killedAgainAndAgain(t *testing.T, kills int, linger func()) []time.Duration
 		t.Errorf("%d answers, of which %d are not among the %d records", len(answered), lost, len(recorded))
 	}
 	var out strings.Builder
-	if code := run(t.Context(), []string{"audit", "verify", "--db", db}, &out, t.Output()); code != 0 || !strings.Contains(out.String(), "the chain is whole") || !strings.Contains(out.String(), "processes were killed") {
-		t.Errorf("exit %d: %s", code, out.String())
+	if err := where.verify.Run(t.Context(), &out, t.Output()); err != nil || !strings.Contains(out.String(), "the chain is whole") || !strings.Contains(out.String(), "processes were killed") {
+		t.Errorf("%v: %s", err, out.String())
 	}
 	t.Logf("%d answers, %d requests on record", len(answered), len(recorded))
 	slices.Sort(restarts)
@@ -168,9 +192,9 @@ func killedAgainAndAgain(t *testing.T, kills int, linger func()) []time.Duration
 }
 
 // recordedIDs returns how many records each request has.
-func recordedIDs(t *testing.T, db string) map[string]int {
+func recordedIDs(t *testing.T, where recording) map[string]int {
 	t.Helper()
-	s, err := auditsqlite.OpenExisting(t.Context(), db)
+	s, err := where.open()
 	require.NoError(t, err)
 	defer s.Close()
 	ids := map[string]int{}
