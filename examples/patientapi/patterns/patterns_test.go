@@ -171,25 +171,6 @@ func TestBoundedPatternsRunAndQueueWhatTheyMay(t *testing.T) {
 	})
 }
 
-// A dry run lets all run that would have been refused, and counts it; what the adaptive
-// law would have refused of a first burst it cannot tell.
-func TestDryRunRefusesNothing(t *testing.T) {
-	for _, name := range []string{Limiter, Adaptive} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRunner(t, name, setup{Store: store(t, second), Workers: 4, QueueSize: 8})
-				r.Limiter().SetMode(limiter.DryRun)
-				if ok, refused, other := flood(t.Context(), r, 1000); ok != 1000 || refused+other != 0 {
-					t.Errorf("%d ok, %d refused, %d other", ok, refused, other)
-				}
-				if s := r.Limiter().Stats(); name == Limiter && s.WouldReject == 0 || s.Rejected != 0 {
-					t.Errorf("%d would have been refused, %d were", s.WouldReject, s.Rejected)
-				}
-			})
-		})
-	}
-}
-
 func TestQueueWaitIsForRoomInAFullQueue(t *testing.T) {
 	cfg := setup{Store: store(t, second), Workers: 1, QueueSize: 1, QueueWait: 1500 * time.Millisecond}
 	each(t, []string{WorkerPool, Optimized}, cfg, func(t *testing.T, r *tested) {

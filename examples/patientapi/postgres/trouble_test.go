@@ -58,35 +58,6 @@ func lookup(ctx context.Context, s *Store) error {
 	return s.Patient(ctx, "P000042", &p)
 }
 
-func TestKilledConnectionIsReplaced(t *testing.T) {
-	t.Parallel()
-	d := postgrestest.New(t, 0)
-	s := open(t, Config{URL: d.URL, Connections: 3})
-	side := beside(t, d.URL)
-	unlock := lock(t, d.URL)
-	failed := make(chan error, 3)
-	for range 3 {
-		go func() { failed <- lookup(t.Context(), s) }()
-	}
-	await.True(t, "three lookups wait for the lock", func() bool { return active(t, side) == 3 })
-	if _, err := side.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-		WHERE usename = current_user AND application_name = 'patientapi'`); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		// Mostly with the server's 57P01; the driver may have closed the connection before.
-		if err := <-failed; !errors.Is(err, patientapi.ErrUnavailable) {
-			t.Errorf("in the middle: %v", err)
-		}
-	}
-	unlock()
-	for range 10 {
-		if err := lookup(t.Context(), s); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
-	}
-}
-
 // A caller that leaves takes no connection with it, and its statement does not go on.
 func TestEndedContextGivesTheConnectionBack(t *testing.T) {
 	t.Parallel()

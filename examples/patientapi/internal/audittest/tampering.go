@@ -69,44 +69,27 @@ func damagedEnd(t *testing.T, db Database) {
 func changes(db Database, fourth audit.Hash) map[string]int64 {
 	const row4 = " WHERE first = 4"
 	all := map[string]int64{
-		"DELETE FROM audit_blocks" + row4:                          4,
-		"DELETE FROM audit_blocks WHERE first = 1":                 1,
-		"DELETE FROM audit_blocks WHERE first = 9":                 9,
-		"DELETE FROM audit_blocks WHERE first IN (5, 6, 7)":        5,
-		"DELETE FROM audit_blocks":                                 1,
-		"DELETE FROM audit_head":                                   1,
-		"UPDATE audit_blocks SET first = 12" + row4:                4,
-		"UPDATE audit_blocks SET first = -1" + row4:                -1,
-		"UPDATE audit_blocks SET records = ''" + row4:              4,
-		"UPDATE audit_blocks SET records = '[]'" + row4:            4,
-		"UPDATE audit_blocks SET records = 'null'" + row4:          4,
-		"UPDATE audit_blocks SET records = records || ' '" + row4:  4,
-		"UPDATE audit_blocks SET records = records || '[]'" + row4: 4,
-		"UPDATE audit_head SET sequence = 8":                       9,
-		"UPDATE audit_head SET hash = " + db.Blob(zeros):           9,
-		"UPDATE audit_head SET seal = " + db.Blob(zeros):           9,
-		"INSERT INTO audit_blocks SELECT * FROM ahead":             10,
+		"DELETE FROM audit_blocks" + row4:                   4,
+		"DELETE FROM audit_blocks WHERE first = 1":          1,
+		"DELETE FROM audit_blocks WHERE first = 9":          9,
+		"DELETE FROM audit_blocks WHERE first IN (5, 6, 7)": 5,
+		"DELETE FROM audit_blocks":                          1,
+		"DELETE FROM audit_head":                            1,
+		"UPDATE audit_blocks SET first = 12" + row4:         4,
+		"UPDATE audit_blocks SET first = -1" + row4:         -1,
+		"UPDATE audit_blocks SET records = ''" + row4:       4,
+		"UPDATE audit_blocks SET records = '[]'" + row4:     4,
+		"UPDATE audit_head SET sequence = 8":                9,
+		"UPDATE audit_head SET hash = " + db.Blob(zeros):    9,
+		"UPDATE audit_head SET seal = " + db.Blob(zeros):    9,
+		"INSERT INTO audit_blocks SELECT * FROM ahead":      10,
 	}
 	replaced := func(old, with string) {
 		all["UPDATE audit_blocks SET records = replace(records, '"+old+"', '"+with+"')"+row4] = 4
 	}
-	for _, text := range []string{"request_id", "subject", "role", "action", "resource", "outcome", "route", "source"} {
-		replaced(`"`+text+`":"`, `"`+text+`":"x`)
-		replaced(`"`+text+`":"`, `"`+text+`":"","`+text+`":"`) // which another reader would see
-	}
-	for _, number := range []string{"n", "time", "more", "status", "count"} {
-		replaced(`"`+number+`":`, `"`+number+`":1`)
-		replaced(`"`+number+`":`, `"`+number+`":0`)
-	}
 	replaced(`"unread":true`, `"unread":false`)
 	replaced(`"P000042"`, `"P000044"`)
-	replaced(`"P000042"`, `"P000042","P000044"`)
-	replaced(`,"P000043"`, ``)
-	replaced(`"subject"`, `"Subject"`)
-	replaced(`"count"`, `"found":1,"count"`)
 	replaced(fourth.String(), zeros)
-	replaced(fourth.String(), strings.ToUpper(fourth.String()))
-	replaced(fourth.String(), "ab")
 	return all
 }
 
