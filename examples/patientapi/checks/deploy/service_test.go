@@ -3,7 +3,6 @@ package deploy
 import (
 	"maps"
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"sigs.k8s.io/yaml"
 
 	"github.com/spillway-go/spillway/examples/patientapi/app"
 	auditpostgres "github.com/spillway-go/spillway/examples/patientapi/audit/postgres"
@@ -240,28 +238,6 @@ func TestTheDatabaseBearsTheReplicas(t *testing.T) {
 	require.NoError(t, err)
 	if most := (s.MaxReplicas + d.Spec.Strategy.RollingUpdate.MaxSurge) * (each + auditpostgres.Connections); most > role-5 {
 		t.Errorf("%d connections, and the role has %d", most, role)
-	}
-}
-
-// ko builds the command that the image names, on a base without a shell.
-func TestKoBuildsTheImageOfTheDeployment(t *testing.T) {
-	text, err := os.ReadFile("../../.ko.yaml")
-	require.NoError(t, err)
-	var ko struct {
-		DefaultBaseImage string
-		Builds           []struct{ ID, Dir, Main string }
-	}
-	require.NoError(t, yaml.Unmarshal(text, &ko))
-	_, c := render(t, "production").served(t)
-	path, ok := strings.CutPrefix(c.Image, "ko://github.com/spillway-go/spillway/examples/patientapi/")
-	if !ok || len(ko.Builds) != 1 || ko.Builds[0].Main != "./"+path {
-		t.Errorf("the image is %s, ko builds %+v", c.Image, ko.Builds)
-	}
-	if _, err := os.Stat("../../" + path + "/main.go"); err != nil {
-		t.Error(err)
-	}
-	if !strings.HasPrefix(ko.DefaultBaseImage, "gcr.io/distroless/static") || !strings.Contains(ko.DefaultBaseImage, ":nonroot") {
-		t.Errorf("base %s", ko.DefaultBaseImage)
 	}
 }
 

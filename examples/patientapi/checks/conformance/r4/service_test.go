@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,77 +200,6 @@ func same(t *testing.T, api http.Handler, path string, want []byte) {
 	}
 	if w.Header().Get("ETag") != `W/"`+r.Meta.VersionID+`"` || w.Header().Get("Last-Modified") != r.Meta.LastUpdated.Format(http.TimeFormat) {
 		t.Errorf("%s: %v", path, w.Header())
-	}
-}
-
-// What a patient says of itself finds it, by URL and by form alike.
-func TestSearchesFindWhomTheyDescribe(t *testing.T) {
-	api := serve(t, newStore(t))
-	for n := 1; n <= people; n += 13 {
-		id := patientapi.FormatID(n)
-		p := get(t, api, "/fhir/Patient/"+id)
-		changed := p.Meta.LastUpdated.Format(time.RFC3339)
-		for _, q := range []url.Values{
-			{"_id": {id}}, {"_id": {"x," + id}}, {"name": {p.Name[0].Family}}, {"name": {strings.ToUpper(p.Name[0].Family[:3])}},
-			{"identifier": {p.Identifier[0].System + "|" + p.Identifier[0].Value}}, {"identifier": {p.Identifier[0].Value}},
-			{"identifier": {p.Identifier[0].System + "|"}, "_id": {id}},
-			{"birthdate": {p.BirthDate}}, {"birthdate": {p.BirthDate[:4]}, "name": {p.Name[0].Family}}, {"birthdate": {"ge" + p.BirthDate, "le" + p.BirthDate}},
-			{"_lastUpdated": {changed}}, {"_lastUpdated": {"ge" + changed, "lt" + changed[:4] + "-12-31"}, "_id": {id}},
-		} {
-			if q.Get("_lastUpdated") != "" && strings.HasPrefix(changed[5:], "12-31") && len(q["_lastUpdated"]) > 1 {
-				continue
-			}
-			for _, b := range []resource{get(t, api, "/fhir/Patient?_count=100&"+q.Encode()), formed(t, api, q)} {
-				if !slices.ContainsFunc(b.Entry, func(e entry) bool { return strings.HasSuffix(e.FullURL, "/Patient/"+id) }) {
-					t.Errorf("%s is not found by %v", id, q)
-				}
-				if b.Total != nil && *b.Total != len(b.Entry) {
-					t.Errorf("%v: %d of %d", q, len(b.Entry), *b.Total)
-				}
-			}
-		}
-		for _, q := range []string{"birthdate=lt", "birthdate=gt"} {
-			if b := get(t, api, "/fhir/Patient?_id="+id+"&"+q+p.BirthDate); len(b.Entry) != 0 {
-				t.Errorf("%s is found by %s", id, q)
-			}
-		}
-		observed(t, api, id)
-	}
-}
-
-func formed(t *testing.T, api http.Handler, q url.Values) resource {
-	t.Helper()
-	w, b := ask(t, api, "POST", "/fhir/Patient/_search", "_count=100&"+q.Encode())
-	if w.Code != 200 {
-		t.Fatalf("%v: %d %s", q, w.Code, w.Body)
-	}
-	return b
-}
-
-// observed compares the searches for parts with everything.
-func observed(t *testing.T, api http.Handler, id string) {
-	t.Helper()
-	want := map[string]int{}
-	for _, e := range get(t, api, "/fhir/Patient/"+id+"/$everything").Entry {
-		want[parse(t, e.Resource).ResourceType]++
-	}
-	for kind, n := range map[string]int{"Observation": want["Observation"], "MedicationRequest": want["MedicationRequest"]} {
-		got, target := 0, "/fhir/"+kind+"?_count=2&patient=Patient/"+id
-		for target != "" {
-			b := get(t, api, target)
-			if got += len(b.Entry); b.Total == nil || *b.Total != n {
-				t.Errorf("%s of %s: total %v, want %d", kind, id, b.Total, n)
-			}
-			target = ""
-			for _, l := range b.Link {
-				if l.Relation == "next" {
-					target = strings.TrimPrefix(l.URL, "http://example.com")
-				}
-			}
-		}
-		if got != n {
-			t.Errorf("%s of %s: %d, want %d", kind, id, got, n)
-		}
 	}
 }
 
