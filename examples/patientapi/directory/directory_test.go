@@ -25,6 +25,7 @@ type source struct {
 	panic any
 
 	asked int
+	cause error // why its context ended
 	kept  []patientapi.Clinician
 	told  int
 }
@@ -67,6 +68,7 @@ func (s *source) wait(ctx context.Context) error {
 	case <-timer.C:
 		return nil
 	case <-left:
+		s.cause = context.Cause(ctx)
 		return ctx.Err()
 	}
 }
@@ -174,6 +176,26 @@ func max2(a, b []int) []int {
 	return b
 }
 
+func TestFailedDatabaseIsToldAtOnceThoughTheCacheHangs(t *testing.T) {
+	for _, deaf := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			db, cache := &source{takes: 2 * ms, err: errDown}, &source{takes: never, deaf: deaf}
+			l := find(t, db, cache, 0)
+			if !errors.Is(l.err, errDown) || l.took != 2*ms {
+				t.Errorf("%v after %v", l.err, l.took)
+			}
+			if l.log != "" || l.stats != (Stats{Lookups: 1}) {
+				t.Errorf("blames the cache: %s%+v", l.log, l.stats)
+			}
+			synctest.Wait()
+			if !deaf && !errors.Is(cache.cause, errDown) {
+				t.Errorf("the cache was told %v", cache.cause)
+			}
+			time.Sleep(never)
+		})
+	}
+}
+
 func TestCacheThatFailsIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		cache source
@@ -227,6 +249,19 @@ type keepless struct{ source }
 func (*keepless) Keep(ctx context.Context, _ patientapi.ClinicianQuery, _ []patientapi.Clinician) error {
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+func TestCallerWhoLeavesWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, takes := range []struct{ db, cache time.Duration }{{never, never}, {never, 0}, {0, never}} {
+			db, cache := &source{takes: takes.db, deaf: true}, &source{takes: takes.cache, deaf: true}
+			l := find(t, db, cache, 5*ms)
+			if !errors.Is(l.err, context.Canceled) || l.took != 5*ms || l.log != "" || l.stats.Failures > 0 || cache.told > 0 {
+				t.Errorf("%+v: %v after %v, %s%+v", takes, l.err, l.took, l.log, l.stats)
+			}
+		}
+		time.Sleep(never)
+	})
 }
 
 func TestWithoutACacheNobodyIsAsked(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -42,7 +43,7 @@ func guarded(t *testing.T, cfg Config) *API {
 }
 
 func TestWhoAsksIsKnownToTheHandler(t *testing.T) {
-	api := guarded(t, Config{})
+	api, refusals := guarded(t, Config{}), map[string]bool{}
 	for _, c := range []struct {
 		path, token string
 		status      int
@@ -66,17 +67,23 @@ func TestWhoAsksIsKnownToTheHandler(t *testing.T) {
 		{"/patients/P000002", "DPoP clinician", 401, "unauthenticated"},
 		{"/patients/P000002", "Basic ZG9jdG9yLTE6Y2xpbmljaWFu", 401, "unauthenticated"},
 	} {
-		var header []string
+		header := []string{"X-Request-Id", "r-1"}
 		if c.token != "" {
-			header = []string{"Authorization", c.token}
+			header = append(header, "Authorization", c.token)
 		}
 		w := ask(api, "GET", c.path, nil, header...)
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.body) {
 			t.Errorf("%s with %q: %d %s", c.path, c.token, w.Code, w.Body)
 		}
+		if w.Code == 401 {
+			refusals[fmt.Sprint(w.Header(), w.Body)] = true
+		}
 		if challenge := w.Header().Get("WWW-Authenticate"); (challenge == "Bearer") != (c.status == 401) {
 			t.Errorf("%d with challenge %q", w.Code, challenge)
 		}
+	}
+	if len(refusals) != 1 {
+		t.Errorf("refusals tell which check has failed: %v", refusals)
 	}
 }
 

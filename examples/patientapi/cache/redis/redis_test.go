@@ -76,6 +76,16 @@ func TestWhatRedisRepliesIsCutToItsCode(t *testing.T) {
 	}
 }
 
+func TestARedisThatIsAwayIsAnError(t *testing.T) {
+	c := open(t, "127.0.0.1:1", "")
+	_, err := c.Clinicians(t.Context(), cachetest.Query(1))
+	for what, err := range map[string]error{"lookup": err, "keep": c.Keep(t.Context(), cachetest.Query(1), cachetest.Found(1)), "ping": c.Ping(t.Context())} {
+		if err == nil || !strings.HasPrefix(err.Error(), "redis: ") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // A Redis that takes connections and says nothing, in virtual time.
 func TestRedisThatSaysNothingIsLeftAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

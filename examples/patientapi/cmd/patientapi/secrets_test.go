@@ -4,11 +4,17 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
 
@@ -63,5 +69,44 @@ func TestAMisplacedPasswordIsNotRepeated(t *testing.T) {
 				t.Errorf("%v: exit %d: %s", args, code, &said)
 			}
 		}
+	}
+}
+
+// Every user of a machine may read the command lines of all processes; the environment of
+// one, its owner alone.
+func TestTheProcessListHasNoSecret(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc")
+	}
+	secret := rand.Text()
+	password := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(password, []byte(secret), 0o600))
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "--addr=127.0.0.1:0", "--admin-addr=127.0.0.1:0", "--store=simulated", "--json", "--audit=off", "--audit-key-file=", "--fhir-page-key-file=", "--cache-timeout=10ms", "--cache-password-file="+password)
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	said, ready, err := launch(cmd, "SPILLWAY_CACHE=redis://u:"+secret+"@127.0.0.1:1/0")
+	if err != nil {
+		t.Fatalf("%v %s", err, &log)
+	}
+	own := fmt.Sprintf("/proc/%d/", ready.PID)
+	for _, name := range []string{"cmdline", "comm", "status", "task/" + fmt.Sprint(ready.PID) + "/cmdline", "maps", "mountinfo"} {
+		if text, err := os.ReadFile(own + name); err != nil || bytes.Contains(text, []byte(secret)) {
+			t.Errorf("%s: %v %s", name, err, text)
+		}
+	}
+	if info, err := os.Stat(own + "environ"); err != nil || info.Mode().Perm() != 0o400 {
+		t.Errorf("the environment: %v %v", info, err)
+	}
+	resp, err := http.Get("http://" + ready.Admin + "/debug/pprof/cmdline")
+	require.NoError(t, err)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusNotFound {
+		t.Errorf("the command line is on a page: %s", resp.Status)
+	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	report, err := io.ReadAll(said)
+	assert.NoError(t, cmd.Wait())
+	if err != nil || strings.Contains(string(report)+log.String(), secret) || !strings.Contains(log.String(), "cache does not answer") {
+		t.Errorf("%v %s %s", err, report, &log)
 	}
 }
