@@ -15,10 +15,7 @@ func answer1(context.Context, any) (any, error) { return nil, nil }
 
 // An admitted call costs one allocation, by which interceptors inside know that it was admitted.
 func TestAllocsOfACall(t *testing.T) {
-	i, err := New(Config{Limiter: fixed(t, 10)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(New(Config{Limiter: fixed(t, 10)}))
 	ctx, info := t.Context(), &grpc.UnaryServerInfo{FullMethod: "/s/m"}
 	if n := testing.AllocsPerRun(1000, func() { _, _ = i.UnaryServerInterceptor(ctx, nil, info, answer1) }); n != 1 {
 		t.Errorf("%v allocations", n)
@@ -26,18 +23,12 @@ func TestAllocsOfACall(t *testing.T) {
 }
 
 func BenchmarkAdmitted(b *testing.B) {
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(10)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(10)}))
 	benchmark(b, b.Context(), lim)
 }
 
 func BenchmarkAdmittedWithPriority(b *testing.B) {
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(10)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(10)}))
 	benchmark(b, spillway.WithPriority(b.Context(), spillway.High), lim)
 }
 
@@ -48,10 +39,7 @@ func BenchmarkRefused(b *testing.B) {
 }
 
 func benchmark(b *testing.B, ctx context.Context, lim *limiter.Limiter) {
-	i, err := New(Config{Limiter: lim})
-	if err != nil {
-		b.Fatal(err)
-	}
+	i := must(New(Config{Limiter: lim}))
 	info := &grpc.UnaryServerInfo{FullMethod: "/s/m"}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -19,10 +19,7 @@ import (
 // Streams and calls whose clients leave, and whose handlers panic, fail, or send and
 // receive at once, in every mode: no slot is lost.
 func TestEverySlotComesBackFromACrowdOfStreams(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(3), QueueSize: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(3), QueueSize: 5}))
 	handle := func(ss grpc.ServerStream) error {
 		kind := rand.IntN(6)
 		var sends sync.WaitGroup
@@ -82,9 +79,7 @@ func TestEverySlotComesBackFromACrowdOfStreams(t *testing.T) {
 		})
 	}
 	crowd.Wait()
-	if err := lim.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, lim.Drain(t.Context()))
 	s := lim.Stats()
 	if s.InFlight != 0 || s.LongInFlight != 0 || s.Queued != 0 || s.Admitted != s.Completed || s.Offered != s.Admitted+s.Rejected+s.Cancelled {
 		t.Errorf("%+v", s)

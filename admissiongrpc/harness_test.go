@@ -69,10 +69,7 @@ func recoverStream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, hand
 // connect serves s behind the interceptors of cfg and returns a connection to it.
 func connect(t testing.TB, cfg Config, s *service, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	i, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(New(cfg))
 	server := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(recoverUnary, i.UnaryServerInterceptor),
 		grpc.ChainStreamInterceptor(recoverStream, i.StreamServerInterceptor),
@@ -84,10 +81,7 @@ func connect(t testing.TB, cfg Config, s *service, opts ...grpc.DialOption) *grp
 	go func() { served <- server.Serve(listener) }()
 	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	conn, err := grpc.NewClient("passthrough:///bufconn", opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(grpc.NewClient("passthrough:///bufconn", opts...))
 	t.Cleanup(func() {
 		_ = conn.Close()
 		server.Stop()
@@ -101,20 +95,14 @@ func connect(t testing.TB, cfg Config, s *service, opts ...grpc.DialOption) *grp
 // fixed returns a limiter with n slots in which no call waits.
 func fixed(t testing.TB, n int) *limiter.Limiter {
 	t.Helper()
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(n), QueueSize: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(n), QueueSize: -1}))
 	return lim
 }
 
 // hold takes a slot until release is called.
 func hold(t testing.TB, lim *limiter.Limiter) (release func()) {
 	t.Helper()
-	permit, err := lim.Acquire(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	permit := must(lim.Acquire(context.Background()))
 	return permit.Release
 }
 
@@ -123,4 +111,28 @@ func do(ctx context.Context, conn *grpc.ClientConn) (metadata.MD, error) {
 	var trailer metadata.MD
 	_, err := testpb.NewTestServiceClient(conn).EmptyCall(ctx, &testpb.Empty{}, grpc.Trailer(&trailer))
 	return trailer, err
+}
+
+// must returns v, and panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// check ends the test if there is an error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rest reads the rest of a stream, and returns what ended it.
+func rest[T any](ss interface{ Recv() (*T, error) }) (err error) {
+	for err == nil {
+		_, err = ss.Recv()
+	}
+	return err
 }

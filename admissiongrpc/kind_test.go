@@ -22,19 +22,10 @@ func (c *classes) Admit(_ time.Duration, load limit.Load) { c.latest = load.Clas
 
 func TestTheKindOfACallIsItsMethod(t *testing.T) {
 	law := &classes{Law: limit.NewFixed(1)}
-	lim, err := limiter.New(limiter.Config{Law: law})
-	if err != nil {
-		t.Fatal(err)
-	}
-	i, err := New(Config{Limiter: lim})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: law}))
+	i := must(New(Config{Limiter: lim}))
 	of := func(ctx context.Context, method string) uint8 {
-		_, err := i.UnaryServerInterceptor(ctx, nil, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return nil, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(i.UnaryServerInterceptor(ctx, nil, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return nil, nil }))
 		return law.latest
 	}
 	ctx := t.Context()
@@ -47,7 +38,7 @@ func TestTheKindOfACallIsItsMethod(t *testing.T) {
 		t.Error("what the context says is not heard")
 	}
 	stream := &received{ctx: ctx}
-	err = i.StreamServerInterceptor(nil, stream, &grpc.StreamServerInfo{FullMethod: "/shop.Orders/List"}, func(_ any, s grpc.ServerStream) error { return s.RecvMsg(nil) })
+	err := i.StreamServerInterceptor(nil, stream, &grpc.StreamServerInfo{FullMethod: "/shop.Orders/List"}, func(_ any, s grpc.ServerStream) error { return s.RecvMsg(nil) })
 	if err != nil || law.latest != list {
 		t.Errorf("a stream of the method List is of kind %d, want %d: %v", law.latest, list, err)
 	}

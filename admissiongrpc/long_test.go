@@ -21,10 +21,7 @@ import (
 // Forty clients wait for a lock, in unary calls as those of etcd. They once held forty slots, and
 // the other calls were refused.
 func TestCallsThatWaitForALockStopNobody(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(2)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(2)}))
 	unlock := make(chan struct{})
 	lock := func(method string) bool { return method == testpb.TestService_UnaryCall_FullMethodName }
 	answered := 0
@@ -47,9 +44,7 @@ func TestCallsThatWaitForALockStopNobody(t *testing.T) {
 	}
 	await.True(t, "forty calls wait for the lock", func() bool { return lim.Stats().LongInFlight == 40 })
 	for range 174 {
-		if _, err := do(t.Context(), conn); err != nil {
-			t.Fatal(err)
-		}
+		must(do(t.Context(), conn))
 	}
 	inFlight(t, lim, 0, 40)
 	if s := lim.Stats(); answered != 174 || s.Rejected != 0 {
@@ -75,10 +70,7 @@ func TestASubscriptionWithoutEventsHoldsNoSlot(t *testing.T) {
 			return nil
 		},
 	})
-	ss, err := testpb.NewTestServiceClient(conn).StreamingOutputCall(t.Context(), &request{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ss := must(testpb.NewTestServiceClient(conn).StreamingOutputCall(t.Context(), &request{}))
 	step.wait()
 	inFlight(t, lim, 0, 1)
 	if _, err := do(t.Context(), conn); err != nil {
@@ -92,10 +84,7 @@ func TestASubscriptionWithoutEventsHoldsNoSlot(t *testing.T) {
 
 // Two interceptors with one limiter once took two slots for one call: first streams, later unary calls only.
 func TestACallIsAdmittedOnce(t *testing.T) {
-	one, err := limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{Law: limit.NewFixed(1), QueueSize: -1} }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must(limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{Law: limit.NewFixed(1), QueueSize: -1} }}))
 	lim := fixed(t, 1)
 	byService := func(string) string { return "service" }
 	const method = "/s/m"
@@ -127,10 +116,7 @@ func TestACallIsAdmittedOnce(t *testing.T) {
 				handler := func(context.Context) error { return nil }
 				for _, cfg := range slices.Backward(c.chain) {
 					next := handler
-					admission, err := New(cfg)
-					if err != nil {
-						t.Fatal(err)
-					}
+					admission := must(New(cfg))
 					handler = func(ctx context.Context) error { return ask(admission, ctx, next) }
 				}
 				err := handler(t.Context())
@@ -146,10 +132,7 @@ func TestACallIsAdmittedOnce(t *testing.T) {
 // A goroutine that outlives its handler holds no slot.
 func TestASlotThatWasGivenBackIsAskedForAgain(t *testing.T) {
 	lim := fixed(t, 1)
-	i, err := New(Config{Limiter: lim})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(New(Config{Limiter: lim}))
 	info := &grpc.UnaryServerInfo{FullMethod: "/s/m"}
 	var left context.Context
 	keep := func(ctx context.Context, _ any) (any, error) {

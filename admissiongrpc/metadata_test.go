@@ -53,9 +53,7 @@ func TestMetadataIsReadFromTrustedCallersOnly(t *testing.T) {
 					defer permit.Release()
 				}
 			}})
-			if _, err := do(metadata.AppendToOutgoingContext(t.Context(), c.metadata...), conn); err != nil {
-				t.Fatal(err)
-			}
+			must(do(metadata.AppendToOutgoingContext(t.Context(), c.metadata...), conn))
 			if got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
@@ -73,15 +71,10 @@ func TestAClientPassesItsContextOn(t *testing.T) {
 	conn := connect(t, Config{}, s,
 		grpc.WithChainUnaryInterceptor(UnaryClientInterceptor), grpc.WithChainStreamInterceptor(StreamClientInterceptor))
 	unary := func(ctx context.Context) {
-		if _, err := do(ctx, conn); err != nil {
-			t.Fatal(err)
-		}
+		must(do(ctx, conn))
 	}
 	stream := func(ctx context.Context) {
-		ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ss := must(testpb.NewTestServiceClient(conn).FullDuplexCall(ctx))
 		_, _ = ss.Recv()
 	}
 	forged := metadata.AppendToOutgoingContext(t.Context(), PriorityKey, "critical", CostKey, "99", "other", "stays")

@@ -38,18 +38,11 @@ func TestAClientThatTakesItsTimeHoldsNoSlot(t *testing.T) {
 				conn := connect(t, Config{Limiter: lim, Short: always}, &service{stream: handler})
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
-				ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := ss.Send(&request{}); err != nil {
-					t.Fatal(err)
-				}
+				ss := must(testpb.NewTestServiceClient(conn).FullDuplexCall(ctx))
+				check(t, ss.Send(&request{}))
 				time.Sleep(time.Second)
 				for range 174 {
-					if _, err := do(t.Context(), conn); err != nil {
-						t.Fatal(err)
-					}
+					must(do(t.Context(), conn))
 				}
 				if s := lim.Stats(); s.Paused != 1 || s.InFlight != 0 {
 					t.Errorf("%d paused and %d in flight", s.Paused, s.InFlight)
@@ -81,21 +74,13 @@ func TestAHandlerThatReceivesAsideKeepsItsSlot(t *testing.T) {
 			time.Sleep(time.Minute) // work
 			return nil
 		}})
-		ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := ss.Send(&request{}); err != nil {
-			t.Fatal(err)
-		}
+		ss := must(testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context()))
+		check(t, ss.Send(&request{}))
 		time.Sleep(time.Second)
 		if _, err := do(t.Context(), conn); status.Code(err) != codes.Unavailable {
 			t.Errorf("the slot of a handler that works was given away: %v", err)
 		}
-		for err == nil {
-			_, err = ss.Recv()
-		}
-		if err != io.EOF {
+		if err := rest(ss); err != io.EOF {
 			t.Error(err)
 		}
 	})
@@ -104,10 +89,7 @@ func TestAHandlerThatReceivesAsideKeepsItsSlot(t *testing.T) {
 // Nobody has told that calls of this method wait for a lock: a trial of the limiter finds out.
 func TestCallsThatHangStopNobodyForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := must(limiter.New(limiter.Config{}))
 		unlock := make(chan struct{})
 		conn := connect(t, Config{Limiter: lim}, &service{unary: func(ctx context.Context) error {
 			if method, _ := grpc.Method(ctx); method == testpb.TestService_UnaryCall_FullMethodName {

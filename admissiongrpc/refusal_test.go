@@ -119,9 +119,7 @@ func TestAColdLimiterHasAPushback(t *testing.T) {
 func TestAFullLimiterRefuses(t *testing.T) {
 	lim := fixed(t, 1)
 	conn := connect(t, Config{Limiter: lim}, &service{})
-	if _, err := do(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	must(do(t.Context(), conn))
 	release := hold(t, lim)
 	trailer, err := do(t.Context(), conn)
 	if status.Code(err) != codes.Unavailable || len(trailer.Get(ReasonKey)) != 1 {

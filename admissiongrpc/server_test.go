@@ -3,6 +3,7 @@ package admissiongrpc
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -59,21 +60,18 @@ func TestSlotsComeBackFromHandlersThatDoNotReturn(t *testing.T) {
 			return nil
 		},
 	}
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(2)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(2)}))
 	conn := connect(t, Config{Limiter: lim}, s)
 	unary := func(ctx context.Context) error { _, err := do(ctx, conn); return err }
 	stream := func(ctx context.Context) error {
 		ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(ctx)
 		if err == nil {
-			err = ss.Send(&testpb.StreamingOutputCallRequest{})
+			err = ss.Send(&request{})
 		}
-		for err == nil {
-			_, err = ss.Recv()
+		if err == nil {
+			err = rest(ss)
 		}
-		if err.Error() == "EOF" {
+		if err == io.EOF {
 			return nil
 		}
 		return err
@@ -113,10 +111,7 @@ func TestHealthIsNeverRefused(t *testing.T) {
 	if err != nil || resp.Status != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("%v %v", resp, err)
 	}
-	watch, err := check.Watch(t.Context(), &healthpb.HealthCheckRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	watch := must(check.Watch(t.Context(), &healthpb.HealthCheckRequest{}))
 	if _, err := watch.Recv(); err != nil {
 		t.Error(err)
 	}
@@ -144,26 +139,18 @@ func TestDeadlinesOnlyShrink(t *testing.T) {
 		if c.timeout > 0 {
 			ctx, cancel = context.WithTimeout(ctx, c.timeout)
 		}
-		if _, err := do(ctx, conn); err != nil {
-			t.Fatal(err)
-		}
+		must(do(ctx, conn))
 		cancel()
 		if !has || end.After(time.Now().Add(c.most)) {
 			t.Errorf("a call with %v has %v left", c.timeout, time.Until(end))
 		}
 	}
-	in, err := client.StreamingInputCall(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must(client.StreamingInputCall(t.Context()))
 	_, _ = in.CloseAndRecv() // the handler sends no answer
 	if !has {
 		t.Error("a short stream has no deadline")
 	}
-	both, err := client.FullDuplexCall(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := must(client.FullDuplexCall(t.Context()))
 	_, _ = both.Recv()
 	if has {
 		t.Error("a stream has a deadline that its caller did not set")
@@ -173,10 +160,7 @@ func TestDeadlinesOnlyShrink(t *testing.T) {
 // With an entry for Normal alone, calls of other priorities had no deadline.
 func TestAPriorityWithoutAnEntryHasTheNearestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i, err := New(Config{Deadlines: map[spillway.Priority]time.Duration{spillway.Low: 9 * time.Second, spillway.High: time.Second, spillway.Critical: 0}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		i := must(New(Config{Deadlines: map[spillway.Priority]time.Duration{spillway.Low: 9 * time.Second, spillway.High: time.Second, spillway.Critical: 0}}))
 		for p, want := range map[spillway.Priority]time.Duration{
 			-100: 9 * time.Second, spillway.Low: 9 * time.Second, spillway.Normal: time.Second, spillway.High: time.Second, spillway.Critical: time.Hour, 100: time.Hour,
 		} {
@@ -198,10 +182,7 @@ func TestAPriorityWithoutAnEntryHasTheNearestDeadline(t *testing.T) {
 // A call that waits until the server's own deadline is refused, because its caller's deadline has
 // not passed. The caller was told wait_too_long while the limiter counted a caller that had left.
 func TestAWaitToTheServersDeadlineIsARefusal(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(1)}))
 	defer hold(t, lim)()
 	conn := connect(t, Config{Limiter: lim, Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: time.Millisecond}}, &service{})
 	trailer, err := do(t.Context(), conn)
@@ -214,24 +195,18 @@ func TestAWaitToTheServersDeadlineIsARefusal(t *testing.T) {
 }
 
 func TestEachMethodHasALimiterOfItsOwn(t *testing.T) {
-	keyed, err := limiter.NewKeyed(limiter.KeyedConfig{New: func(key string) limiter.Config {
+	keyed := must(limiter.NewKeyed(limiter.KeyedConfig{New: func(key string) limiter.Config {
 		if strings.HasSuffix(key, "/FullDuplexCall") {
 			return limiter.Config{MaxWait: -1} // a mistake
 		}
 		return limiter.Config{Law: limit.NewFixed(1), QueueSize: -1}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	s := &service{
 		unary:  func(context.Context) error { return nil },
 		stream: func(ss grpc.ServerStream) error { return ss.SendMsg(&testpb.StreamingOutputCallResponse{}) },
 	}
 	conn := connect(t, Config{Keyed: keyed}, s)
-	permit, err := keyed.Acquire(t.Context(), testpb.TestService_EmptyCall_FullMethodName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	permit := must(keyed.Acquire(t.Context(), testpb.TestService_EmptyCall_FullMethodName))
 	defer permit.Release()
 	if _, err := do(t.Context(), conn); status.Code(err) != codes.Unavailable {
 		t.Error(err)
@@ -240,16 +215,11 @@ func TestEachMethodHasALimiterOfItsOwn(t *testing.T) {
 	if _, err := client.UnaryCall(t.Context(), &testpb.SimpleRequest{}); err != nil {
 		t.Error(err)
 	}
-	ss, err := client.FullDuplexCall(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ss := must(client.FullDuplexCall(t.Context()))
 	if _, err := ss.Recv(); status.Code(err) != codes.Internal || strings.Contains(err.Error(), "MaxWait") {
 		t.Errorf("a mistake of the configuration: %v", err)
 	}
-	if _, err := keyed.Get("/s/m"); err != nil {
-		t.Fatal(err)
-	}
+	must(keyed.Get("/s/m"))
 	conn = connect(t, Config{Keyed: keyed, Class: func(string) string { return testpb.TestService_EmptyCall_FullMethodName }}, s)
 	if _, err := testpb.NewTestServiceClient(conn).UnaryCall(t.Context(), &testpb.SimpleRequest{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("a method of the same class: %v", err)
@@ -267,9 +237,7 @@ func TestADryRunRefusesNothing(t *testing.T) {
 	defer hold(t, lim)()
 	conn := connect(t, Config{Limiter: lim}, &service{})
 	for range 10 {
-		if _, err := do(t.Context(), conn); err != nil {
-			t.Fatal(err)
-		}
+		must(do(t.Context(), conn))
 	}
 	if s := lim.Stats(); s.Admitted != 11 {
 		t.Errorf("%d admitted", s.Admitted)
@@ -305,10 +273,7 @@ func TestNewNamesAllThatIsWrong(t *testing.T) {
 }
 
 func TestTheErrorOfAHandlerStaysAsItIs(t *testing.T) {
-	i, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(New(Config{}))
 	own := errors.New("no such patient")
 	resp, err := i.UnaryServerInterceptor(t.Context(), 1, &grpc.UnaryServerInfo{FullMethod: "/s/m"}, func(context.Context, any) (any, error) { return 2, own })
 	if resp != 2 || err != own {

@@ -58,16 +58,11 @@ func TestAStreamHoldsItsSlotForItsFirstMessage(t *testing.T) {
 		}
 		return nil
 	}})
-	ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ss := must(testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context()))
 	step.wait()
 	inFlight(t, lim, 0, 0) // a client that sends nothing holds no slot
 	step.proceed()
-	if err := ss.Send(&request{}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, ss.Send(&request{}))
 	step.wait()
 	inFlight(t, lim, 1, 0)
 	if _, err := do(t.Context(), conn); status.Code(err) != codes.Unavailable {
@@ -82,10 +77,7 @@ func TestAStreamHoldsItsSlotForItsFirstMessage(t *testing.T) {
 		t.Errorf("the slot is free: %v", err)
 	}
 	step.proceed()
-	for err == nil {
-		_, err = ss.Recv()
-	}
-	if err != io.EOF {
+	if err := rest(ss); err != io.EOF {
 		t.Error(err)
 	}
 	if err := lim.Drain(t.Context()); err != nil {
@@ -109,14 +101,9 @@ func TestAStreamThatAsksForMoreIsLong(t *testing.T) {
 			}
 		}
 	}})
-	ss, err := testpb.NewTestServiceClient(conn).StreamingInputCall(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ss := must(testpb.NewTestServiceClient(conn).StreamingInputCall(t.Context()))
 	for i := range 3 {
-		if err := ss.Send(&testpb.StreamingInputCallRequest{}); err != nil {
-			t.Fatal(err)
-		}
+		check(t, ss.Send(&testpb.StreamingInputCallRequest{}))
 		step.wait()
 		inFlight(t, lim, 1-min(i, 1), min(i, 1))
 		step.proceed()
@@ -141,16 +128,11 @@ func TestAShortStreamHoldsItsSlotToTheEnd(t *testing.T) {
 			return nil
 		},
 	})
-	ss, err := testpb.NewTestServiceClient(conn).StreamingOutputCall(t.Context(), &request{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ss := must(testpb.NewTestServiceClient(conn).StreamingOutputCall(t.Context(), &request{}))
 	step.wait()
 	inFlight(t, lim, 1, 0)
 	step.proceed()
-	for err == nil {
-		_, err = ss.Recv()
-	}
+	err := rest(ss)
 	if s := lim.Stats(); err != io.EOF || s.Completed != 1 || s.Service.Count() == 0 {
 		t.Errorf("%v, %d completed, %d samples", err, s.Completed, s.Service.Count())
 	}
@@ -173,14 +155,11 @@ func TestARefusedStreamIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := connect(t, Config{Limiter: lim}, &service{stream: handler})
-			ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			ss := must(testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context()))
 			if err := ss.Send(&request{}); err != nil && err != io.EOF { // EOF: the stream was already refused
 				t.Fatal(err)
 			}
-			_, err = ss.Recv()
+			_, err := ss.Recv()
 			if reason := ss.Trailer().Get(ReasonKey); status.Code(err) != codes.Unavailable || len(reason) != 1 {
 				t.Errorf("%v, reason %q", err, reason)
 			}
@@ -200,10 +179,7 @@ func TestAStreamWithoutMessagesIsAdmittedAtItsEnd(t *testing.T) {
 		inFlight(t, lim, 1, 0)
 		return ss.SendMsg(&testpb.StreamingInputCallResponse{})
 	}})
-	ss, err := testpb.NewTestServiceClient(conn).StreamingInputCall(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ss := must(testpb.NewTestServiceClient(conn).StreamingInputCall(t.Context()))
 	if _, err := ss.CloseAndRecv(); err != nil {
 		t.Error(err)
 	}
@@ -224,10 +200,7 @@ func (q quiet) SendHeader(metadata.MD) error { return nil }
 // Goroutines that outlive the handler cannot keep a slot.
 func TestAStreamUsedAfterItsHandlerLosesNoSlot(t *testing.T) {
 	lim := fixed(t, 4)
-	i, err := New(Config{Limiter: lim})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must(New(Config{Limiter: lim}))
 	var wg sync.WaitGroup
 	for range 1000 {
 		err := i.StreamServerInterceptor(nil, quiet{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: "/s/m"}, func(_ any, ss grpc.ServerStream) error {
@@ -245,10 +218,7 @@ func TestAStreamUsedAfterItsHandlerLosesNoSlot(t *testing.T) {
 
 // A handler that recovered a panic of admission once continued without a slot, as if admitted.
 func TestAnAdmissionThatPanicsAdmitsNobody(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{Observer: &limiter.Observer{Admitted: func(spillway.Priority, time.Duration) { panic("bug") }}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Observer: &limiter.Observer{Admitted: func(spillway.Priority, time.Duration) { panic("bug") }}}))
 	conn := connect(t, Config{Limiter: lim}, &service{stream: func(ss grpc.ServerStream) error {
 		func() {
 			defer func() {

@@ -59,10 +59,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 				}})
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
-				ss, err := testpb.NewTestServiceClient(conn).StreamingOutputCall(ctx, &request{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				ss := must(testpb.NewTestServiceClient(conn).StreamingOutputCall(ctx, &request{}))
 				time.Sleep(24 * time.Hour)
 				synctest.Wait()
 				select {
@@ -77,9 +74,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 					return
 				}
 				inFlight(t, c.cfg.Limiter, 0, 0)
-				for err == nil { // the client reads what was sent, and why there is no more
-					_, err = ss.Recv()
-				}
+				err := rest(ss) // the client reads what was sent, and why there is no more
 				if status.Code(err) != codes.DeadlineExceeded {
 					t.Error(err)
 				}
@@ -103,15 +98,10 @@ func TestAClientThatSendsNothingIsCutOff(t *testing.T) {
 				ended <- time.Since(began)
 				return err
 			}})
-			ss, err := testpb.NewTestServiceClient(conn).StreamingInputCall(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			ss := must(testpb.NewTestServiceClient(conn).StreamingInputCall(t.Context()))
 			for range messages { // a client that is slow is no client that stalls
 				time.Sleep(usualTimeout - time.Second)
-				if err := ss.Send(&testpb.StreamingInputCallRequest{}); err != nil {
-					t.Fatal(err)
-				}
+				check(t, ss.Send(&testpb.StreamingInputCallRequest{}))
 			}
 			if err := ss.RecvMsg(&testpb.StreamingInputCallResponse{}); status.Code(err) != codes.DeadlineExceeded {
 				t.Error(err)
@@ -150,22 +140,13 @@ func TestAHandlerThatReceivesAsideIsNotCutOff(t *testing.T) {
 			}
 			return nil
 		}})
-		ss, err := testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := ss.Send(&request{}); err != nil {
-			t.Fatal(err)
-		}
+		ss := must(testpb.NewTestServiceClient(conn).FullDuplexCall(t.Context()))
+		check(t, ss.Send(&request{}))
 		for range 4 {
-			if _, err := ss.Recv(); err != nil {
-				t.Fatal(err)
-			}
+			must(ss.Recv())
 		}
 		time.Sleep(time.Hour) // the client has all that it asked for, and may ask for more
-		if err := ss.CloseSend(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, ss.CloseSend())
 		if _, err := ss.Recv(); err != io.EOF {
 			t.Error(err)
 		}

@@ -32,13 +32,8 @@ var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 // cases returns handlers to measure the cost of a request: compare with bare.
 func cases(t testing.TB) map[string]http.Handler {
 	full := one(t)
-	if _, err := full.Acquire(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	adaptive, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(full.Acquire(t.Context()))
+	adaptive := must(limiter.New(limiter.Config{}))
 	with := func(cfg admissionhttp.Config) http.Handler { return middleware(t, cfg)(nothing) }
 	return map[string]http.Handler{
 		"bare":     nothing,
@@ -102,10 +97,7 @@ func TestAllocsOfABodyAndALongAnswer(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{}))
 	buffer, text := make([]byte, 100<<10), strings.Repeat("x", 100<<10)
 	h := middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = r.Body.Read(buffer)

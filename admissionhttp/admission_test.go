@@ -14,19 +14,13 @@ import (
 // one is a limiter of a single slot and no queue.
 func one(t testing.TB) *limiter.Limiter {
 	t.Helper()
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1}))
 	return lim
 }
 
 func middleware(t testing.TB, cfg admissionhttp.Config) func(http.Handler) http.Handler {
 	t.Helper()
-	m, err := admissionhttp.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(admissionhttp.New(cfg))
 	return m
 }
 
@@ -44,10 +38,7 @@ func TestWhatIsAdmittedIsServedAndWhatIsNotIsAnswered(t *testing.T) {
 	if w := get(h, "/"); w.Code != 200 || w.Body.String() != "ok" {
 		t.Fatalf("%d %q", w.Code, w.Body)
 	}
-	permit, err := lim.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	permit := must(lim.Acquire(t.Context()))
 	w := get(h, "/")
 	if w.Code != 503 || w.Header().Get("Retry-After") == "" ||
 		w.Header().Get(admissionhttp.HeaderReason) != spillway.QueueFull.String() ||
@@ -63,5 +54,21 @@ func TestWhatIsAdmittedIsServedAndWhatIsNotIsAnswered(t *testing.T) {
 	}
 	if s := lim.Stats(); s.InFlight != 0 || s.Admitted != s.Completed {
 		t.Fatalf("%+v", s)
+	}
+}
+
+// must returns v, and panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// check ends the test if there is an error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -60,9 +60,7 @@ func (l *lines) refused(t *testing.T) counts {
 	sum := counts{}
 	for line := range strings.Lines(l.text.String()) {
 		var entry struct{ Reasons counts }
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal([]byte(line), &entry))
 		for reason, n := range entry.Reasons {
 			sum[reason] += n
 		}
@@ -186,10 +184,7 @@ func TestOneDecisionIsOnceInEveryBook(t *testing.T) {
 	const header, priority, who = admissionhttp.HeaderDeadline, admissionhttp.HeaderPriority, "X-Caller"
 	caller := func(r *http.Request) string { return r.Header.Get(who) }
 	soon := map[spillway.Priority]time.Duration{spillway.Normal: 50 * time.Millisecond}
-	broken, err := limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{MaxWait: -1} }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	broken := must(limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{MaxWait: -1} }}))
 	for name, c := range map[string]struct {
 		limits limiter.Config
 		cfg    admissionhttp.Config
@@ -392,9 +387,7 @@ func ofPage(t *testing.T, lim *limiter.Limiter, dryRun bool) counts {
 			WouldRejectBy       counts `json:"would_reject_by"`
 		}
 	}
-	if err := json.Unmarshal(get(admissionhttp.DebugHandler(lim), "/?format=json").Body.Bytes(), &page); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(get(admissionhttp.DebugHandler(lim), "/?format=json").Body.Bytes(), &page))
 	all := counts{}
 	if dryRun {
 		maps.Copy(all, page.Limiters[0].WouldRejectBy)

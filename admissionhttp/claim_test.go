@@ -42,10 +42,7 @@ func TestAClaimOfAStreamLiftsNoDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var outcome limit.Outcome
-				lim, err := limiter.New(limiter.Config{Mode: c.mode, Observer: &limiter.Observer{Ended: func(e limiter.End) { outcome = e.Outcome }}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				lim := must(limiter.New(limiter.Config{Mode: c.mode, Observer: &limiter.Observer{Ended: func(e limiter.End) { outcome = e.Outcome }}}))
 				h := middleware(t, admissionhttp.Config{
 					Limiter: lim, Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: usual},
 				})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,10 +106,7 @@ func TestACallerOfIPv6IsItsNetwork(t *testing.T) {
 		"not an address": {"[a:b]:1", "[a:c]:1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
+			lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: 10, MaxWait: time.Millisecond}))
 			from := func(h http.Handler, address string) int {
 				w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
 				r.RemoteAddr = address

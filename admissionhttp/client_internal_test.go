@@ -93,16 +93,18 @@ func (c wire2) Push(string, *http.PushOptions) error {
 	return nil
 }
 
+// must returns v, and panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 func guarded(t testing.TB, cfg Config, h http.Handler) http.Handler {
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(100)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(100)}))
 	cfg.Limiter = lim
-	protect, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := must(New(cfg))
 	t.Cleanup(func() {
 		if s := lim.Stats(); s.InFlight != 0 || s.LongInFlight != 0 || s.Admitted != s.Completed {
 			t.Errorf("%+v", s)
@@ -323,17 +325,11 @@ func TestAClientThatStandsStillIsCutOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lim, err := limiter.New(limiter.Config{Mode: c.mode})
-				if err != nil {
-					t.Fatal(err)
-				}
+				lim := must(limiter.New(limiter.Config{Mode: c.mode}))
 				if c.timeout == 0 {
 					c.timeout = timeout
 				}
-				protect, err := New(Config{Limiter: lim, ClientTimeout: c.timeout})
-				if err != nil {
-					t.Fatal(err)
-				}
+				protect := must(New(Config{Limiter: lim, ClientTimeout: c.timeout}))
 				in := newWire(1, func(string) {})
 				protect(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
 					w := workOf(writer)

@@ -35,10 +35,7 @@ import (
 // may cause.
 func few(t testing.TB) *limiter.Limiter {
 	t.Helper()
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(2), MaxWait: limiter.NoMaxWait})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(2), MaxWait: limiter.NoMaxWait}))
 	return lim
 }
 
@@ -52,15 +49,10 @@ func both(s *httptest.Server) {
 // dial connects with a small buffer for what comes, and sends text.
 func dial(t *testing.T, s *httptest.Server, text string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", s.Listener.Addr().String()))
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(conn, text))
 	return conn
 }
 
@@ -93,13 +85,9 @@ func next(t *testing.T, from io.Reader, kind byte) (stream uint32, flags byte) {
 	t.Helper()
 	for {
 		var head [9]byte
-		if _, err := io.ReadFull(from, head[:]); err != nil {
-			t.Fatal(err)
-		}
+		must(io.ReadFull(from, head[:]))
 		size := int64(head[0])<<16 | int64(head[1])<<8 | int64(head[2])
-		if _, err := io.CopyN(io.Discard, from, size); err != nil {
-			t.Fatal(err)
-		}
+		must(io.CopyN(io.Discard, from, size))
 		if head[3] == kind {
 			return binary.BigEndian.Uint32(head[5:]), head[4]
 		}
@@ -113,12 +101,8 @@ const large = 12 << 20
 func service(t *testing.T, proxied string) *http.ServeMux {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "large")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(file, large); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, nil, 0o600))
+	check(t, os.Truncate(file, large))
 	mux := http.NewServeMux()
 	mux.HandleFunc("/quick", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "quick") })
 	mux.HandleFunc("/json", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 8<<10)) })
@@ -148,10 +132,7 @@ func service(t *testing.T, proxied string) *http.ServeMux {
 	mux.HandleFunc("/form", func(_ http.ResponseWriter, r *http.Request) { _ = r.ParseMultipartForm(1 << 10) })
 	mux.HandleFunc("/poll", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	if proxied != "" {
-		target, err := url.Parse(proxied)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must(url.Parse(proxied))
 		proxy := httputil.NewSingleHostReverseProxy(target)
 		proxy.ErrorLog = quiet
 		proxy.Transport = &http.Transport{DisableKeepAlives: true}
@@ -375,10 +356,7 @@ func TestAKeptConnectionKeepsNoDeadline(t *testing.T) {
 				return middleware(t, admissionhttp.Config{})(mux)
 			}, func(t *testing.T, c *http.Client, url string) {
 				for _, path := range []string{"/echo", "/echo", "/later", "/echo"} {
-					resp, err := c.Post(url+path, "text/plain", strings.NewReader(strings.Repeat("x", size)))
-					if err != nil {
-						t.Fatal(err)
-					}
+					resp := must(c.Post(url+path, "text/plain", strings.NewReader(strings.Repeat("x", size))))
 					if n, err := io.Copy(io.Discard, resp.Body); n < size || err != nil {
 						t.Errorf("%s: %d %v", path, n, err)
 					}
@@ -412,10 +390,7 @@ func TestAnAnswerThatADeadlineCutsLooksCut(t *testing.T) {
 				}))
 			}, func(t *testing.T, c *http.Client, url string) {
 				for path, cut := range map[string]bool{"/cut": true, "/whole": false} {
-					resp, err := c.Get(url + path)
-					if err != nil {
-						t.Fatal(err)
-					}
+					resp := must(c.Get(url + path))
 					n, err := io.Copy(io.Discard, resp.Body)
 					_ = resp.Body.Close()
 					if resp.StatusCode != 200 || n != part || (err != nil) != cut {
@@ -456,10 +431,7 @@ func TestBothDirectionsAtOnce(t *testing.T) {
 		line := fmt.Sprintf("line %d\n", i)
 		_, _ = fmt.Fprintf(conn, "%x\r\n%s\r\n", len(line), line)
 		if body == nil {
-			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must(http.ReadResponse(in, nil))
 			body = bufio.NewReader(resp.Body)
 		}
 		if got, err := body.ReadString('\n'); got != line {

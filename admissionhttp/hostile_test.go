@@ -24,10 +24,7 @@ func FuzzHeaders(f *testing.F) {
 	}
 	const normal = time.Minute
 	f.Fuzz(func(t *testing.T, priority, deadline, accept, upgrade string, trusted bool) {
-		lim, err := limiter.New(limiter.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := must(limiter.New(limiter.Config{}))
 		admit := middleware(t, admissionhttp.Config{
 			Limiter: lim, Trusted: func(*http.Request) bool { return trusted }, FairShares: true,
 			Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: normal},
@@ -58,10 +55,7 @@ func FuzzHeaders(f *testing.F) {
 
 // Handlers that time out, leave work behind, become streams or panic, all at once.
 func TestEverySlotComesBackFromACrowd(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{}))
 	admit := middleware(t, admissionhttp.Config{Limiter: lim, Hold: true, FairShares: true})
 	h := admit(http.TimeoutHandler(admissionhttp.Held(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		release := admissionhttp.Hold(r.Context())
@@ -90,9 +84,7 @@ func TestEverySlotComesBackFromACrowd(t *testing.T) {
 	crowd.Wait()
 	// Drain waits for the rest. A WaitGroup would race with handlers that begin after their
 	// timeout.
-	if err := lim.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, lim.Drain(t.Context()))
 	s := lim.Stats()
 	if s.Offered != 400 || s.Offered != s.Admitted+s.Rejected+s.Cancelled || s.Admitted != s.Completed || s.InFlight != 0 || s.LongInFlight != 0 {
 		t.Errorf("%+v", s)

@@ -25,10 +25,7 @@ func (c *classes) Admit(_ time.Duration, load limit.Load) { c.latest = load.Clas
 // a handler and returns the class that the limiter's law gets.
 func kinds(t *testing.T, cfg admissionhttp.Config) (admit func(http.Handler) http.Handler, of func(h http.Handler, ctx context.Context, method, path string) uint8) {
 	law := &classes{Law: limit.NewFixed(1)}
-	lim, err := limiter.New(limiter.Config{Law: law})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: law}))
 	cfg.Limiter = lim
 	return middleware(t, cfg), func(h http.Handler, ctx context.Context, method, path string) uint8 {
 		t.Helper()

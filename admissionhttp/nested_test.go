@@ -75,10 +75,7 @@ func TestLimitersOfTheirOwnAreBothAsked(t *testing.T) {
 	atRest(t, outer, 1)
 	atRest(t, inner, 1)
 
-	family, err := limiter.NewKeyed(limiter.KeyedConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	family := must(limiter.NewKeyed(limiter.KeyedConfig{}))
 	classed := func(class string) func(http.Handler) http.Handler {
 		return middleware(t, admissionhttp.Config{Keyed: family, Class: func(*http.Request) string { return class }})
 	}

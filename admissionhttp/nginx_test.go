@@ -52,14 +52,8 @@ type instance struct {
 
 func newInstance(t *testing.T) *instance {
 	t.Helper()
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	protect, err := admissionhttp.New(admissionhttp.Config{Limiter: lim})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1}))
+	protect := must(admissionhttp.New(admissionhttp.Config{Limiter: lim}))
 	i := &instance{lim: lim}
 	served := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "done") }))
 	i.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,38 +83,25 @@ func (i *instance) shed(t *testing.T) {
 func startNginx(t *testing.T, settings, ofServer string, instances ...*instance) string {
 	t.Helper()
 	path, dir := program(t), t.TempDir()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer listener.Close()
-	socket, err := listener.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	socket := must(listener.(*net.TCPListener).File())
 	defer socket.Close()
 	address := listener.Addr().String()
 	servers := ""
 	for _, i := range instances {
 		servers += "server " + i.Listener.Addr().String() + ofServer + ";\n"
 	}
-	config, err := os.ReadFile("testdata/nginx.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must(os.ReadFile("testdata/nginx.conf"))
 	text := strings.NewReplacer("@DIR@", dir, "@LISTEN@", address, "@SERVERS@", servers, "@SETTINGS@", settings).Replace(string(config))
 	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(text), 0o600))
 	cmd := exec.Command(path, "-p", dir, "-c", file, "-e", filepath.Join(dir, "error.log"))
 	cmd.Env = append(os.Environ(), "NGINX=3;") // the inherited socket
 	cmd.ExtraFiles = []*os.File{socket}
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -144,25 +125,16 @@ func startNginx(t *testing.T, settings, ofServer string, instances ...*instance)
 // settings returns the recommended settings of nginx in front of a service.
 func settings(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/settings.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("testdata/settings.conf"))
 	return string(text)
 }
 
 // askNginx sends a request as an outsider would, with a priority that it made up.
 func askNginx(t *testing.T, method, url string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(await.Context(t, "nginx answers"), method, url, strings.NewReader("a body"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(await.Context(t, "nginx answers"), method, url, strings.NewReader("a body")))
 	req.Header.Set(admissionhttp.HeaderPriority, "critical")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(http.DefaultClient.Do(req))
 	defer resp.Body.Close()
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)

@@ -15,10 +15,7 @@ func TestWhatIsNotThereIsFoundWhileTheProgramStarts(t *testing.T) {
 	if err == nil {
 		t.Fatal("a negative wait was accepted")
 	}
-	protect, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	protect := must(New(Config{}))
 	for name, start := range map[string]func() http.Handler{
 		"New":            func() http.Handler { return protect(nil) },
 		"Protect":        func() http.Handler { return Protect(nil) },

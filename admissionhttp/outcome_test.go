@@ -22,12 +22,9 @@ import (
 func taught(t *testing.T, n int) (*limiter.Limiter, *[]limit.Outcome) {
 	t.Helper()
 	var ends []limit.Outcome
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(n), Observer: &limiter.Observer{
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(n), Observer: &limiter.Observer{
 		Ended: func(e limiter.End) { ends = append(ends, e.Outcome) },
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	return lim, &ends
 }
 
@@ -123,10 +120,7 @@ func TestMadeUpDeadlinesCostOthersNothing(t *testing.T) {
 
 func adaptive(t *testing.T) *limiter.Limiter {
 	t.Helper()
-	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{}))
 	return lim
 }
 

@@ -21,9 +21,7 @@ func status(h http.Handler, method, target, agent string) int {
 func full(t *testing.T, cfg admissionhttp.Config) func(http.Handler) http.Handler {
 	t.Helper()
 	cfg.Limiter = one(t)
-	if _, err := cfg.Limiter.Acquire(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(cfg.Limiter.Acquire(t.Context()))
 	return middleware(t, cfg)
 }
 

@@ -16,10 +16,7 @@ import (
 // request is never taken for the next request.
 func TestTheBodyOfARefusedRequestIsNeverARequest(t *testing.T) {
 	lim := one(t)
-	permit, err := lim.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	permit := must(lim.Acquire(t.Context()))
 	defer permit.Release()
 	var answered atomic.Int64
 	protected := middleware(t, admissionhttp.Config{Limiter: lim})(ok)
@@ -47,10 +44,7 @@ func TestTheBodyOfARefusedRequestIsNeverARequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := answered.Load()
-			conn, err := net.Dial("tcp", s.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must(net.Dial("tcp", s.Listener.Addr().String()))
 			defer conn.Close()
 			go func() { _, _ = io.WriteString(conn, c.raw) }()
 			in := bufio.NewReader(conn)

@@ -40,9 +40,7 @@ func TestWhatARefusalSays(t *testing.T) {
 			Type, Title, Detail, Reason string
 			Status                      int
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(w.Body.Bytes(), &p))
 		after, err := strconv.Atoi(w.Header().Get("Retry-After"))
 		if w.Code != want || p.Status != want || !strings.HasSuffix(p.Type, kind) || p.Title == "" || p.Detail == "" ||
 			p.Reason != reason.String() || w.Header().Get(admissionhttp.HeaderReason) != p.Reason ||
@@ -91,14 +89,9 @@ func TestARefusalMayBeCompressedOnItsWay(t *testing.T) {
 	for name, eager := range map[string]bool{"at the first write": false, "beforehand": true} {
 		t.Run(name, func(t *testing.T) {
 			lim := one(t)
-			if _, err := lim.Acquire(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(lim.Acquire(t.Context()))
 			s := serve(t, compress(middleware(t, admissionhttp.Config{Limiter: lim})(ok), eager))
-			resp, err := s.Client().Get(s.URL) // asks for gzip and decompresses
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must(s.Client().Get(s.URL)) // asks for gzip and decompresses
 			defer resp.Body.Close()
 			if body, err := io.ReadAll(resp.Body); resp.StatusCode != 503 || !json.Valid(body) || err != nil {
 				t.Errorf("%d %q %v", resp.StatusCode, body, err)
@@ -134,14 +127,8 @@ func TestAnInstanceThatStopsSendsItsClientsAway(t *testing.T) {
 					connections++
 				}
 			}})
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := s.Client().Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil))
+			resp := must(s.Client().Do(r))
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
 			if (resp.ProtoMajor == 2) != h2 {
@@ -154,9 +141,7 @@ func TestAnInstanceThatStopsSendsItsClientsAway(t *testing.T) {
 				t.Fatalf("%d over %d connections", status, connections)
 			}
 		}
-		if err := lim.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, lim.Drain(t.Context()))
 		for n := 0; connections == 1; n++ { // HTTP/2 may send GOAWAY a moment after the answer
 			if status := ask(); status != http.StatusServiceUnavailable {
 				t.Fatal(status)
@@ -243,18 +228,12 @@ func TestTheBodyOfARefusedRequest(t *testing.T) {
 		"expected long": {head: "Content-Length: 1000000000\r\nExpect: 100-continue\r\n", closes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", s.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must(net.Dial("tcp", s.Listener.Addr().String()))
 			defer conn.Close()
 			_ = conn.SetDeadline(time.Now().Add(time.Minute)) // only bounds a test that fails
 			_, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\n%s\r\n%s", c.head, c.body)
 			in := bufio.NewReader(conn)
-			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must(http.ReadResponse(in, nil))
 			if resp.StatusCode != 503 || resp.Close != c.closes {
 				t.Errorf("%d, closes: %v", resp.StatusCode, resp.Close)
 			}
@@ -263,7 +242,7 @@ func TestTheBodyOfARefusedRequest(t *testing.T) {
 			}
 			if !c.closes { // the next bytes on the connection are read as a request
 				_, _ = fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-				if resp, err = http.ReadResponse(in, nil); err != nil || resp.StatusCode != 503 {
+				if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != 503 {
 					t.Fatal(err)
 				}
 			}
@@ -273,10 +252,7 @@ func TestTheBodyOfARefusedRequest(t *testing.T) {
 
 func TestAShortBodyThatDoesNotComeDelaysNoAnswerForLong(t *testing.T) {
 	s := refusing(t, false)
-	conn, err := net.Dial("tcp", s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", s.Listener.Addr().String()))
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, _ = fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nnot all")
@@ -310,14 +286,8 @@ func (e *endless) Close() error {
 func TestAnEndlessBodyIsRefusedInHTTP2(t *testing.T) {
 	s := refusing(t, true)
 	for range 3 { // on one connection
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, &endless{make(chan struct{})})
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := s.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, &endless{make(chan struct{})}))
+		resp := must(s.Client().Do(r))
 		body, err := io.ReadAll(resp.Body)
 		if resp.Body.Close(); resp.StatusCode != 503 || resp.ProtoMajor != 2 || !json.Valid(body) || err != nil {
 			t.Fatalf("%d %q %v", resp.StatusCode, body, err)
@@ -328,24 +298,15 @@ func TestAnEndlessBodyIsRefusedInHTTP2(t *testing.T) {
 // Admission comes before the body: a client that waits for 100 Continue gets it after its request
 // was admitted.
 func TestABodyIsAskedForAfterAdmission(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{}))
 	s := serve(t, middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
 	})))
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, bytes.NewReader([]byte("hello")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, bytes.NewReader([]byte("hello"))))
 	r.Header.Set("Expect", "100-continue")
 	c := s.Client()
 	c.Transport.(*http.Transport).ExpectContinueTimeout = time.Hour
-	resp, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(c.Do(r))
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); string(body) != "hello" || err != nil {
 		t.Errorf("%q %v", body, err)

@@ -191,10 +191,7 @@ func TestEnforcementForAPartOfTheCallers(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(10), QueueSize: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(10), QueueSize: -1}))
 	inFlight := 0
 	h := middleware(t, admissionhttp.Config{Limiter: lim, Cost: func(r *http.Request) int { return len(r.Header) }})(
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { inFlight = lim.Stats().InFlight }))
@@ -211,19 +208,13 @@ func TestCost(t *testing.T) {
 }
 
 func TestClassesHaveLimitersOfTheirOwnAndBoundedNames(t *testing.T) {
-	family, err := limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config {
+	family := must(limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config {
 		return limiter.Config{Law: limit.NewFixed(1), QueueSize: -1}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	h := middleware(t, admissionhttp.Config{
 		Keyed: family, Class: func(r *http.Request) string { return r.Header.Get("X-Class") },
 	})(ok)
-	busy, err := family.Acquire(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	busy := must(family.Acquire(t.Context(), "a"))
 	defer busy.Release()
 	if a, b := ask(h, t.Context(), "X-Class", "a"), ask(h, t.Context(), "X-Class", "b"); a.Code != 503 || b.Code != 200 {
 		t.Errorf("%d and %d", a.Code, b.Code)

@@ -20,10 +20,7 @@ func TestACallerBesideOneThatHoldsAllSlots(t *testing.T) {
 	for name, burst := range map[string]int{"one after the other": 1, "a few at once": 10, "many at once": 30} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(4)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(4)}))
 				var mu sync.Mutex
 				var served []string
 				takes := map[string]time.Duration{"hog": 10 * time.Second, "honest": 100 * time.Millisecond}
@@ -80,10 +77,7 @@ func TestACallerBesideOneThatHoldsAllSlots(t *testing.T) {
 // A request that has become a stream holds no slot, and so no share.
 func TestAStreamHoldsNoShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(4)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(4)}))
 		leave := make(chan struct{})
 		h := middleware(t, admissionhttp.Config{
 			Limiter: lim, FairShares: true, Caller: func(r *http.Request) string { return r.Header.Get("X-Caller") },
@@ -119,10 +113,7 @@ func TestAStreamHoldsNoShare(t *testing.T) {
 // A caller whose clients are slow was refused for slots that others had long got.
 func TestARequestThatWaitsForItsClientHoldsNoShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(4)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(4)}))
 		leave := make(chan struct{})
 		h := middleware(t, admissionhttp.Config{
 			Limiter: lim, FairShares: true, ClientTimeout: -1, Caller: func(r *http.Request) string { return r.Header.Get("X-Caller") },

@@ -73,10 +73,7 @@ func TestAdviceRisesWhileRefusalsContinue(t *testing.T) {
 // others ten times as long, and caused a recording every minute.
 func TestADeadlineThatIsTooCloseIsNoShedding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(1), QueueSize: -1}))
 		h := middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			time.Sleep(10 * time.Millisecond)
 		}))
@@ -217,18 +214,12 @@ func TestAFlightRecordingAtTheOnset(t *testing.T) {
 func TestRecordingsInAFolderAreFew(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 5 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("spillway-2000010%dT000000.000.trace", i)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("spillway-2000010%dT000000.000.trace", i)), nil, 0o600))
 	}
 	other := filepath.Join(dir, "another.trace")
-	if err := os.WriteFile(other, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(other, nil, 0o600))
 	c := &admissionhttp.Recording{Recorder: recorder(t), Dir: dir, Keep: 3}
-	if err := c.Write(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, c.Write())
 	names, _ := filepath.Glob(filepath.Join(dir, "spillway-*.trace"))
 	if len(names) != 3 || !strings.HasSuffix(names[0], "20000103T000000.000.trace") {
 		t.Errorf("%q", names)
@@ -261,10 +252,7 @@ func TestARecordingThatFailsSaysSo(t *testing.T) {
 func TestOneCallerCannotTakeTheQueue(t *testing.T) {
 	served := func(fair bool) (mean float64) {
 		synctest.Test(t, func(t *testing.T) {
-			lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(10), QueueSize: 20})
-			if err != nil {
-				t.Fatal(err)
-			}
+			lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(10), QueueSize: 20}))
 			h := middleware(t, admissionhttp.Config{
 				Limiter: lim, FairShares: fair, Caller: func(r *http.Request) string { return r.Header.Get("X-Caller") },
 			})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) }))

@@ -124,10 +124,7 @@ func TestAnUpgradedConnectionHoldsNoSlot(t *testing.T) {
 				defer close(ended)
 				protected.ServeHTTP(w, r)
 			}))
-			conn, err := net.Dial("tcp", s.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must(net.Dial("tcp", s.Listener.Addr().String()))
 			defer conn.Close()
 			_, _ = fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 			in := bufio.NewReader(conn)
@@ -180,10 +177,7 @@ func TestAWriterThatOnlyHijacksTakesAnUpgrade(t *testing.T) {
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protected.ServeHTTP(onlyHijacks{w, w.(http.Hijacker)}, r)
 	}))
-	conn, err := net.Dial("tcp", s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", s.Listener.Addr().String()))
 	defer conn.Close()
 	_, _ = fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -203,10 +197,7 @@ func TestEventsThroughAProxyHoldNoSlot(t *testing.T) {
 	lim := one(t)
 	s := serve(t, middleware(t, admissionhttp.Config{Limiter: lim})(httputil.NewSingleHostReverseProxy(target)))
 	for range 3 { // more streams than slots
-		resp, err := s.Client().Get(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(s.Client().Get(s.URL))
 		defer resp.Body.Close()
 		if line, err := bufio.NewReader(resp.Body).ReadString('\n'); resp.StatusCode != 200 || line != "data: 1\n" {
 			t.Fatalf("%d %q %v", resp.StatusCode, line, err)

@@ -93,10 +93,7 @@ func TestPanicsAbortsAndGoexitsCostNoSlot(t *testing.T) {
 // http.ErrAbortHandler.
 func TestAProxyWhoseBackendDiesCostsNoSlot(t *testing.T) {
 	backend := serve(t, ending)
-	target, err := url.Parse(backend.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(url.Parse(backend.URL))
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ErrorLog = quiet
 	lim := one(t)

@@ -39,10 +39,7 @@ func TestABodyThatIsTooLongClosesItsConnectionWhereTheDocumentationSays(t *testi
 		"inside, and with a header": {admit(read(true, true)), true},
 	} {
 		s := serve(t, c.handler)
-		resp, err := s.Client().Post(s.URL, "text/plain", strings.NewReader(strings.Repeat("x", sent)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(s.Client().Post(s.URL, "text/plain", strings.NewReader(strings.Repeat("x", sent))))
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusRequestEntityTooLarge || resp.Close != c.closes {
 			t.Errorf("%s: %d, closes %v", name, resp.StatusCode, resp.Close)

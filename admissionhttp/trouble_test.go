@@ -38,10 +38,7 @@ func (j *journal) lines() []string {
 // over.
 func TestTheLogNamesATroubleAndWhatToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{Name: "http", Law: limit.NewFixed(8)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := must(limiter.New(limiter.Config{Name: "http", Law: limit.NewFixed(8)}))
 		var log journal
 		fails := false
 		mux := http.NewServeMux()

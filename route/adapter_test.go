@@ -26,10 +26,7 @@ func TestAnotherRouterKnowsThePathValues(t *testing.T) {
 	var got in
 	r := New("GET", "/wards/{ward}/beds/{bed}", func(_ context.Context, req in) (Empty, error) { got = req; return Empty{}, nil })
 	values := map[string]string{"ward": "a/b", "bed": "7"}
-	h, err := r.Handler(Config{PathValue: func(_ *http.Request, name string) string { return values[name] }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(r.Handler(Config{PathValue: func(_ *http.Request, name string) string { return values[name] }}))
 	if w := do(h, "GET", "/anything", "", ""); w.Code != 204 || got != (in{"a/b", 7}) {
 		t.Errorf("%d %v", w.Code, got)
 	}
@@ -42,10 +39,7 @@ func TestAnotherRouterKnowsThePathValues(t *testing.T) {
 func TestRoutesOfAnotherRouterAreDescribedAsThoseOfAMux(t *testing.T) {
 	m := documented(t)
 	info := Info{Title: "Test", Version: "1"}
-	want, err := m.OpenAPI(info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(m.OpenAPI(info))
 	if got, err := Describe(m.root.cfg, info, m.routes...); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v\n%s", err, got)
 	}
@@ -73,10 +67,7 @@ func TestAContextBesideTheRequestIsTheHandlersAndThatOfItsProblems(t *testing.T)
 			seen = append(seen, r.Context().Value(key{}))
 		},
 	}
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(1)}))
 	defer lim.Close()
 	for _, c := range []struct {
 		name string
@@ -92,10 +83,7 @@ func TestAContextBesideTheRequestIsTheHandlersAndThatOfItsProblems(t *testing.T)
 			return Empty{}, errors.New("broken")
 		})
 		c.set(r)
-		h, err := r.Handler(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must(r.Handler(cfg))
 		serve := func() *httptest.ResponseRecorder {
 			seen = nil
 			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
@@ -120,10 +108,7 @@ func TestAContextBesideTheRequestIsTheHandlersAndThatOfItsProblems(t *testing.T)
 
 func TestMiddlewareOfARouteHasToFindAllInTheRequest(t *testing.T) {
 	r := New("GET", "/", func(context.Context, Empty) (Empty, error) { return Empty{}, nil }).Use(func(h http.Handler) http.Handler { return http.HandlerFunc(h.ServeHTTP) })
-	h, err := r.Handler(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(r.Handler(Config{}))
 	if _, beside := h.(ContextHandler); beside {
 		t.Error("its middleware would be left out")
 	}
@@ -140,10 +125,7 @@ func TestAMarkedRouteTakesAContextBesideTheRequest(t *testing.T) {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { see(r.Context()); next.ServeHTTP(w, r) })
 			})
 		}
-		h, err := r.Handler(Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must(r.Handler(Config{}))
 		direct, ok := h.(ContextHandler)
 		if ok == behind {
 			t.Fatal("a ContextHandler is what has no middleware")

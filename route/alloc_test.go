@@ -19,10 +19,8 @@ func TestAllocationsPerRequest(t *testing.T) {
 	behind.Use(func(next http.Handler) http.Handler { return http.HandlerFunc(next.ServeHTTP) })
 	group := behind.Group("/in")
 	group.Use(func(next http.Handler) http.Handler { return http.HandlerFunc(next.ServeHTTP) })
-	if err := group.Add(typedGet().Untimed(), New("GET", "/urgent/{id}", getByType).Untimed().Priority(spillway.High),
-		New("GET", "/heavy/{id}", getByType).Untimed().Priority(spillway.High).Cost(2)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, group.Add(typedGet().Untimed(), New("GET", "/urgent/{id}", getByType).Untimed().Priority(spillway.High),
+		New("GET", "/heavy/{id}", getByType).Untimed().Priority(spillway.High).Cost(2)))
 	for _, c := range []struct {
 		name    string
 		handler http.Handler

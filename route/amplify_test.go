@@ -16,12 +16,9 @@ func TestFaultsThatAreNotListedCostNothingAlloc(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	p, err := shape.Compile(reflect.TypeFor[struct {
+	p := must(shape.Compile(reflect.TypeFor[struct {
 		List []string `body:"json"`
-	}](), "/", ownTypes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}](), "/", ownTypes))
 	b := &wire.Binder{Plan: p, Limits: wire.Limits{Memory: 1 << 20, Depth: defaults.Depth}}
 	allocs := func(n int) float64 {
 		var s wire.Scratch
@@ -39,11 +36,9 @@ func TestFaultsThatAreNotListedCostNothingAlloc(t *testing.T) {
 
 func TestFaultsOfAHandlerAreListedUpToTheLimitToo(t *testing.T) {
 	m := NewMux(Config{})
-	if err := m.Add(New("GET", "/", func(context.Context, Empty) (Empty, error) {
+	check(t, m.Add(New("GET", "/", func(context.Context, Empty) (Empty, error) {
 		return Empty{}, &InvalidError{Faults: make([]Fault, 1000)}
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	w := do(m, "GET", "/", "", "")
 	if p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String()); len(p.Errors) != wire.MaxFaults {
 		t.Errorf("%d faults", len(p.Errors))

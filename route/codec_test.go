@@ -55,12 +55,9 @@ func TestNothingOfATranscodedBodyIsLeftInThePool(t *testing.T) {
 		var s wire.Scratch
 		s.Body = append(s.Body, "a secret"...)
 		was := s.Body[:8]
-		p, err := shape.Compile(reflect.TypeFor[struct {
+		p := must(shape.Compile(reflect.TypeFor[struct {
 			N int `body:"json"`
-		}](), "/", ownTypes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}](), "/", ownTypes))
 		c := &core{plan: p, binder: wire.Binder{Plan: p, Limits: wire.Limits{Depth: defaults.Depth}}}
 		c.bindTranscoded(&s, transcoder{"", func([]byte) ([]byte, error) { return []byte(doc), nil }}, reflect.New(p.Type).Elem())
 		s.Clear()

@@ -18,26 +18,13 @@ func overTCP(t *testing.T, h http.Handler, raw string) (status int, body string)
 	t.Helper()
 	server := httptest.NewServer(h)
 	defer server.Close()
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", server.Listener.Addr().String()))
 	defer conn.Close()
-	if _, err := io.WriteString(conn, raw); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(conn, raw))
+	check(t, conn.(*net.TCPConn).CloseWrite())
+	resp := must(http.ReadResponse(bufio.NewReader(conn), nil))
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(io.ReadAll(resp.Body))
 	return resp.StatusCode, string(answer)
 }
 
@@ -61,12 +48,10 @@ func TestABodyThatEndsEarlyIsAnswered400(t *testing.T) {
 // A client that has sent its request may close its side and still read.
 func TestAHalfClosedConnectionIsNeverAnswered200ByAccident(t *testing.T) {
 	m := NewMux(Config{})
-	if err := m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (string, error) {
+	check(t, m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (string, error) {
 		<-ctx.Done()
 		return "", ctx.Err()
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	if status, body := overTCP(t, m, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); status != 499 || !strings.Contains(body, `"status":499`) {
 		t.Errorf("%d %q", status, body)
 	}
@@ -86,13 +71,11 @@ func TestABodyNoOperationReadsIsLimitedToo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				alive := true
 				m := NewMux(Config{Limits: Limits{Read: most, Body: 32}})
-				if err := m.Add(New("GET", "/{$}", func(ctx context.Context, _ Empty) (Empty, error) {
+				check(t, m.Add(New("GET", "/{$}", func(ctx context.Context, _ Empty) (Empty, error) {
 					time.Sleep(2 * most) // the deadline was for the body, not for the handler
 					alive = ctx.Err() == nil
 					return Empty{}, nil
-				})); err != nil {
-					t.Fatal(err)
-				}
+				})))
 				listener := pipes{make(chan net.Conn), make(chan struct{})}
 				server := &http.Server{Handler: m}
 				go func() { _ = server.Serve(listener) }()

@@ -31,10 +31,7 @@ func TestAnswersAndEditsAreInTheDocument(t *testing.T) {
 	if w := do(m, "POST", "/a", "", ""); w.Code != 200 {
 		t.Error(w.Code)
 	}
-	doc, err := m.OpenAPI(Info{Title: "T", Edit: func(doc map[string]any) { doc["x-title"] = doc["info"].(map[string]any)["title"] }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(m.OpenAPI(Info{Title: "T", Edit: func(doc map[string]any) { doc["x-title"] = doc["info"].(map[string]any)["title"] }}))
 	var d struct {
 		Title string `json:"x-title"`
 		Paths map[string]map[string]struct {
@@ -43,9 +40,7 @@ func TestAnswersAndEditsAreInTheDocument(t *testing.T) {
 			Responses map[string]json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(doc, &d); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(doc, &d))
 	op := d.Paths["/a"]["post"]
 	if d.Title != "T" || !op.All || op.Number != "Fine" || strings.Join(order, " ") != "config route" {
 		t.Errorf("%v, %s", order, doc)
@@ -72,36 +67,25 @@ func TestAnswersAndEditsAreInTheDocument(t *testing.T) {
 func compact(t *testing.T, v json.RawMessage) string {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal(v, &value); err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(v, &value))
+	text := must(json.Marshal(value))
 	return string(text)
 }
 
 func TestFormatsOfProblemsAreDescribed(t *testing.T) {
 	m := NewMux(Config{ProblemFormat: ProblemFormat{MediaType: "application/x+json; a=b", Encode: plainly.Encode, Schema: map[string]any{"type": "object"}}})
-	if err := m.Add(New("GET", "/a", func(context.Context, Empty) (string, error) { return "", nil }).FailsWith(&Problem{Status: 409, Type: "t"})); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/a", func(context.Context, Empty) (string, error) { return "", nil }).FailsWith(&Problem{Status: 409, Type: "t"})))
 	own, err := m.OpenAPI(Info{})
 	if err != nil || strings.Contains(string(own), "Problem\"") || !strings.Contains(string(own), `"application/x+json":{`) {
 		t.Errorf("%v %s", err, own)
 	}
 	g := m.Group("/g", func(c *Config) { c.ProblemFormat = ProblemFormat{} })
-	if err := g.Add(New("GET", "/a", func(context.Context, Empty) (string, error) { return "", nil }).FailsWith(&Problem{Status: 409, Type: "t"})); err != nil {
-		t.Fatal(err)
-	}
+	check(t, g.Add(New("GET", "/a", func(context.Context, Empty) (string, error) { return "", nil }).FailsWith(&Problem{Status: 409, Type: "t"})))
 	if both, err := m.OpenAPI(Info{}); err != nil || !strings.Contains(string(both), problemMedia) || !strings.Contains(string(both), `"Problem409"`) {
 		t.Errorf("%v %s", err, both)
 	}
 	m = NewMux(Config{Operation: func(op map[string]any) { op["x"] = func() {} }})
-	if err := m.Add(New("GET", "/a", func(context.Context, Empty) (string, error) { return "", nil })); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/a", func(context.Context, Empty) (string, error) { return "", nil })))
 	if err := m.Document("GET /openapi.json", Info{}); err == nil {
 		t.Error("what cannot be encoded was taken")
 	}

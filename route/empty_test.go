@@ -33,9 +33,7 @@ func TestASliceOrMapOfAnAnswerIsNeverNull(t *testing.T) {
 	oddly := New("GET", "/odd", func(context.Context, Empty) (odd, error) { return odd{}, nil })
 	nothing := New("GET", "/list", func(context.Context, Empty) ([]out, error) { return nil, nil })
 	m := NewMux(Config{})
-	if err := m.Add(get, oddly, nothing); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(get, oddly, nothing))
 	for path, want := range map[string]string{
 		"/out":  `{"list":[],"map":{"a":[1],"b":[]},"bytes":"","opt":[],"parts":{"p":{"lists":[[]]}},"any":{},"null":null}`,
 		"/odd":  `{"o d":{"list":null}}`,

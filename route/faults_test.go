@@ -163,9 +163,7 @@ func TestErrorsAreMappedInOnePlace(t *testing.T) {
 	}
 	var fails error
 	m := NewMux(cfg)
-	if err := m.Add(New("GET", "/", func(context.Context, Empty) (Empty, error) { return Empty{}, fails })); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/", func(context.Context, Empty) (Empty, error) { return Empty{}, fails })))
 	for _, c := range []struct {
 		err         error
 		status      int
@@ -200,9 +198,7 @@ func TestErrorsAreMappedInOnePlace(t *testing.T) {
 func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 	m := NewMux(Config{})
 	ok := func(context.Context, Empty) (Empty, error) { return Empty{}, nil }
-	if err := m.Add(New("GET", "/a", ok), New("PUT", "/a", ok), New("POST", "/b", ok)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/a", ok), New("PUT", "/a", ok), New("POST", "/b", ok)))
 	if w := do(m, "GET", "/c", "", ""); w.Code != 404 || !strings.Contains(w.Body.String(), "no-such-resource") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -215,24 +211,18 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 }
 
 func TestALimiterIsAskedBeforeTheBodyIsRead(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{}))
 	type in struct {
 		A int `json:"a"`
 	}
 	m := NewMux(Config{})
 	boom := false
-	err = m.Add(New("POST", "/", func(context.Context, in) (Empty, error) {
+	check(t, m.Add(New("POST", "/", func(context.Context, in) (Empty, error) {
 		if boom {
 			panic("boom")
 		}
 		return Empty{}, nil
-	}).Limiter(lim))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}).Limiter(lim)))
 	w := do(m, "POST", "/", "application/json", `{"a":1}`)
 	if timing := w.Header().Get("Server-Timing"); w.Code != 204 || !strings.Contains(timing, "decode;dur=") || !strings.Contains(timing, ", wait;dur=") || !strings.Contains(timing, ", handle;dur=") {
 		t.Errorf("%d, Server-Timing %q", w.Code, timing)

@@ -91,9 +91,7 @@ func TestNamedBytesAreBase64AsInResponses(t *testing.T) {
 		t.Errorf("%s: %d %s %+v", body, w.Code, w.Body, s.got)
 	}
 	m := NewMux(Config{})
-	if err := m.Add(New("POST", "/", func(context.Context, all) (all, error) { return want, nil })); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("POST", "/", func(context.Context, all) (all, error) { return want, nil })))
 	doc, err := m.OpenAPI(Info{})
 	if n := strings.Count(string(doc), `"contentEncoding":"base64"`); err != nil || n != 4 {
 		t.Errorf("%d, %v\n%s", n, err, doc)

@@ -43,11 +43,9 @@ func TestProblemsAreWrittenInTheirFormat(t *testing.T) {
 	}
 	add(m)
 	add(text)
-	if err := text.Handle("GET /shed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	check(t, text.Handle("GET /shed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.Problem(w, r, &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: 2e9})
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	const base = "urn:spillway:problem:"
 	for _, c := range []struct {
 		method, path string
@@ -88,12 +86,10 @@ func TestMediaTypesOfRequestsAndAnswers(t *testing.T) {
 	echo := func(_ context.Context, req in) (string, error) { return req.Name, nil }
 	m := NewMux(Config{Codecs: []Codec{lineCodec{}}})
 	g := m.Group("/fhir", func(c *Config) { c.Consumes, c.Produces = []string{fhir, "application/json"}, fhir+"; fhirVersion=4.0" })
-	if err := errors.Join(m.Add(New("POST", "/json", echo)), g.Add(New("POST", "/both", echo), New("POST", "/one", echo).Consumes(fhir).Produces("application/x+json"),
+	check(t, errors.Join(m.Add(New("POST", "/json", echo)), g.Add(New("POST", "/both", echo), New("POST", "/one", echo).Consumes(fhir).Produces("application/x+json"),
 		New("GET", "/own", func(context.Context, Empty) (Response[string], error) {
 			return Response[string]{Header: http.Header{"Content-Type": {"application/y+json"}}}, nil
-		}))); err != nil {
-		t.Fatal(err)
-	}
+		}))))
 	for _, c := range []struct {
 		path, media string
 		status      int
@@ -128,19 +124,14 @@ func TestMediaTypesOfRequestsAndAnswers(t *testing.T) {
 	if w := do(m, "POST", "/fhir/one", "application/x-www-form-urlencoded", "name=a"); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	doc, err := m.OpenAPI(Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(m.OpenAPI(Info{}))
 	var d struct {
 		Paths map[string]map[string]struct {
 			RequestBody struct{ Content map[string]any }
 			Responses   map[string]struct{ Content map[string]any }
 		}
 	}
-	if err := json.Unmarshal(doc, &d); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(doc, &d))
 	both, one := d.Paths["/fhir/both"]["post"], d.Paths["/fhir/one"]["post"]
 	if c := both.RequestBody.Content; c[fhir] == nil || c["application/json"] == nil || both.Responses["200"].Content[fhir] == nil {
 		t.Errorf("%+v", both)
@@ -159,9 +150,7 @@ func FuzzContentType(f *testing.F) {
 		Name string `json:"name"`
 	}
 	m := NewMux(Config{Consumes: []string{"application/fhir+json"}})
-	if err := m.Add(New("POST", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil })); err != nil {
-		f.Fatal(err)
-	}
+	check(f, m.Add(New("POST", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil })))
 	f.Fuzz(func(t *testing.T, media string) {
 		w := do(m, "POST", "/", media, `{"name":"a"}`)
 		plain, _, _ := strings.Cut(media, ";")
@@ -194,9 +183,7 @@ func FuzzPathsOfGroups(f *testing.F) {
 	g := m.Group("/wards/{ward}")
 	m.Use(counted("mux"))
 	g.Use(counted("group"))
-	if err := g.Add(New("GET", "/x/{$}", func(context.Context, in) (Empty, error) { return Empty{}, nil }), New("GET", "/y", func(context.Context, in) (Empty, error) { return Empty{}, nil })); err != nil {
-		f.Fatal(err)
-	}
+	check(f, g.Add(New("GET", "/x/{$}", func(context.Context, in) (Empty, error) { return Empty{}, nil }), New("GET", "/y", func(context.Context, in) (Empty, error) { return Empty{}, nil })))
 	f.Fuzz(func(t *testing.T, method, path string) {
 		h := newHarness("GET", "/", "", "")
 		h.request.Method, h.request.URL.Path = method, path

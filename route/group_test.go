@@ -106,9 +106,7 @@ func TestMiddlewareMayRefuseWhateverTheMuxWouldAnswer(t *testing.T) {
 	m.Use(func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.Problem(w, r, &Problem{Status: 401}) })
 	})
-	if err := m.Add(New("GET", "/a/{$}", noContent)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/a/{$}", noContent)))
 	for _, path := range []string{"/a/", "/a", "/b", "/b//c"} {
 		w := do(m, "GET", path, "", "")
 		if w.Code != 401 || w.Header().Get("Location") != "" || problemOf(t, w.Header().Get("Content-Type"), w.Body.String()).Status != 401 {
@@ -124,9 +122,7 @@ func TestMiddlewareThatPassesOnAnotherRequestIsTold(t *testing.T) {
 			next.ServeHTTP(w, httptest.NewRequest("GET", "/a", nil))
 		})
 	})
-	if err := m.Add(New("GET", "/a", noContent)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/a", noContent)))
 	defer func() {
 		if v := recover(); !strings.Contains(fmt.Sprint(v), "WithContext or Clone") {
 			t.Error(v)
@@ -140,12 +136,8 @@ func TestAMuxInAMux(t *testing.T) {
 	inner, outer := NewMux(Config{}), NewMux(Config{})
 	inner.Use(seen.named("inner"))
 	outer.Use(seen.named("outer"))
-	if err := inner.Add(New("GET", "/in/a", noContent)); err != nil {
-		t.Fatal(err)
-	}
-	if err := outer.Handle("/in/", inner); err != nil {
-		t.Fatal(err)
-	}
+	check(t, inner.Add(New("GET", "/in/a", noContent)))
+	check(t, outer.Handle("/in/", inner))
 	for path, want := range map[string]int{"/in/a": 204, "/in/b": 404, "/x": 404} {
 		seen.passed = nil
 		if w := do(outer, "GET", path, "", ""); w.Code != want || len(seen.passed) != map[bool]int{true: 2, false: 1}[path != "/x"] {
@@ -218,9 +210,7 @@ func TestGroupsBesideEachOtherHaveTheirOwnMiddleware(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		inner := g.Group("/" + name)
 		inner.Use(seen.named(name))
-		if err := inner.Add(New("GET", "", noContent)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, inner.Add(New("GET", "", noContent)))
 	}
 	for _, name := range []string{"one", "two"} {
 		seen.passed = nil
@@ -244,11 +234,9 @@ func TestProblemsAreThoseOfTheGroup(t *testing.T) {
 	m.Group("/{tenant}/x", based("urn:x:"))
 	m.Group("/c%20d", based("urn:cd:"))
 	m.Group("/b", based("urn:second:"))
-	if err := m.Handle("GET /a/x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	check(t, m.Handle("GET /a/x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.Problem(w, r, &Problem{Status: 409, Type: "no-such-resource"})
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	for path, want := range map[string]string{"/a/x": "root", "/a/y": "a", "/a/b/y": "ab", "/c": "tenant", "/": "root", "/b/y": "b", "/b/x/y": "x", "/%62": "b", "/c%20d": "cd", "/c%20d/x": "x", "/c%2Fd/x": "x"} {
 		w := do(m, "GET", path, "", "")
 		if p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String()); p.Type != "urn:"+want+":no-such-resource" {

@@ -32,16 +32,13 @@ func TestResponseIsReleasedOnceItIsWritten(t *testing.T) {
 	var back []string
 	var fails error
 	m := NewMux(Config{})
-	err := m.Add(
+	check(t, m.Add(
 		New("GET", "/a", func(context.Context, Empty) (*lent, error) { return &lent{"a", &back}, fails }),
 		New("GET", "/b", func(context.Context, Empty) (Releaser, error) { return &lent{"b", &back}, nil }),
 		New("GET", "/c", func(context.Context, Empty) (*badly, error) { return &badly{&lent{"c", &back}}, nil }),
 		New("GET", "/d", func(context.Context, Empty) (any, error) { return nil, nil }),
 		New("GET", "/e", func(context.Context, Empty) (*lent, error) { return nil, nil }),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))
 	for path, want := range map[string]string{"/a": `{"name":"a"}`, "/b": `{"name":"b"}`, "/d": "null", "/e": "null"} {
 		if w := do(m, "GET", path, "", ""); w.Code != 200 || strings.TrimSpace(w.Body.String()) != want {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
@@ -73,18 +70,13 @@ func TestOnProblemSeesEveryProblemAndMayAddToIt(t *testing.T) {
 	m := NewMux(cfg)
 	fails := errors.New("a bug")
 	known := &Problem{Status: 404, Type: "unknown"}
-	err := m.Add(
+	check(t, m.Add(
 		New("GET", "/bug", func(context.Context, Empty) (Empty, error) { return Empty{}, fails }),
 		New("GET", "/known", func(context.Context, Empty) (Empty, error) { return Empty{}, known }),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Handle("GET /plain", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	))
+	check(t, m.Handle("GET /plain", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.Problem(w, r, &spillway.Rejection{Reason: spillway.Draining})
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	for path, status := range map[string]int{"/bug": 500, "/known": 404, "/plain": 503, "/nowhere": 404} {
 		w := do(m, "GET", path, "", "")
 		var p struct {
@@ -123,9 +115,7 @@ func TestDiscreetFaultsRepeatNoNameOfTheClient(t *testing.T) {
 		Self string                      `form:"self" validate:"max=3"`
 	}
 	m := NewMux(Config{Discreet: true})
-	if err := m.Add(New("POST", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil })); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("POST", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil })))
 	for _, c := range []struct{ query, media, body, want string }{
 		{"?kind=long&secret=1", "application/json", `{}`, "query , query kind"},
 		{"", "application/json", `{"secret":1}`, "#"},
@@ -152,9 +142,7 @@ func TestPatternsAreToldInWordsWhereThereAreSome(t *testing.T) {
 		B []string `query:"b" must:"be P and a digit" validate:"pattern=^P[0-9]$"`
 	}
 	m := NewMux(Config{})
-	if err := m.Add(New("GET", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil })); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil })))
 	w := do(m, "GET", "/?a=x&b=x", "", "")
 	p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String())
 	if len(p.Errors) != 2 || p.Errors[0].Detail != "must be P and a digit" || p.Errors[1].Detail != "each must be P and a digit" {

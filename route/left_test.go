@@ -19,13 +19,10 @@ func TestACancelledContextIsNotTheClientsUnlessItIs(t *testing.T) {
 		<-ctx.Done()
 		return Empty{}, cancelled
 	}
-	err := errors.Join(
+	check(t, errors.Join(
 		m.Add(New("GET", "/late", h).Limits(Limits{Handle: time.Second})),
 		m.Handle("GET /plain", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.Problem(w, r, cancelled) })),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))
 	synctest.Test(t, func(t *testing.T) {
 		for path, want := range map[string]int{"/late": http.StatusGatewayTimeout, "/plain": http.StatusInternalServerError} {
 			if w := do(m, "GET", path, "", ""); w.Code != want || w.Body.Len() == 0 {
@@ -51,13 +48,10 @@ func TestProblemsThatRequestsShareAreNotChangedByOnProblem(t *testing.T) {
 		p.Errors[0].Detail = "changed"
 		p.Errors = append(p.Errors, Fault{Detail: "mine"})
 	}})
-	err := errors.Join(
+	check(t, errors.Join(
 		m.Add(New("GET", "/", func(context.Context, Empty) (Empty, error) { return Empty{}, shared })),
 		m.Handle("GET /plain", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.Problem(w, r, shared) })),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))
 	for _, path := range []string{"/", "/plain"} {
 		if w := do(m, "GET", path, "", ""); w.Code != 409 {
 			t.Error(w.Code)

@@ -157,14 +157,11 @@ func TestTimeToReceiveTheBodyIsLimited(t *testing.T) {
 			type in struct {
 				A int `json:"a"`
 			}
-			err := m.Add(New("POST", "/", func(ctx context.Context, _ in) (Empty, error) {
+			check(t, m.Add(New("POST", "/", func(ctx context.Context, _ in) (Empty, error) {
 				time.Sleep(most) // the deadline was for the body, not for the handler
 				alive = ctx.Err() == nil
 				return Empty{}, nil
-			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			})))
 			listener := pipes{make(chan net.Conn), make(chan struct{})}
 			server := &http.Server{Handler: m}
 			go func() { _ = server.Serve(listener) }()
@@ -191,16 +188,13 @@ func TestTimeOfTheWholeRequestIsLimited(t *testing.T) {
 	for late, want := range map[time.Duration]int{-1: 204, 1: 504} {
 		synctest.Test(t, func(t *testing.T) {
 			m := NewMux(Config{Limits: Limits{Handle: time.Second}})
-			err := m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (Empty, error) {
+			check(t, m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (Empty, error) {
 				time.Sleep(time.Second + late)
 				if err := ctx.Err(); err != nil {
 					return Empty{}, fmt.Errorf("store: %w", err)
 				}
 				return Empty{}, nil
-			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			})))
 			if w := do(m, "GET", "/", "", ""); w.Code != want {
 				t.Errorf("%v: %d %s", late, w.Code, w.Body)
 			}

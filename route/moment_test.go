@@ -140,9 +140,7 @@ func FuzzWhatBindsIsEncodedAndReadBack(f *testing.F) {
 		f.Add(x, "<s>"+regexp.MustCompile(`(\w+)=([^&]*)&?`).ReplaceAllString(seed, "<$1>$2</$1>")+"</s>")
 	}
 	m := NewMux(Config{})
-	if err := m.Add(New("POST", "/", func(_ context.Context, in spoken) (spoken, error) { return in, nil })); err != nil {
-		f.Fatal(err)
-	}
+	check(f, m.Add(New("POST", "/", func(_ context.Context, in spoken) (spoken, error) { return in, nil })))
 	f.Fuzz(func(t *testing.T, media, body string) {
 		w := do(m, "POST", "/", media, body)
 		if w.Code >= 400 && w.Code < 500 {
@@ -207,9 +205,7 @@ func TestWhatACodecPutsThereCanBeEncoded(t *testing.T) {
 		"#/sub/sub/nums/0": func(s *spoken) { s.Sub = &spoken{Sub: &spoken{Nums: []json.Number{"-"}}} },
 	} {
 		m := NewMux(Config{Codecs: []Codec{loose{set}}})
-		if err := m.Add(New("POST", "/", func(_ context.Context, in spoken) (spoken, error) { return in, nil })); err != nil {
-			t.Fatal(err)
-		}
+		check(t, m.Add(New("POST", "/", func(_ context.Context, in spoken) (spoken, error) { return in, nil })))
 		w := do(m, "POST", "/", "application/x-loose", "x")
 		if pointer == "" {
 			if w.Code != 200 {
@@ -230,9 +226,7 @@ func TestAJSONNumberIsANumberInTheDocument(t *testing.T) {
 		Q json.Number `query:"q" default:"1.5"`
 	}
 	m := NewMux(Config{})
-	if err := m.Add(New("POST", "/", func(_ context.Context, r in) (in, error) { return r, nil })); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("POST", "/", func(_ context.Context, r in) (in, error) { return r, nil })))
 	doc, err := m.OpenAPI(Info{})
 	if err != nil || strings.Count(string(doc), `"type":"number"`) != 4 || !strings.Contains(string(doc), `"default":1.5`) {
 		t.Errorf("%v\n%s", err, doc)

@@ -18,10 +18,7 @@ func TestObserveIsToldEveryOutcome(t *testing.T) {
 	type in struct {
 		N int `query:"n" validate:"max=9"`
 	}
-	closed, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := must(limiter.New(limiter.Config{}))
 	closed.Close()
 	var got []string
 	broken := errors.New("broken")
@@ -106,9 +103,7 @@ func TestObservedRequestsStay(t *testing.T) {
 	}
 	var all []any
 	m := NewMux(Config{Observe: func(_ *http.Request, o Outcome) { all = append(all, o.Request) }})
-	if err := m.Add(New("POST", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil })); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("POST", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil })))
 	for i := range 10 {
 		do(m, "POST", "/", "application/json", fmt.Sprintf(`{"name":"%d"}`, i))
 	}
@@ -148,14 +143,8 @@ func TestSeamsOverConnections(t *testing.T) {
 			{"GET", "/a", 200, `"abc"`}, {"HEAD", "/a", 200, ""}, {"GET", "/files/x", 200, "0123456789"}, {"HEAD", "/files/x", 200, ""},
 			{"GET", "/files", 307, ""}, {"HEAD", "/none", 404, ""}, {"HEAD", "/files", 307, ""},
 		} {
-			req, err := http.NewRequestWithContext(t.Context(), c.method, server.URL+c.path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			req := must(http.NewRequestWithContext(t.Context(), c.method, server.URL+c.path, nil))
+			resp := must(client.Do(req))
 			body, err := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
 			o := <-outcomes

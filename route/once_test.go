@@ -16,9 +16,7 @@ func TestNothingIsServedBehindHalfOfTheMiddleware(t *testing.T) {
 		},
 		func(http.Handler) http.Handler { panic("no configuration") },
 	)
-	if err := m.Add(New("GET", "/a", noContent)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/a", noContent)))
 	for n, want := range []string{"no configuration", "nothing is served", "nothing is served"} {
 		func() {
 			defer func() {

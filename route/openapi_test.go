@@ -24,7 +24,7 @@ func documented(t testing.TB) *Mux {
 		Next      *address          `json:"next"`
 	}
 	m := NewMux(Config{Codecs: []Codec{lineCodec{}}})
-	err := m.Add(
+	check(t, m.Add(
 		New("POST", "/x/{id}", func(context.Context, everything) (listed, error) { return listed{}, nil }).
 			Name("everything").Describe("Takes a field of every source.").Tags("all").Status(201).Fails(404, 409),
 		New("GET", "/files/{path...}", func(context.Context, struct {
@@ -38,19 +38,13 @@ func documented(t testing.TB) *Mux {
 			return Empty{}, nil
 		}).Name("addresses"),
 		New("", "/any", func(context.Context, Empty) (Empty, error) { return Empty{}, nil }),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))
 	return m
 }
 
 func TestDocumentIsTheSameEveryTimeAndAsReviewed(t *testing.T) {
 	info := Info{Title: "Test", Version: "1", Description: "Everything once.", Servers: []string{"https://example.org"}}
-	doc, err := documented(t).OpenAPI(info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(documented(t).OpenAPI(info))
 	if again, _ := documented(t).OpenAPI(info); !bytes.Equal(doc, again) {
 		t.Error("the second document differs")
 	}
@@ -58,20 +52,13 @@ func TestDocumentIsTheSameEveryTimeAndAsReviewed(t *testing.T) {
 		t.Error("the document is not one line")
 	}
 	var indented bytes.Buffer // for its readers
-	if err := json.Indent(&indented, doc, "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Indent(&indented, doc, "", "  "))
 	doc = indented.Bytes()
 	const golden = "testdata/openapi.json"
 	if *update {
-		if err := os.WriteFile(golden, doc, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(golden, doc, 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(os.ReadFile(golden))
 	if !bytes.Equal(doc, want) {
 		t.Errorf("differs from %s: look at it, then go test ./route -run Document -update\n%s", golden, doc)
 	}
@@ -79,14 +66,9 @@ func TestDocumentIsTheSameEveryTimeAndAsReviewed(t *testing.T) {
 
 // A reference to a missing component is the usual error in generated documents.
 func TestEveryReferenceOfTheDocumentLeadsSomewhere(t *testing.T) {
-	doc, err := documented(t).OpenAPI(Info{Title: "Test", Version: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(documented(t).OpenAPI(Info{Title: "Test", Version: "1"}))
 	var root any
-	if err := json.Unmarshal(doc, &root); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(doc, &root))
 	references := 0
 	var visit func(any)
 	visit = func(v any) {
@@ -119,9 +101,7 @@ func TestEveryReferenceOfTheDocumentLeadsSomewhere(t *testing.T) {
 
 func TestTheDocumentIsServed(t *testing.T) {
 	m := documented(t)
-	if err := m.Document("GET /openapi.json", Info{Title: "Test", Version: "1"}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Document("GET /openapi.json", Info{Title: "Test", Version: "1"}))
 	if w := do(m, "GET", "/openapi.json", "", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"openapi":"3.1.0"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -138,20 +118,13 @@ func TestNamesAreUnique(t *testing.T) {
 func responsesOf(t *testing.T, cfg Config, r *Route) map[string]any {
 	t.Helper()
 	m := NewMux(cfg)
-	if err := m.Add(r); err != nil {
-		t.Fatal(err)
-	}
-	doc, err := m.OpenAPI(Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(r))
+	doc := must(m.OpenAPI(Info{}))
 	var d struct {
 		Paths      map[string]map[string]map[string]any
 		Components struct{ Schemas map[string]any }
 	}
-	if err := json.Unmarshal(doc, &d); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(doc, &d))
 	responses := d.Paths["/"]["post"]["responses"].(map[string]any)
 	for status, response := range responses { // with its schema in place
 		if schema, ok := d.Components.Schemas["Problem"+status]; ok {
@@ -205,9 +178,7 @@ func TestSchemasAreOpenWhereUnknownMembersAreAllowed(t *testing.T) {
 		if lax {
 			r.AllowUnknown()
 		}
-		if err := m.Add(r); err != nil {
-			t.Fatal(err)
-		}
+		check(t, m.Add(r))
 		doc, err := m.OpenAPI(Info{})
 		if n := strings.Count(string(doc), `"additionalProperties":false`); err != nil || n != closed {
 			t.Errorf("unknown members allowed: %v, closed schemas: %d, %v", lax, n, err)
@@ -238,9 +209,7 @@ func TestRoutesWithOnePlaceInTheDocumentAreAnError(t *testing.T) {
 		{"GET /a/{x} would be described twice", []*Route{New("GET", "one.example/a/{x}", ofX), New("GET", "two.example/a/{x}", ofX)}},
 	} {
 		m := NewMux(Config{})
-		if err := m.Add(c.with...); err != nil {
-			t.Fatal(err)
-		}
+		check(t, m.Add(c.with...))
 		_, err := m.OpenAPI(Info{Title: "Test", Version: "1"})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want %q, got %v", c.want, err)

@@ -13,19 +13,12 @@ import (
 func bodyTaker[Req any](t *testing.T) (h http.Handler, required bool) {
 	t.Helper()
 	m := NewMux(Config{Codecs: []Codec{single}})
-	if err := m.Add(New("POST", "/", func(_ context.Context, req Req) (Req, error) { return req, nil })); err != nil {
-		t.Fatal(err)
-	}
-	doc, err := m.OpenAPI(Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("POST", "/", func(_ context.Context, req Req) (Req, error) { return req, nil })))
+	doc := must(m.OpenAPI(Info{}))
 	var d struct {
 		Paths map[string]map[string]struct{ RequestBody struct{ Required bool } }
 	}
-	if err := json.Unmarshal(doc, &d); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(doc, &d))
 	return m, d.Paths["/"]["post"].RequestBody.Required
 }
 

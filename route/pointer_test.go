@@ -24,11 +24,9 @@ func (l *loaned) Release() { l.seen(l) }
 func TestMethodsOfThePointerToAResponseAreCalled(t *testing.T) {
 	var seen []*loaned
 	m := NewMux(Config{})
-	if err := m.Add(New("GET", "/", func(context.Context, Empty) (loaned, error) {
+	check(t, m.Add(New("GET", "/", func(context.Context, Empty) (loaned, error) {
 		return loaned{"Ada", func(l *loaned) { seen = append(seen, l) }}, nil
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	for range 3 {
 		if w := do(m, "GET", "/", "", ""); w.Code != 200 || w.Body.String() != `{"name":"Ada"}` {
 			t.Errorf("%d %s", w.Code, w.Body)
@@ -62,13 +60,10 @@ func TestResponseWhoseElementsAreKeptIsNotReused(t *testing.T) {
 		S selfish
 	}
 	m := NewMux(Config{Untimed: true})
-	err := m.Add(
+	check(t, m.Add(
 		New("GET", "/array", func(context.Context, Empty) (inArray, error) { return inArray{[1]selfish{one(7)}}, nil }),
 		New("GET", "/beside", func(context.Context, Empty) (beside, error) { return beside{S: one(7)}, nil }),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))
 	for _, path := range []string{"/array", "/beside"} {
 		kept = nil
 		for range 3 {

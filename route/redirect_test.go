@@ -18,9 +18,7 @@ func TestAPatternForEverythingIsTheUsersOwn(t *testing.T) {
 	}
 	for _, method := range []string{"", "GET"} {
 		m := NewMux(Config{})
-		if err := m.Add(New(method, "/{path...}", func(_ context.Context, req in) (string, error) { return req.Path, nil })); err != nil {
-			t.Fatal(err)
-		}
+		check(t, m.Add(New(method, "/{path...}", func(_ context.Context, req in) (string, error) { return req.Path, nil })))
 		if w := do(m, "GET", "/a/b", "", ""); w.Code != 200 || w.Body.String() != `"a/b"` {
 			t.Errorf("%q: %d %s", method, w.Code, w.Body)
 		}
@@ -38,15 +36,11 @@ func TestRedirectsHaveNoPage(t *testing.T) {
 		Path string `path:"path"`
 	}
 	text := func(context.Context, in) (string, error) { return "<p>", nil }
-	if err := m.Add(New("GET", "/files/{path...}", text), New("GET", "/a/b", func(context.Context, Empty) (string, error) { return "<p>", nil })); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Handle("GET /page/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	check(t, m.Add(New("GET", "/files/{path...}", text), New("GET", "/a/b", func(context.Context, Empty) (string, error) { return "<p>", nil })))
+	check(t, m.Handle("GET /page/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte("<p>"))
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	for path, to := range map[string]string{"/files": "/files/", "/page": "/page/", "/a//b": "/a/b", "/a/./b": "/a/b", "/x/../a/b": "/a/b"} {
 		w := do(m, "GET", path, "", "")
 		if w.Code != http.StatusTemporaryRedirect || w.Header().Get("Location") != to || w.Body.Len() > 0 || w.Header().Get("Content-Type") != "" {
@@ -80,9 +74,7 @@ func TestARedirectKeepsTheEscapesOfAPath(t *testing.T) {
 		func() error { return m.Handle(keep("/files/{name}", "name")) }, func() error { return m.Handle(keep("/dir/{name}/", "name")) },
 		func() error { return m.Handle(keep("/tree/{rest...}", "rest")) }, func() error { return m.Handle(keep("/dir/{name}/sub/{$}", "name")) },
 	} {
-		if err := add(); err != nil {
-			t.Fatal(err)
-		}
+		check(t, add())
 	}
 	for _, c := range []struct{ path, to, value string }{
 		{"//files/a%20b", "/files/a%20b", "a b"}, {"//files/a%2520b", "/files/a%2520b", "a%20b"}, {"//files/a%2Fb", "/files/a%2Fb", "a/b"}, {"/x/../files/%C3%A4%3F", "/files/%C3%A4%3F", "ä?"},
@@ -92,10 +84,7 @@ func TestARedirectKeepsTheEscapesOfAPath(t *testing.T) {
 	} {
 		for _, method := range []string{"GET", "POST"} {
 			ask := func(target string) *httptest.ResponseRecorder {
-				u, err := url.ParseRequestURI(target) // as a server reads it
-				if err != nil {
-					t.Fatal(err)
-				}
+				u := must(url.ParseRequestURI(target)) // as a server reads it
 				r := httptest.NewRequest(method, "/", nil)
 				r.URL = u
 				w := httptest.NewRecorder()
@@ -129,9 +118,7 @@ func FuzzRedirects(f *testing.F) {
 	m := NewMux(Config{})
 	var got []string
 	for _, pattern := range []string{"/{a}/{$}", "/{a}/{b}/"} {
-		if err := m.Handle(pattern, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = []string{r.PathValue("a"), r.PathValue("b")} })); err != nil {
-			f.Fatal(err)
-		}
+		check(f, m.Handle(pattern, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = []string{r.PathValue("a"), r.PathValue("b")} })))
 	}
 	f.Fuzz(func(t *testing.T, target string) {
 		u, err := url.ParseRequestURI(target)
@@ -176,15 +163,10 @@ func TestAConnectToAPathThatIsNotCleanIsNowhere(t *testing.T) {
 	handle := func(_ context.Context, req in) (in, error) { return req, nil }
 	m := NewMux(Config{})
 	both := m.Group("/g")
-	if err := errors.Join(m.Add(New("", "/x/{a}/y/{b}", handle), New("CONNECT", "/z/{a}/y/{b}", handle)), both.Add(New("", "/x/{a}/y/{b}", handle)),
-		m.Handle("/plain/{a}/y/{b}", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%q %q", r.PathValue("a"), r.PathValue("b")) }))); err != nil {
-		t.Fatal(err)
-	}
+	check(t, errors.Join(m.Add(New("", "/x/{a}/y/{b}", handle), New("CONNECT", "/z/{a}/y/{b}", handle)), both.Add(New("", "/x/{a}/y/{b}", handle)),
+		m.Handle("/plain/{a}/y/{b}", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%q %q", r.PathValue("a"), r.PathValue("b")) }))))
 	r := New("", "/x/{a}/y/{b}", handle)
-	h, err := r.Handler(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(r.Handler(Config{}))
 	plain := http.NewServeMux()
 	plain.Handle(r.Pattern(), h)
 	connect := func(h http.Handler, path string) *httptest.ResponseRecorder {
@@ -219,9 +201,7 @@ func TestAnEscapedSlashIsNotTheEndOfAPattern(t *testing.T) {
 	type in struct {
 		Rest string `path:"rest"`
 	}
-	if err := m.Add(New("GET", "/a/{$}", ok), New("PUT", "/a/{$}", ok), New("GET", "/b/{rest...}", func(_ context.Context, req in) (string, error) { return req.Rest, nil })); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/a/{$}", ok), New("PUT", "/a/{$}", ok), New("GET", "/b/{rest...}", func(_ context.Context, req in) (string, error) { return req.Rest, nil })))
 	for path, status := range map[string]int{"/a/": 204, "/a/%2F": 404, "/a/%2f": 404, "/a/%2F/": 404, "/b/%2F": 200} {
 		for _, method := range []string{"GET", "PUT", "POST"} {
 			want := status

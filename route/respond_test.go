@@ -16,9 +16,7 @@ import (
 func answering[Res any](t testing.TB, cfg Config, f func() (Res, error)) http.Handler {
 	t.Helper()
 	m := NewMux(cfg)
-	if err := m.Add(New("GET", "/", func(context.Context, Empty) (Res, error) { return f() })); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/", func(context.Context, Empty) (Res, error) { return f() })))
 	return m
 }
 
@@ -124,10 +122,7 @@ func TestStreamsAreFlushedAndAbortedWhenTheyFail(t *testing.T) {
 	})
 	server := httptest.NewServer(h)
 	defer server.Close()
-	resp, err := server.Client().Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(server.Client().Get(server.URL))
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); err == nil {
 		t.Errorf("the client takes %q for the whole", body)
@@ -146,9 +141,7 @@ func TestMiddlewareRunsInOrderAroundOneRoute(t *testing.T) {
 	}
 	ok := func(context.Context, Empty) (Empty, error) { return Empty{}, nil }
 	m := NewMux(Config{})
-	if err := m.Add(New("GET", "/a", ok).Use(layer("outer"), layer("inner")), New("GET", "/b", ok)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(New("GET", "/a", ok).Use(layer("outer"), layer("inner")), New("GET", "/b", ok)))
 	do(m, "GET", "/a", "", "")
 	do(m, "GET", "/b", "", "")
 	if got := strings.Join(order, ", "); got != "outer GET /a, inner GET /a" {

@@ -31,7 +31,7 @@ func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
 	var late sync.WaitGroup
 	gates := make(chan chan struct{}, requests)
 	m := NewMux(Config{})
-	err := m.Add(New("POST", "/{id}", func(ctx context.Context, req in) (*in, error) {
+	check(t, m.Add(New("POST", "/{id}", func(ctx context.Context, req in) (*in, error) {
 		gate := make(chan struct{})
 		gates <- gate
 		want := ctx.Value(key{}).(string)
@@ -47,10 +47,7 @@ func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
 			looked.Add(1)
 		})
 		return &req, nil
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))
 	var clients sync.WaitGroup
 	for c := range 4 {
 		clients.Go(func() {

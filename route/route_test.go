@@ -68,10 +68,7 @@ func serving[Req any](t testing.TB, r func(f func(context.Context, Req) (Empty, 
 	t.Helper()
 	c := &capture[Req]{}
 	m := NewMux(cfg)
-	err := m.Add(r(func(_ context.Context, req Req) (Empty, error) { c.got, c.calls = req, c.calls+1; return Empty{}, nil }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Add(r(func(_ context.Context, req Req) (Empty, error) { c.got, c.calls = req, c.calls+1; return Empty{}, nil })))
 	c.Handler = m
 	return c
 }
@@ -313,5 +310,21 @@ func TestNullIsAsGoodAsAbsent(t *testing.T) {
 		if code := map[bool]int{true: 204, false: 400}[want == ""]; w.Code != code || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
+	}
+}
+
+// must returns v, and panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// check ends the test if there is an error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

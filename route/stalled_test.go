@@ -36,17 +36,11 @@ func TestAClientThatStopsSendingIsAnswered(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := New("POST", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil }).Limits(Limits{Read: most, Body: 32})
 				if c.want == "503" {
-					closed, err := limiter.New(limiter.Config{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					closed := must(limiter.New(limiter.Config{}))
 					closed.Close()
 					r.Limiter(closed)
 				}
-				h, err := r.Handler(Config{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				h := must(r.Handler(Config{}))
 				listener := pipes{make(chan net.Conn), make(chan struct{})}
 				server := &http.Server{Handler: h}
 				go func() { _ = server.Serve(listener) }()

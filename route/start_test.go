@@ -66,9 +66,7 @@ func TestARouteWithAFaultIsNotServed(t *testing.T) {
 
 func TestMethodsOfPlainHandlersAreAllowedToo(t *testing.T) {
 	m := NewMux(Config{})
-	if err := m.Handle("PUT example.com/a", http.NotFoundHandler()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.Handle("PUT example.com/a", http.NotFoundHandler()))
 	if w := do(m, "GET", "http://example.com/a", "", ""); w.Code != 405 || w.Header().Get("Allow") != "PUT" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}

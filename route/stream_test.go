@@ -16,14 +16,12 @@ func TestAStreamIsNotRunForAnAnswerWithoutContent(t *testing.T) {
 	runs := 0
 	stream := Stream{ContentType: "text/event-stream", Write: func(w io.Writer) error { runs++; return nil }}
 	m := NewMux(Config{})
-	if err := m.Add(
+	check(t, m.Add(
 		New("GET", "/", func(context.Context, Empty) (Stream, error) { return stream, nil }),
 		New("GET", "/304", func(context.Context, Empty) (Response[Stream], error) {
 			return Response[Stream]{Code: 304, Body: stream}, nil
 		}),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	if w := do(m, "HEAD", "/", "", ""); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" || runs > 0 {
 		t.Errorf("HEAD: %d %v, written %d times", w.Code, w.Header(), runs)
 	}
@@ -54,16 +52,11 @@ func TestAnErrorOfAStreamThatHasBegunIsReported(t *testing.T) {
 				reports <- err
 			}
 		}})
-		if err := m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (Stream, error) {
+		check(t, m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (Stream, error) {
 			return Stream{Write: func(w io.Writer) error { _, _ = io.WriteString(w, "part"); return c.err(ctx) }}, nil
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 		server := httptest.NewServer(m)
-		resp, err := server.Client().Get(server.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(server.Client().Get(server.URL))
 		if body, err := io.ReadAll(resp.Body); err == nil {
 			t.Errorf("%s: the client takes %q for the whole", c.name, body)
 		}
@@ -83,16 +76,11 @@ func TestAnErrorOfAStreamThatHasBegunIsReported(t *testing.T) {
 func TestAStreamThatEndsWithItsClientIsNotReported(t *testing.T) {
 	reported := 0
 	m := NewMux(Config{Report: func(context.Context, string, error) { reported++ }})
-	if err := m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (Stream, error) {
+	check(t, m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (Stream, error) {
 		return Stream{Write: func(w io.Writer) error { _, _ = io.WriteString(w, "part"); <-ctx.Done(); return ctx.Err() }}, nil
-	})); err != nil {
-		t.Fatal(err)
-	}
+	})))
 	server := httptest.NewServer(m)
-	resp, err := server.Client().Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(server.Client().Get(server.URL))
 	_ = resp.Body.Close()
 	server.Close()
 	if reported > 0 {
@@ -155,7 +143,7 @@ func TestAStreamThatOnlyWritesEndsWithItsContext(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		defer end()
 		ended := make(chan error, 1)
-		h, err := New("GET", "/", func(context.Context, Empty) (Stream, error) {
+		h := must(New("GET", "/", func(context.Context, Empty) (Stream, error) {
 			return Stream{Write: func(w io.Writer) error {
 				for {
 					if _, err := io.WriteString(w, "part"); err != nil {
@@ -164,10 +152,7 @@ func TestAStreamThatOnlyWritesEndsWithItsContext(t *testing.T) {
 					}
 				}
 			}}, nil
-		}).Handler(Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}).Handler(Config{}))
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if adapter {
 				h.(ContextHandler).ServeContext(ctx, w, r, nil)
@@ -175,13 +160,8 @@ func TestAStreamThatOnlyWritesEndsWithItsContext(t *testing.T) {
 			}
 			h.ServeHTTP(w, r.WithContext(ctx))
 		}))
-		resp, err := server.Client().Get(server.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(resp.Body, make([]byte, 100)); err != nil {
-			t.Fatal(err)
-		}
+		resp := must(server.Client().Get(server.URL))
+		must(io.ReadFull(resp.Body, make([]byte, 100)))
 		end()
 		if _, err := io.Copy(io.Discard, resp.Body); err == nil {
 			t.Errorf("%s: the client takes the part for the whole", name)
@@ -197,7 +177,7 @@ func TestAStreamThatOnlyWritesEndsWithItsContext(t *testing.T) {
 // The client leaves while the stream has nothing to say, and the stream does not look.
 func TestAStreamEndsWithItsClient(t *testing.T) {
 	left, ended := make(chan struct{}), make(chan error, 1)
-	h, err := New("GET", "/", func(ctx context.Context, _ Empty) (Stream, error) {
+	h := must(New("GET", "/", func(ctx context.Context, _ Empty) (Stream, error) {
 		return Stream{Write: func(w io.Writer) error {
 			_, _ = io.WriteString(w, "part")
 			<-left
@@ -206,16 +186,10 @@ func TestAStreamEndsWithItsClient(t *testing.T) {
 			ended <- err
 			return nil
 		}}, nil
-	}).Handler(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}).Handler(Config{}))
 	server := httptest.NewServer(h)
 	defer server.Close()
-	resp, err := server.Client().Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(server.Client().Get(server.URL))
 	_ = resp.Body.Close()
 	close(left)
 	if err := <-ended; err != context.Canceled {

@@ -85,15 +85,11 @@ func BenchmarkRegister(b *testing.B) {
 				m, began := NewMux(Config{}), time.Now()
 				for i := range n {
 					r := New("GET", fmt.Sprintf("/api/things%d/{id}", i), func(context.Context, byID) (Empty, error) { return Empty{}, nil })
-					if err := m.Add(r.Name(fmt.Sprintf("getThingsOfAKind%d", i))); err != nil {
-						b.Fatal(err)
-					}
+					check(b, m.Add(r.Name(fmt.Sprintf("getThingsOfAKind%d", i))))
 				}
 				added += time.Since(began)
 				began = time.Now()
-				if _, err := m.OpenAPI(Info{}); err != nil {
-					b.Fatal(err)
-				}
+				must(m.OpenAPI(Info{}))
 				described += time.Since(began)
 			}
 			b.ReportMetric(float64(added.Nanoseconds())/float64(n*b.N), "ns/route")

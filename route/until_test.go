@@ -17,7 +17,7 @@ func waiting(t *testing.T, stop context.Context, lim *limiter.Limiter, cfg Confi
 	t.Helper()
 	begun = make(chan struct{}, 1)
 	m := NewMux(cfg)
-	if err := m.Add(
+	check(t, m.Add(
 		New("GET", "/events", func(ctx context.Context, _ Empty) (Stream, error) {
 			return Stream{Write: func(w io.Writer) error {
 				_, err := io.WriteString(w, "part")
@@ -40,9 +40,7 @@ func waiting(t *testing.T, stop context.Context, lim *limiter.Limiter, cfg Confi
 			<-stop.Done()
 			return "whole", ctx.Err()
 		}).Limiter(lim),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	server = httptest.NewServer(m)
 	t.Cleanup(server.Close)
 	return server, begun
@@ -69,22 +67,14 @@ func fetched(server *httptest.Server, path string) chan string {
 
 // Drain and Shutdown wait for streams and long polls, which once had no end but their clients'.
 func TestStopEndsEndlessRequestsAndDrainAndShutdownReturn(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{}))
 	stop, stopNow := context.WithCancel(t.Context())
 	defer stopNow()
 	reported := make(chan error, 9)
 	server, begun := waiting(t, stop, lim, Config{Report: func(_ context.Context, _ string, err error) { reported <- err }})
-	events, err := server.Client().Get(server.URL + "/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := must(server.Client().Get(server.URL + "/events"))
 	defer events.Body.Close()
-	if _, err := io.ReadFull(events.Body, make([]byte, len("part"))); err != nil {
-		t.Fatal(err)
-	}
+	must(io.ReadFull(events.Body, make([]byte, len("part"))))
 	answers := map[string]chan string{}
 	for _, path := range []string{"/poll", "/cause", "/short"} {
 		answers[path] = fetched(server, path)
@@ -92,9 +82,7 @@ func TestStopEndsEndlessRequestsAndDrainAndShutdownReturn(t *testing.T) {
 	}
 
 	server.Config.RegisterOnShutdown(stopNow)
-	if err := server.Config.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, server.Config.Shutdown(t.Context()))
 	if err := lim.Drain(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -133,15 +121,12 @@ func TestStopIsNotTheCauseOfAnEarlierEnd(t *testing.T) {
 	stop, stopNow := context.WithCancel(t.Context())
 	defer stopNow()
 	gone, leave := context.WithCancel(t.Context())
-	h, err := New("GET", "/", func(ctx context.Context, _ Empty) (string, error) {
+	h := must(New("GET", "/", func(ctx context.Context, _ Empty) (string, error) {
 		leave()
 		<-ctx.Done()
 		stopNow()
 		return "", ctx.Err()
-	}).Until(stop).Handler(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}).Until(stop).Handler(Config{}))
 	w := httptest.NewRecorder()
 	if h.ServeHTTP(w, httptest.NewRequestWithContext(gone, "GET", "/", nil)); w.Code != statusClientLeft {
 		t.Errorf("%d for a client that has left", w.Code)

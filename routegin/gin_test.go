@@ -207,10 +207,7 @@ func TestABrokenStreamIsCutAlsoBehindRecovery(t *testing.T) {
 }
 
 func TestEachRouteMayHaveALimiter(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(1)}))
 	defer lim.Close()
 	hello := func(*routegin.Context, route.Empty) (string, error) { return "hello", nil }
 	engine := serve(t,
@@ -235,10 +232,7 @@ func TestEachRouteMayHaveALimiter(t *testing.T) {
 }
 
 func TestAPanicGivesThePermitBack(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(1)}))
 	defer lim.Close()
 	engine := gin.New()
 	engine.Use(gin.RecoveryWithWriter(io.Discard))

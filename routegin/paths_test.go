@@ -42,9 +42,7 @@ func TestOneRouteMayStandInSeveralGroups(t *testing.T) {
 	where := routegin.New("GET", "/where", func(c *routegin.Context, _ route.Empty) (string, error) { return c.FullPath(), nil })
 	engine, api := gin.New(), routegin.NewAPI(route.Config{})
 	for _, group := range []string{"/v1", "/v2/"} {
-		if err := api.Register(engine.Group(group), where); err != nil {
-			t.Fatal(err)
-		}
+		check(t, api.Register(engine.Group(group), where))
 	}
 	for _, path := range []string{"/v1/where", "/v2/where"} {
 		if w := do(engine, "GET", path, "", ""); strings.TrimSpace(w.Body.String()) != `"`+path+`"` {
@@ -147,10 +145,7 @@ func TestHeadIsARouteOfItsOwnAsGinHasIt(t *testing.T) {
 	server := httptest.NewServer(engine)
 	defer server.Close()
 	for path, want := range map[string]int{"/both": 200, "/get": 404} {
-		resp, err := http.Head(server.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(http.Head(server.URL + path))
 		_ = resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("%s: %s", path, resp.Status)
@@ -171,16 +166,11 @@ func TestARouteWithoutAMethodAnswersAll(t *testing.T) {
 func TestTheDocumentIsThatOfTheSameRoutesInAMux(t *testing.T) {
 	info := route.Info{Title: "Files", Version: "1"}
 	mux := route.NewMux(route.Config{})
-	if err := mux.Add(
+	check(t, mux.Add(
 		route.New("GET", "/v1/{tenant}/files/{rest...}", func(context.Context, deep) (teapot, error) { return teapot{}, nil }).Name("file").Describe("One file.").Fails(404),
 		route.New("POST", "/v1/x/{id}", func(context.Context, everything) (route.Empty, error) { return route.Empty{}, nil }).Status(202).Tags("x"),
-	); err != nil {
-		t.Fatal(err)
-	}
-	want, err := mux.OpenAPI(info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))
+	want := must(mux.OpenAPI(info))
 	engine, api := gin.New(), routegin.NewAPI(route.Config{})
 	if err := api.Register(engine.Group("/v1"),
 		routegin.New("GET", "/:tenant/files/*rest", func(*routegin.Context, deep) (teapot, error) { return teapot{}, nil }).Name("file").Desc("One file.").
@@ -190,9 +180,7 @@ func TestTheDocumentIsThatOfTheSameRoutesInAMux(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	if err := api.Document(engine, "/openapi.json", info); err != nil {
-		t.Fatal(err)
-	}
+	check(t, api.Document(engine, "/openapi.json", info))
 	w := do(engine, "GET", "/openapi.json", "", "")
 	if w.Header().Get("Content-Type") != "application/json" || !bytes.Equal(w.Body.Bytes(), want) {
 		t.Errorf("got\n%s\nwant\n%s", w.Body, want)

@@ -34,9 +34,7 @@ func serve(t testing.TB, routes ...*routegin.Route) *gin.Engine {
 
 func register(t testing.TB, to routegin.Router, routes ...*routegin.Route) {
 	t.Helper()
-	if err := routegin.NewAPI(route.Config{}).Register(to, routes...); err != nil {
-		t.Fatal(err)
-	}
+	check(t, routegin.NewAPI(route.Config{}).Register(to, routes...))
 }
 
 func do(h http.Handler, method, target, media, body string, header ...string) *httptest.ResponseRecorder {
@@ -84,14 +82,11 @@ func multiparted() (media, body string) {
 func TestEverySourceIsBound(t *testing.T) {
 	var got everything
 	engine := gin.New()
-	err := routegin.NewAPI(route.Config{Codecs: []route.Codec{upperCodec{}}}).Register(engine,
+	check(t, routegin.NewAPI(route.Config{Codecs: []route.Codec{upperCodec{}}}).Register(engine,
 		routegin.New("POST", "/x/:id", func(_ *routegin.Context, req everything) (route.Empty, error) {
 			got = req
 			return route.Empty{}, nil
-		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+		})))
 	multiMedia, multi := multiparted()
 	for _, c := range []struct {
 		media, body string
@@ -205,11 +200,24 @@ func TestErrorsBecomeProblemsByRuleAndAreKnownToGin(t *testing.T) {
 		}
 	})
 	api := routegin.NewAPI(route.Config{Errors: route.Errors{route.Is(errGone, route.Problem{Status: http.StatusGone})}})
-	err := api.Register(engine, routegin.New("GET", "/", func(*routegin.Context, route.Empty) (int, error) { return 0, errGone }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, api.Register(engine, routegin.New("GET", "/", func(*routegin.Context, route.Empty) (int, error) { return 0, errGone })))
 	if w := do(engine, "GET", "/", "", ""); w.Code != http.StatusGone || len(seen) != 1 || seen[0] != errGone {
 		t.Errorf("%d %v", w.Code, seen)
+	}
+}
+
+// must returns v, and panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// check ends the test if there is an error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

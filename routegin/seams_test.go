@@ -35,7 +35,7 @@ func TestSeamsOfRouteOnGin(t *testing.T) {
 		},
 	})
 	engine := gin.New()
-	err := api.Register(engine.Group("/v1", func(g *gin.Context) { g.Set("user", "grace") }),
+	check(t, api.Register(engine.Group("/v1", func(g *gin.Context) { g.Set("user", "grace") }),
 		routegin.New("POST", "/patients/:id", func(c *routegin.Context, req in) (string, error) {
 			seen = append(seen, fmt.Sprintf("handler %v %d", spillway.PriorityFrom(c), spillway.CostFrom(c)))
 			if req.Name == "" {
@@ -45,10 +45,7 @@ func TestSeamsOfRouteOnGin(t *testing.T) {
 		}).With(func(r *route.Route) {
 			r.Priority(spillway.High).Cost(2).Answers(200, route.Answer{Headers: map[string]string{"ETag": "version"}}).
 				Operation(func(op map[string]any) { op["x-gin"] = true })
-		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+		})))
 	for _, c := range []struct {
 		media, body string
 		status      int

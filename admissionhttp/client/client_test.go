@@ -62,10 +62,7 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func newTransport(t *testing.T, cfg Config) *Transport {
 	t.Helper()
-	tr, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must(New(cfg))
 	tr.random = func() float64 { return 0.5 }
 	return tr
 }
@@ -76,10 +73,7 @@ func request(t *testing.T, ctx context.Context, method, text string) *http.Reque
 	if text != "" {
 		r = strings.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://patients.example/", r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(ctx, method, "http://patients.example/", r))
 	return req
 }
 
@@ -152,10 +146,7 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 				if c.edit != nil {
 					c.edit(req)
 				}
-				resp, err := tr.RoundTrip(req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				resp := must(tr.RoundTrip(req))
 				want := c.status
 				if c.sent > 1 {
 					want = 200
@@ -210,9 +201,7 @@ func TestAnAnswerWithoutAnEndMakesThePauseNoLonger(t *testing.T) {
 				}
 				return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: b, ContentLength: -1, Close: closes, Header: http.Header{"Retry-After": {"2"}}}, nil
 			})})
-			if _, err := tr.RoundTrip(request(t, t.Context(), http.MethodGet, "")); err != nil {
-				t.Fatal(err)
-			}
+			must(tr.RoundTrip(request(t, t.Context(), http.MethodGet, "")))
 			if took := time.Since(began); took != 2500*time.Millisecond || (b.read.Load() == 0) != closes {
 				t.Errorf("closes %v: sent again after %v, read %d times", closes, took, b.read.Load())
 			}
@@ -264,10 +253,7 @@ func TestWithoutAConnectionARequestIsSentAgain(t *testing.T) {
 func TestExtraAttemptsAreATenthOfWhatSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, ok := 0, 0
-		budget, err := retrybudget.New(retrybudget.Config{Burst: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		budget := must(retrybudget.New(retrybudget.Config{Burst: 1}))
 		tr := newTransport(t, Config{Budget: budget, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
 			n++
 			status := http.StatusServiceUnavailable
@@ -278,10 +264,7 @@ func TestExtraAttemptsAreATenthOfWhatSucceeds(t *testing.T) {
 			return &http.Response{StatusCode: status, Body: http.NoBody, Header: http.Header{}}, nil
 		})})
 		for range 10000 {
-			resp, err := tr.RoundTrip(request(t, t.Context(), http.MethodGet, ""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must(tr.RoundTrip(request(t, t.Context(), http.MethodGet, "")))
 			_ = resp.Body.Close()
 		}
 		s := tr.Stats()
@@ -301,10 +284,7 @@ func TestTheContextSaysPriorityAndDeadline(t *testing.T) {
 		req.Header.Set(PriorityHeader, "low")
 		req.Header.Set(DeadlineHeader, "60000")
 		req.Header.Set("Accept", "text/plain")
-		resp, err := tr.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(tr.RoundTrip(req))
 		_ = resp.Body.Close()
 		for i, want := range []string{"5000", "3750"} {
 			h := f.sent[i].Header
@@ -320,9 +300,7 @@ func TestTheContextSaysPriorityAndDeadline(t *testing.T) {
 		req = request(t, t.Context(), http.MethodGet, "")
 		req.Header.Set(PriorityHeader, "critical")
 		req.Header.Set(DeadlineHeader, "60000")
-		if resp, err = tr.RoundTrip(req); err != nil {
-			t.Fatal(err)
-		}
+		resp = must(tr.RoundTrip(req))
 		_ = resp.Body.Close()
 		if h := f.sent[2].Header; len(h) != 0 {
 			t.Errorf("passed on %v", h)
@@ -339,5 +317,21 @@ func TestNewNamesAllThatIsWrong(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s is not named: %v", field, err)
 		}
+	}
+}
+
+// must returns v, and panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// check ends the test if there is an error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

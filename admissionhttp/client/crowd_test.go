@@ -37,10 +37,7 @@ func TestACrowdOfClientsAtThreeTimesTheCapacity(t *testing.T) {
 		bin      = 100 * time.Millisecond
 	)
 	synctest.Test(t, func(t *testing.T) {
-		lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(slots)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(slots)}))
 		start, advice := time.Now(), seeded(clients)
 		var served atomic.Int64
 		var bins [run / bin * 2]atomic.Int64
@@ -64,10 +61,7 @@ func TestACrowdOfClientsAtThreeTimesTheCapacity(t *testing.T) {
 		var wg sync.WaitGroup
 		var transports []*Transport
 		for n := range uint64(clients) {
-			tr, err := New(Config{Base: server})
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := must(New(Config{Base: server}))
 			tr.random = seeded(n)
 			transports = append(transports, tr)
 			arrivals := rand.New(rand.NewPCG(n, 2))

@@ -37,10 +37,7 @@ func TestOverLoopback(t *testing.T) {
 	}))
 	defer server.Close()
 
-	tr, err := New(Config{Base: server.Client().Transport})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must(New(Config{Base: server.Client().Transport}))
 	tr.stall = time.Hour // connections are reused, even after a slow answer
 	c := &http.Client{Transport: tr, Timeout: time.Hour}
 	defer c.CloseIdleConnections()
@@ -52,10 +49,7 @@ func TestOverLoopback(t *testing.T) {
 				reused++
 			}
 		}})
-		req, err := http.NewRequestWithContext(ctx, http.MethodPut, server.URL, strings.NewReader("a body"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must(http.NewRequestWithContext(ctx, http.MethodPut, server.URL, strings.NewReader("a body")))
 		resp, err := c.Do(req)
 		if err != nil {
 			return 0, err
@@ -134,10 +128,7 @@ func TestAShortAnswerInChunksKeepsItsConnection(t *testing.T) {
 					server.Start()
 				}
 				defer server.Close()
-				tr, err := New(Config{Base: server.Client().Transport})
-				if err != nil {
-					t.Fatal(err)
-				}
+				tr := must(New(Config{Base: server.Client().Transport}))
 				tr.stall = time.Hour
 				resp, err := (&http.Client{Transport: tr}).Get(server.URL)
 				if err != nil || resp.StatusCode != http.StatusOK {
@@ -168,10 +159,7 @@ func TestAnAnswerThatDoesNotEndIsNotWaitedFor(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(hang)
-	tr, err := New(Config{Base: server.Client().Transport})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must(New(Config{Base: server.Client().Transport}))
 	resp, err := (&http.Client{Transport: tr}).Get(server.URL)
 	if err != nil || resp.StatusCode != http.StatusOK || asked.Load() != 2 {
 		t.Fatalf("%v %v, asked %d times", resp, err, asked.Load())
