@@ -88,32 +88,6 @@ func TestAtOneLatencyIsTheBaseline(t *testing.T) {
 	}
 }
 
-// TestApplicationErrorsAreNotOverload shows why Failed is a separate outcome. A bug that breaks one
-// request in twenty is no information about load. If such errors count as overload, the law gives
-// up most of the backend's capacity.
-func TestApplicationErrorsAreNotOverload(t *testing.T) {
-	oneGoroutine(t)
-	const slots = 200
-	ends := func(as Outcome) int {
-		m := newModel(must(newAIMD(AIMDConfig{})), slots, 50*time.Millisecond)
-		m.deadline = 150 * time.Millisecond
-		m.outcome = func(r *rand.Rand, o Outcome) Outcome {
-			if r.Float64() < 0.05 {
-				return as
-			}
-			return o
-		}
-		m.run(2 * time.Minute)
-		return m.middle(20 * time.Second)
-	}
-	if n := ends(Failed); n < slots {
-		t.Errorf("5 %% application errors brought the limit to %d of %d slots", n, slots)
-	}
-	if n := ends(Overload); n > slots/4 {
-		t.Errorf("errors taken for overload leave the limit at %d of %d slots: this test has lost its point", n, slots)
-	}
-}
-
 func TestFailuresSayNothingEitherWay(t *testing.T) {
 	for _, name := range []string{"aimd", "vegas", "gradient2", "passive"} {
 		for _, o := range []Outcome{Failed, Unknown} {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,25 +97,6 @@ func TestALawThatPanicsLocksNothingAndCostsNoSlot(t *testing.T) {
 	}
 }
 
-func TestALawThatAlwaysPanicsCostsNoSlot(t *testing.T) {
-	law := &fragile{n: 2}
-	l := configured(t, Config{Law: law, Observer: &Observer{Ended: func(End) {}, LimitChanged: func(limit.Decision) {}}})
-	users := &panicking{t: t, l: l}
-	for _, method := range law.methods() {
-		breaking(l, law, method, 1000)
-		for range 5 {
-			users.try(func() { _ = l.Do(t.Context(), func(context.Context) error { return nil }) })
-			users.try(func() { l.Stats() })
-		}
-	}
-	breaking(l, law, "", 0)
-	users.try(func() { l.Stats() })
-	if users.n == 0 {
-		t.Error("nobody was told")
-	}
-	atRest(t, l)
-}
-
 // The end of work while the lock is held is settled by the lock holder: a goroutine unrelated
 // to the work, which may have no recover.
 func TestAPanicOfALawFindsACallerOfWork(t *testing.T) {
@@ -139,46 +118,6 @@ func TestAPanicOfALawFindsACallerOfWork(t *testing.T) {
 		t.Errorf("told %d times", users.n)
 	}
 	atRest(t, l)
-}
-
-func TestAWaiterWhoseLawPanicsLeavesNothing(t *testing.T) {
-	for _, method := range []string{"Admit", "Observe", "Limit"} {
-		synctest.Test(t, func(t *testing.T) {
-			law := &fragile{n: 1}
-			l := configured(t, Config{Law: law})
-			p := acquire(t, l)
-			var told atomic.Int64
-			count := func(do func()) {
-				defer func() {
-					if recover() != nil {
-						told.Add(1)
-					}
-				}()
-				do()
-			}
-			var waiting sync.WaitGroup
-			for range 5 {
-				waiting.Go(func() {
-					count(func() {
-						_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(time.Second); return nil })
-					})
-				})
-			}
-			synctest.Wait()
-			breaking(l, law, method, 2)
-			count(func() { p.Done(nil) })
-			synctest.Wait() // all goroutines wait
-			if !l.mu.TryLock() {
-				t.Fatal("the limiter is locked")
-			}
-			l.mu.Unlock()
-			waiting.Wait()
-			if n := told.Load(); n == 0 || n > 2 {
-				t.Errorf("%s: told %d times", method, n)
-			}
-			atRest(t, l)
-		})
-	}
 }
 
 // anonymous is a signal that panics in Name until named is set.

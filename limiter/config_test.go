@@ -12,23 +12,28 @@ import (
 )
 
 func TestNewSaysWhichFieldIsWrong(t *testing.T) {
-	for field, cfg := range map[string]Config{
-		"Law":        {Law: (*witness)(nil)},
-		"MaxWait":    {MaxWait: -1},
-		"mode 9":     {Mode: 9},
-		"MaxRefused": {MaxRefused: 1},
-		"SlowStart":  {SlowStart: -1},
-		"LeakAfter":  {LeakAfter: -1},
-		"signal 0":   {Signals: []Signal{nil}},
-		"signal 1":   {Signals: []Signal{Memory(0), (*gauge)(nil)}},
+	level := func() float64 { return 0 }
+	for _, c := range []struct {
+		field string
+		cfg   Config
+	}{
+		{"Law", Config{Law: (*witness)(nil)}},
+		{"MaxWait", Config{MaxWait: -1}},
+		{"mode 9", Config{Mode: 9}},
+		{"MaxRefused", Config{MaxRefused: 1}},
+		{"MaxRefused", Config{MaxRefused: -0.1}},
+		{"MaxRefused", Config{MaxRefused: math.NaN()}},
+		{"SlowStart", Config{SlowStart: -1}},
+		{"LeakAfter", Config{LeakAfter: -1}},
+		{"signal 0", Config{Signals: []Signal{nil}}},
+		{"signal 0", Config{Signals: []Signal{Gauge("", level, 1)}}},
+		{"signal 0", Config{Signals: []Signal{Gauge("g", nil, 1)}}},
+		{"signal 0", Config{Signals: []Signal{Gauge("g", level, 0)}}},
+		{"signal 0", Config{Signals: []Signal{Gauge("g", level, math.NaN())}}},
+		{"signal 1", Config{Signals: []Signal{Memory(0), (*gauge)(nil)}}},
 	} {
-		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: %v", field, err)
-		}
-	}
-	for _, share := range []float64{-0.1, math.NaN()} {
-		if _, err := New(Config{MaxRefused: share}); err == nil {
-			t.Errorf("MaxRefused %v is accepted", share)
+		if _, err := New(c.cfg); err == nil || !strings.Contains(err.Error(), c.field) {
+			t.Errorf("%s, %+v: %v", c.field, c.cfg, err)
 		}
 	}
 }

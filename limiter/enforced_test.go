@@ -110,6 +110,7 @@ func TestTheAdaptiveLawIsToldWhatIsEnforced(t *testing.T) {
 		"signal":        {cfg: Config{Signals: []Signal{pressing()}}, below: true},
 		"over-admitted": {cfg: Config{MaxRefused: 0.1}, above: true},
 		"dry run":       {cfg: Config{Mode: DryRun}, above: true},
+		"lease":         {change: func(l *Limiter) { l.SetLease(3, time.Now().Add(time.Hour), "ours") }, below: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -148,26 +149,6 @@ func TestTheAdaptiveLawIsToldOfTheEstimateThatFades(t *testing.T) {
 		})
 		if w.above == 0 || last != own {
 			t.Errorf("told %d times that more was enforced; at last %d is, of its own %d", w.above, last, own)
-		}
-	})
-}
-
-// The law starts no trials while its limit is not enforced in full, so the slow start ends at
-// the law's initial limit.
-func TestSlowStartIsAStraightLineToTheAdaptiveLawsOwnLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const span = 5 * time.Second
-		l, w := watched(t, Config{SlowStart: span})
-		time.Sleep(time.Hour) // the slow start begins only with the first arrival
-		seen := map[int]bool{}
-		busy(t, l, 40, span, func(passed time.Duration) {
-			seen[l.Limit()] = true
-			if want := max(1, int(passed*time.Duration(w.own())/span)); l.Limit() > want || l.Limit() < want-1 {
-				t.Errorf("after %v the limit is %d of the law's own %d, want %d", passed, l.Limit(), w.own(), want)
-			}
-		})
-		if len(seen) < 30 {
-			t.Errorf("of %d steps only %v", w.own(), seen)
 		}
 	})
 }
@@ -211,26 +192,6 @@ func TestSlowStartIsTheShareOfWhatTheLimitWouldBe(t *testing.T) {
 	if n := at(time.Hour + 10*time.Second); n != 20 || l.over.moving() || l.overruledBy() != "upper bound" {
 		t.Errorf("over, and the limit is %d, %q", n, l.overruledBy())
 	}
-}
-
-// Regression: a call of Stats before the first arrival used up the slow start.
-func TestStatsDoesNotBeginTheSlowStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, err := New(Config{Law: limit.NewFixed(100), SlowStart: 10 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Stats()
-		time.Sleep(20 * time.Second)
-		permit, err := l.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		permit.Release()
-		if got := l.Limit(); got > 2 {
-			t.Errorf("the limit is %d at the first arrival", got)
-		}
-	})
 }
 
 // adaptiveLaw is all that the adaptive law can do.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,37 +134,46 @@ func TestStateCountsTheGoroutinesThatALawHasEnded(t *testing.T) {
 	atRest(t, l)
 }
 
-// Whoever should have been granted a slot is, and who leaves its place in the queue by the end of its goroutine
-// leaves nothing behind.
-func TestNoWaiterSleepsOnWhenALawEndsGoroutines(t *testing.T) {
+// Whoever should have been granted a slot is, and who leaves its place in the queue by a panic or the end of its
+// goroutine leaves nothing behind.
+func TestNoWaiterSleepsOnWhenALawEndsGoroutinesOrPanics(t *testing.T) {
 	for _, method := range (*fragile)(nil).methods() {
-		for _, times := range []int{1, 3, 1000} {
+		for i, times := range []int{1, 3, 1000, 1, 3} {
 			synctest.Test(t, func(t *testing.T) {
-				law := &leaving{fragile: fragile{n: 1}}
+				law := &leaving{fragile: fragile{n: 1}, panics: i > 2}
 				l := configured(t, Config{Law: law})
 				p := acquire(t, l)
 				var callers sync.WaitGroup
-				var served atomic.Int64
+				var served, told atomic.Int64
+				use := func(f func()) {
+					if !apart(f) {
+						told.Add(1)
+					}
+				}
 				for i := range 20 {
+					ctx, cancel := t.Context(), func() {}
+					if i%4 == 0 {
+						ctx, cancel = context.WithTimeout(ctx, 20*time.Millisecond)
+					}
+					defer cancel()
 					callers.Go(func() {
-						ctx := t.Context()
-						if i%4 == 0 {
-							var cancel context.CancelFunc
-							ctx, cancel = context.WithTimeout(ctx, 20*time.Millisecond)
-							defer cancel()
-						}
-						_ = l.Do(ctx, func(context.Context) error {
-							served.Add(1)
-							time.Sleep(3 * time.Millisecond)
-							return nil
+						use(func() {
+							_ = l.Do(ctx, func(context.Context) error {
+								served.Add(1)
+								time.Sleep(3 * time.Millisecond)
+								return nil
+							})
 						})
 					})
 				}
 				synctest.Wait()
 				law.breakIn(l, method, times)
-				apart(func() { p.Done(nil) })
+				use(func() { p.Done(nil) })
 				callers.Wait() // a caller that slept on would be a deadlock
 				law.breakIn(l, "", 0)
+				if n := int(told.Load()); n > times || n == 0 && !slices.Contains([]string{"Name", "State", "Why"}, method) {
+					t.Errorf("%s breaks %d times, and %d callers were told", method, times, n)
+				}
 				if times == 1 && served.Load() < 12 {
 					t.Errorf("%s: %d of 20 served", method, served.Load())
 				}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,27 +163,6 @@ func TestDrainingAFamilyClosesAllIntakesAndWaitsForAll(t *testing.T) {
 	})
 }
 
-func TestAFamilyUnderConcurrentUseStaysBounded(t *testing.T) {
-	k := family(t, 8)
-	var wg sync.WaitGroup
-	for c := range 8 {
-		wg.Go(func() {
-			for i := range 500 {
-				_ = k.Do(context.Background(), fmt.Sprint((c*31+i*7)%40), nothing)
-			}
-		})
-	}
-	wg.Wait()
-	for _, s := range k.All() {
-		if s.InFlight != 0 || s.Offered != s.Admitted+s.Rejected+s.Cancelled {
-			t.Fatalf("%+v", s)
-		}
-	}
-	if n := len(k.members()); n > 9 {
-		t.Fatalf("%d limiters where 8 and a shared one may be", n)
-	}
-}
-
 // Callers that use new keys at the same time find the same free place.
 func TestManyNewKeysAtOnceDoNotExceedTheMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -212,37 +190,6 @@ func TestManyNewKeysAtOnceDoNotExceedTheMost(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 	})
-}
-
-func TestAFamilyAcquiresInEveryWayALimiterDoes(t *testing.T) {
-	k := family(t, 0) // two slots
-	ctx := spillway.WithPriority(t.Context(), spillway.Low)
-	all := map[string]func() (Permit, error){
-		"Acquire":     func() (Permit, error) { return k.Acquire(ctx, "a") },
-		"AcquireWith": func() (Permit, error) { return k.AcquireWith(ctx, "a", Request{Cost: 2}) },
-		"NoWait":      func() (Permit, error) { return k.AcquireWith(ctx, "a", Request{Cost: 2, NoWait: true}) },
-	}
-	for name, take := range all {
-		p, err := take()
-		if a, _ := k.Get("a"); err != nil || a.Stats().InFlight == 0 {
-			t.Errorf("%s: %v", name, err)
-		}
-		p.Done(nil)
-	}
-	err := k.Do(spillway.WithCost(ctx, 2), "a", func(context.Context) error {
-		if _, err := all["NoWait"](); reason(err) != spillway.QueueFull {
-			t.Errorf("of a full limiter: %v", err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	for _, s := range k.All() {
-		if s.Admitted != 4 || s.Completed != 4 || s.Rejected != 1 {
-			t.Errorf("%+v", s)
-		}
-	}
 }
 
 // A permit keeps the limiter of its key in the family, as Do does.

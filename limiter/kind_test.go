@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/internal/places"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -73,52 +72,6 @@ func TestTheKindIsToldByTheRequestOrTheContext(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	atRest(t, l)
-}
-
-// Refusals that are repeated without the gate are counted by kind, for the gate.
-func TestRepeatedRefusalsCountForTheKindThatWasTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, -1)
-		p := acquire(t, l)
-		refused := func(kind string, n int) {
-			for range n {
-				if _, err := l.AcquireWith(t.Context(), Request{NoWait: true, Kind: kind}); reason(err) != spillway.QueueFull {
-					t.Fatal(err)
-				}
-			}
-		}
-		count := func(name string) (n uint32) {
-			k, key := &l.memos.keys, l.gate.KindOf(name).Key(int(spillway.Critical-spillway.Normal), places.Scales-1)
-			for i := range k.named {
-				if k.named[i].Load() == uint64(key) {
-					n += k.count[places.Derived+i].Load()
-				}
-			}
-			if !key.Named() {
-				n = k.count[key].Load()
-			}
-			return n
-		}
-		refused("asked", 1)
-		refused("a", 30)
-		refused("b", 50)
-		refused("", 7)
-		for name, want := range map[string]uint32{"asked": 0, "a": 30, "b": 50, "": 7} {
-			if got := count(name); got != want {
-				t.Errorf("of kind %q %d were refused without asking, want %d", name, got, want)
-			}
-		}
-		for i := range 1000 {
-			refused(fmt.Sprint(i), 1)
-		}
-		if p.Done(nil); count("a") != 0 {
-			t.Error("they are still to be told to the gate")
-		}
-		if s := l.Stats(); s.Rejected != 1088 {
-			t.Errorf("%d were refused", s.Rejected)
-		}
-		atRest(t, l)
-	})
 }
 
 // Callers may use any number of names for kinds.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/limit"
 )
 
 // In front of a service, a client whose deadline passed in the queue was answered 503 with a reason,
@@ -72,27 +71,4 @@ func TestInFrontADeadlineThatPassesIsARefusal(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The comment of Config.MaxWait said that work without a deadline waits at most a second. That bounds what
-// is predicted on arrival, and no prediction knows that the work in the slots hangs.
-func TestAWaitBehindWorkThatHangsLastsForMaxWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{Law: limit.NewFixed(2)})
-		hung := []Permit{acquire(t, l)}
-		for range 100 { // the usual time is 10 ms
-			p := acquire(t, l)
-			time.Sleep(10 * time.Millisecond)
-			p.Done(nil)
-		}
-		hung = append(hung, acquire(t, l))
-		begun := time.Now()
-		if _, err := l.Acquire(t.Context()); reason(err) != spillway.WaitTooLong || time.Since(begun) != defaultMaxWait {
-			t.Errorf("after %v: %v", time.Since(begun), err)
-		}
-		for _, p := range hung {
-			p.Release()
-		}
-		atRest(t, l)
-	})
 }

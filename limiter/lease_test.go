@@ -96,17 +96,6 @@ func TestALeaseIsNotPassedForMaxRefusedAndIsWhenOff(t *testing.T) {
 	acquire(t, l).Done(nil)
 }
 
-func TestTheLawIsToldOfTheLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, w := watched(t, Config{})
-		l.SetLease(3, time.Now().Add(time.Hour), "ours")
-		busy(t, l, 8, 5*time.Second, nil)
-		if w.events < 1000 || w.below == 0 || w.above > 0 {
-			t.Errorf("of %d events %d with more and %d with less than the law's own limit", w.events, w.above, w.below)
-		}
-	})
-}
-
 // In any sequence of leases and calls, work starts only within a lease.
 func FuzzNothingStartsWithoutALease(f *testing.F) {
 	f.Add(uint64(1))

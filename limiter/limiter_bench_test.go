@@ -2,12 +2,12 @@ package limiter
 
 import (
 	"context"
-	"runtime"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/spillway-go/spillway/limit"
 )
 
 // The simplest alternatives are in the same table: a buffered channel and a counter
@@ -55,59 +55,23 @@ func BenchmarkStats(b *testing.B) {
 	}
 }
 
-func BenchmarkClock(b *testing.B) {
-	b.Run("now", func(b *testing.B) {
-		for b.Loop() {
-			_ = time.Now()
-		}
-	})
-	b.Run("since", func(b *testing.B) {
-		start := time.Now()
-		for b.Loop() {
-			_ = time.Since(start)
-		}
-	})
-}
-
-// routes are names of kinds of work.
-var routes = [...]string{"GET /orders/{id}", "POST /orders", "GET /orders/{id}/items", "GET /reports/{month}"}
-
 func BenchmarkAcquireDone(b *testing.B) {
-	ctx := context.Background()
-	b.Run("limiter", func(b *testing.B) {
-		l := fixed(b, 1, 1)
-		b.ReportAllocs()
-		for b.Loop() {
-			p, _ := l.Acquire(ctx)
-			p.Done(nil)
-		}
-	})
-	b.Run("adaptive", func(b *testing.B) {
-		l, _ := New(Config{})
-		b.ReportAllocs()
-		for b.Loop() {
-			p, _ := l.Acquire(ctx)
-			p.Done(nil)
-		}
-	})
-	b.Run("deadline", func(b *testing.B) {
-		l := fixed(b, 1, 1)
-		ctx, cancel := context.WithTimeout(ctx, time.Hour)
-		defer cancel()
-		b.ReportAllocs()
-		for b.Loop() {
-			p, _ := l.Acquire(ctx)
-			p.Done(nil)
-		}
-	})
-	b.Run("kinds", func(b *testing.B) {
-		l := fixed(b, 1, 1)
-		b.ReportAllocs()
-		for i := 0; b.Loop(); i++ {
-			p, _ := l.AcquireWith(ctx, Request{Kind: routes[i%len(routes)]})
-			p.Done(nil)
-		}
-	})
+	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+	defer cancel()
+	withPermit := func(name string, cfg Config, ctx context.Context, kinds ...string) {
+		b.Run(name, func(b *testing.B) {
+			l := configured(b, cfg)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				p, _ := l.AcquireWith(ctx, Request{Kind: kinds[i%len(kinds)]})
+				p.Done(nil)
+			}
+		})
+	}
+	withPermit("limiter", Config{Law: limit.NewFixed(1)}, b.Context(), "")
+	withPermit("adaptive", Config{}, b.Context(), "")
+	withPermit("deadline", Config{Law: limit.NewFixed(1)}, ctx, "")
+	withPermit("kinds", Config{Law: limit.NewFixed(1)}, b.Context(), "GET /orders/{id}", "POST /orders", "GET /orders/{id}/items", "GET /reports/{month}")
 	b.Run("channel", func(b *testing.B) {
 		slots := make(chan struct{}, 1)
 		for b.Loop() {
@@ -125,121 +89,29 @@ func BenchmarkAcquireDone(b *testing.B) {
 }
 
 func BenchmarkReject(b *testing.B) {
-	ctx := context.Background()
 	for _, callers := range []int{1, 1000} {
-		name := map[int]string{1: "1", 1000: "1000"}[callers]
-		run := func(b *testing.B, try func()) {
-			b.ReportAllocs()
-			if callers == 1 {
-				for b.Loop() {
-					try()
+		run := func(name string, try func()) {
+			b.Run(name+"/"+strconv.Itoa(callers), func(b *testing.B) {
+				b.ReportAllocs()
+				if callers == 1 {
+					for b.Loop() {
+						try()
+					}
+					return
 				}
-				return
-			}
-			b.SetParallelism(callers / 2)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					try()
-				}
+				b.SetParallelism(callers / 2)
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						try()
+					}
+				})
 			})
 		}
-		b.Run("limiter/"+name, func(b *testing.B) {
-			l := fixed(b, 1, -1)
-			acquire(b, l).Done(nil)
-			defer acquire(b, l).Release()
-			run(b, func() { _, _ = l.TryAcquire(ctx) })
-		})
-		b.Run("kinds/"+name, func(b *testing.B) {
-			l := fixed(b, 1, -1)
-			acquire(b, l).Done(nil)
-			defer acquire(b, l).Release()
-			run(b, func() { _, _ = l.AcquireWith(ctx, Request{NoWait: true, Kind: routes[1]}) })
-		})
-		b.Run("mutex/"+name, func(b *testing.B) {
-			m := mutexCounter{most: 0}
-			run(b, func() { m.acquire() })
-		})
+		l, m := fixed(b, 1, -1), mutexCounter{}
+		acquire(b, l).Done(nil)
+		defer acquire(b, l).Release()
+		run("limiter", func() { _, _ = l.TryAcquire(b.Context()) })
+		run("kinds", func() { _, _ = l.AcquireWith(b.Context(), Request{NoWait: true, Kind: "POST /orders"}) })
+		run("mutex", func() { m.acquire() })
 	}
-}
-
-// mutexSemaphore is a semaphore that waits first come, first served: a mutex, a
-// list and a channel for each waiter, as the one of x/sync, without a context.
-type mutexSemaphore struct {
-	mu      sync.Mutex
-	n       int
-	waiting []chan struct{}
-}
-
-func (s *mutexSemaphore) acquire() {
-	s.mu.Lock()
-	if s.n > 0 {
-		s.n--
-		s.mu.Unlock()
-		return
-	}
-	ready := make(chan struct{})
-	s.waiting = append(s.waiting, ready)
-	s.mu.Unlock()
-	<-ready
-}
-
-func (s *mutexSemaphore) release() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
-		s.n++
-		return
-	}
-	close(s.waiting[0])
-	s.waiting = s.waiting[1:]
-}
-
-// A thousand callers each acquire a slot and release it at once. With a thousand slots
-// only the lock is contended. With ten slots most callers wait, or a limiter whose queue
-// does not drain refuses them.
-func BenchmarkContended(b *testing.B) {
-	run := func(b *testing.B, one func()) {
-		b.ReportAllocs()
-		b.SetParallelism(1000 / runtime.GOMAXPROCS(0))
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				one()
-			}
-		})
-	}
-	for _, slots := range []int{1000, 10} {
-		b.Run(strconv.Itoa(slots), func(b *testing.B) { contended(b, slots, run) })
-	}
-}
-
-func contended(b *testing.B, slots int, run func(*testing.B, func())) {
-	ctx := context.Background()
-	b.Run("limiter", func(b *testing.B) {
-		l := fixed(b, slots, 1000)
-		var refused atomic.Uint64
-		run(b, func() {
-			p, err := l.Acquire(ctx)
-			if err != nil {
-				refused.Add(1)
-			}
-			p.Done(nil)
-		})
-		s := l.Stats()
-		b.ReportMetric(float64(refused.Load())/float64(b.N), "refused/op")
-		b.ReportMetric(float64(s.QueueWait.CountAtMost(0))/float64(max(s.Admitted, 1)), "unqueued/op")
-	})
-	b.Run("semaphore", func(b *testing.B) {
-		s := mutexSemaphore{n: slots}
-		run(b, func() { s.acquire(); s.release() })
-	})
-	if slots >= 1000 { // mutexCounter cannot wait
-		b.Run("mutex", func(b *testing.B) {
-			m := mutexCounter{most: slots}
-			run(b, func() { m.acquire(); m.release() })
-		})
-	}
-	b.Run("channel", func(b *testing.B) {
-		c := make(chan struct{}, slots)
-		run(b, func() { c <- struct{}{}; <-c })
-	})
 }

@@ -3,9 +3,6 @@ package limiter
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,7 +35,7 @@ func TestLongWorkHoldsNoSlotAndTeachesNothing(t *testing.T) {
 		if s := l.Stats(); s.InFlight != 2 || s.LongInFlight != 10 || s.Admitted-s.Completed != 12 || s.OldestInFlight != 0 {
 			t.Fatalf("%+v", s)
 		}
-		if s := l.Stats(); s.Leaked != 0 || s.State != "limiter.told reports no state" {
+		if s := l.Stats(); s.Leaked != 0 || s.Law != "limiter.told" || s.State != "limiter.told reports no state" {
 			t.Fatalf("%d leaks, %s", s.Leaked, s.State)
 		}
 		for _, p := range streams {
@@ -100,24 +97,6 @@ func TestLongWorkIsAdmittedLikeOther(t *testing.T) {
 	})
 }
 
-func TestDrainWaitsForLongWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 1)
-		p := long(t, l)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if d, ok := errors.AsType[*spillway.DrainError](l.Drain(ctx)); !ok || d.Running != 1 {
-			t.Errorf("%+v", d)
-		}
-		time.AfterFunc(time.Hour, func() { p.Done(nil) })
-		start := time.Now()
-		if err := l.Drain(t.Context()); err != nil || time.Since(start) != time.Hour {
-			t.Errorf("drained after %v: %v", time.Since(start), err)
-		}
-		atRest(t, l)
-	})
-}
-
 // Work that a drain left behind, or that never ended, was counted only: nothing said which work it was.
 func TestWhatDoesNotEndIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -155,40 +134,6 @@ func TestWhatDoesNotEndIsNamed(t *testing.T) {
 		}
 		if err := k.Drain(t.Context()); err != nil {
 			t.Error(err)
-		}
-	})
-}
-
-// Some of the work is long, in every mode, and some callers leave at the moment of
-// their grant. The counts balance, and no slot is lost or held twice.
-func TestTheLedgerClosesWithLongWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{Law: limit.NewFixed(3), QueueSize: 5, MaxRefused: 0.5})
-		var wg sync.WaitGroup
-		for c := range 20 {
-			wg.Go(func() {
-				r := rand.New(rand.NewPCG(uint64(c), 7))
-				for i := range 200 {
-					if c == 0 && i%20 == 0 {
-						l.SetMode(Mode(i / 20 % 2))
-					}
-					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+r.IntN(10))*time.Millisecond)
-					_ = l.do(ctx, Request{Long: r.IntN(3) == 0, Cost: r.IntN(3)}, func(context.Context) error {
-						time.Sleep(time.Duration(r.IntN(5)) * time.Millisecond)
-						return nil
-					})
-					cancel()
-					if s := l.Stats(); s.Offered != s.Admitted+s.Rejected+s.Cancelled+uint64(s.Queued) ||
-						s.Admitted-s.Completed < uint64(s.LongInFlight) && s.Queued == 0 {
-						t.Errorf("the picture does not close: %+v", s)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		atRest(t, l)
-		if s := l.Stats(); s.LongInFlight != 0 || s.Rejected == 0 {
-			t.Errorf("%+v", s)
 		}
 	})
 }
@@ -292,36 +237,4 @@ func FuzzPermit(f *testing.F) {
 		}
 		atRest(t, l)
 	})
-}
-
-// Long races the end of the work, and other work that gets its slot.
-func TestLongRacingTheEndLosesNothing(t *testing.T) {
-	var ends atomic.Uint64
-	l := configured(t, Config{Law: limit.NewFixed(4), QueueSize: 100, Observer: &Observer{Ended: func(e End) { ends.Add(1) }}})
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			for i := range 300 {
-				p, err := l.Acquire(context.Background())
-				if err != nil {
-					continue
-				}
-				var racing sync.WaitGroup
-				racing.Go(p.Long)
-				if i%3 == 0 {
-					racing.Go(p.Long)
-				}
-				if i%2 == 0 {
-					racing.Go(p.Release)
-				}
-				p.Done(nil)
-				racing.Wait()
-			}
-		})
-	}
-	wg.Wait()
-	atRest(t, l)
-	if s := l.Stats(); s.LongInFlight != 0 || s.Completed != ends.Load() {
-		t.Fatalf("told of %d ends: %+v", ends.Load(), s)
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/limit"
 )
 
 // life performs random steps on a limiter, and records every answer and the counts after
@@ -105,26 +104,4 @@ func decidesAsTheGate(t *testing.T, seeds uint64, steps int) {
 			}
 		}
 	}
-}
-
-// A caller that arrives after a slot was released never gets a rejection from before.
-func TestAnAnswerEndsWithTheStateItWasTrueFor(t *testing.T) {
-	l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1})
-	for i := range 1000 {
-		p := acquire(t, l)
-		for range i % 3 {
-			if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
-				t.Fatal(err)
-			}
-		}
-		p.Done(nil)
-	}
-	p := acquire(t, l)
-	_, _ = l.TryAcquire(t.Context())
-	l.Close()
-	if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.Closed {
-		t.Fatal(err)
-	}
-	p.Done(nil)
-	atRest(t, l)
 }

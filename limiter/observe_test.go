@@ -3,10 +3,8 @@ package limiter
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -46,22 +44,6 @@ func TestTheObserverIsToldOfEachDecisionOnce(t *testing.T) {
 		}
 		atRest(t, l)
 	})
-}
-
-func TestAnObserverThatPanicsCostsNoSlot(t *testing.T) {
-	l := configured(t, Config{Law: limit.NewFixed(1), Observer: &Observer{
-		Admitted: func(spillway.Priority, time.Duration) { panic("bug") },
-	}})
-	for range 3 {
-		func() {
-			defer func() { _ = recover() }()
-			_, _ = l.TryAcquire(t.Context())
-		}()
-	}
-	if s := l.Stats(); s.Admitted != 3 {
-		t.Fatalf("%+v", s)
-	}
-	atRest(t, l)
 }
 
 func TestTheObserverIsToldHowWorkEnded(t *testing.T) {
@@ -110,54 +92,11 @@ func TestTheObserverIsToldHowLongWorkWaited(t *testing.T) {
 		if waited := max(<-waits, <-waits); waited != 3*time.Second || max(a.Took, b.Took) != 3*time.Second {
 			t.Errorf("told %v, %+v and %+v", waited, a, b)
 		}
+		if w := l.Stats().QueueWait; w.Count() != 2 || time.Duration(w.Max()) < 3*time.Second {
+			t.Errorf("%d waits, the longest of %v", w.Count(), time.Duration(w.Max()))
+		}
 		atRest(t, l)
 	})
-}
-
-// The lock holder counts an end, but the goroutine whose work ended reports the end to the
-// observer.
-func TestEachEndIsToldOnce(t *testing.T) {
-	var ended, long atomic.Uint64
-	l := configured(t, Config{Law: limit.NewFixed(4), QueueSize: 100, Observer: &Observer{Ended: func(e End) {
-		ended.Add(1)
-		if e.Long {
-			long.Add(1)
-		}
-		if e.Took < 0 {
-			t.Errorf("%+v", e)
-		}
-	}}})
-	var wg sync.WaitGroup
-	for range 50 {
-		wg.Go(func() {
-			for i := range 200 {
-				_ = l.do(context.Background(), Request{Long: i%5 == 0}, func(context.Context) error { runtime.Gosched(); return nil })
-			}
-		})
-	}
-	wg.Wait()
-	atRest(t, l)
-	if s := l.Stats(); ended.Load() != s.Completed || long.Load() == 0 {
-		t.Errorf("told of %d ends, %d of long work: %+v", ended.Load(), long.Load(), s)
-	}
-}
-
-func TestAnObserverOfEndsThatPanicsCostsNoSlot(t *testing.T) {
-	l := configured(t, Config{Law: limit.NewFixed(1), Observer: &Observer{Ended: func(End) { panic("bug") }}})
-	for range 3 {
-		func() {
-			defer func() {
-				if r := recover(); r != "bug" {
-					t.Errorf("recovered %v", r)
-				}
-			}()
-			_ = l.Do(t.Context(), nothing)
-		}()
-	}
-	if s := l.Stats(); s.Admitted != 3 {
-		t.Fatalf("%+v", s)
-	}
-	atRest(t, l)
 }
 
 // A caller that is admitted, begins to wait or is granted reports a new limit.
@@ -253,25 +192,6 @@ func TestAPermitNeverEndedIsReportedOnceWithItsSite(t *testing.T) {
 		s := l.Stats()
 		if s.Leaked != 2 || len(s.Leaks) != 1 || !strings.Contains(s.Leaks[0].Site, "observe_test.go:") || s.OldestInFlight != 200*time.Second {
 			t.Fatalf("%+v", s)
-		}
-	})
-}
-
-func TestDemandIsOfferedWorkOverTheLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 10, -1)
-		for range 10000 { // 1000 a second of 20 ms each: 20 slots' worth
-			go func() {
-				_ = l.Do(t.Context(), func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil })
-			}()
-			time.Sleep(time.Millisecond)
-		}
-		if got := l.Stats().Demand; got < 1.9 || got > 2.1 {
-			t.Errorf("demand %v, want 2", got)
-		}
-		time.Sleep(time.Minute)
-		if got := l.Stats().Demand; got > 0.01 {
-			t.Errorf("demand %v a minute later", got)
 		}
 	})
 }

@@ -52,29 +52,9 @@ func TestObserversTellAllInOrder(t *testing.T) {
 	}
 }
 
-func TestOneObserverThatPanicsDoesNotSilenceTheOthers(t *testing.T) {
-	heard := 0
-	l := configured(t, Config{Law: limit.NewFixed(1), Observer: Observers(
-		&Observer{Admitted: func(spillway.Priority, time.Duration) { panic("bug") }},
-		&Observer{Admitted: func(spillway.Priority, time.Duration) { heard++ }},
-	)})
-	func() {
-		defer func() {
-			if r := recover(); r != "bug" {
-				t.Errorf("recovered %v", r)
-			}
-		}()
-		_, _ = l.Acquire(t.Context())
-	}()
-	if heard != 1 {
-		t.Errorf("the other heard of %d", heard)
-	}
-	atRest(t, l)
-}
-
-// If an observer panics, all other observers still get every call, and no slot is lost.
+// If an observer panics, the caller gets the panic, all other observers still get every call, and no slot is lost.
 func TestAPanicOfOneObserverKeepsNothingFromTheOthers(t *testing.T) {
-	swallow := func(f func()) {
+	bug := func(f func()) {
 		defer func() {
 			if v := recover(); v != "bug" {
 				t.Errorf("recovered %v", v)
@@ -82,45 +62,38 @@ func TestAPanicOfOneObserverKeepsNothingFromTheOthers(t *testing.T) {
 		}()
 		f()
 	}
-	t.Run("at an end", func(t *testing.T) {
-		heard := 0
-		l := configured(t, Config{Law: limit.NewFixed(1), Observer: Observers(
-			&Observer{Ended: func(End) { panic("bug") }}, &Observer{Ended: func(End) { heard++ }},
-		)})
-		p := acquire(t, l)
-		if swallow(func() { p.Done(nil) }); heard != 1 {
-			t.Errorf("the other heard of %d", heard)
+	heard := ""
+	hears := &Observer{
+		Admitted:     func(spillway.Priority, time.Duration) { heard += "a" },
+		Ended:        func(End) { heard += "e" },
+		WouldReject:  func(spillway.Priority, *spillway.Rejection) { heard += "w" },
+		LimitChanged: func(limit.Decision) { heard += "l" },
+	}
+	for _, panics := range []*Observer{{Admitted: func(spillway.Priority, time.Duration) { panic("bug") }}, {Ended: func(End) { panic("bug") }}} {
+		heard = ""
+		l := configured(t, Config{Law: &rising{n: 1}, Observer: Observers(panics, hears)})
+		for range 3 {
+			bug(func() { _ = l.Do(t.Context(), nothing) })
+		}
+		if heard != "aelaelael" || l.Stats().Admitted != 3 {
+			t.Errorf("the other heard %q: %+v", heard, l.Stats())
 		}
 		atRest(t, l)
-	})
-	t.Run("at an end that changes the limit", func(t *testing.T) {
-		var limits []int
-		l := configured(t, Config{Law: &rising{n: 1}, Observer: &Observer{
-			Ended: func(End) { panic("bug") }, LimitChanged: func(d limit.Decision) { limits = append(limits, d.To) },
-		}})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		heard = ""
+		l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1, Mode: DryRun, Observer: Observers(&Observer{
+			WouldReject: func(spillway.Priority, *spillway.Rejection) { panic("bug") },
+		}, hears)})
 		p := acquire(t, l)
-		if swallow(func() { p.Done(nil) }); !slices.Equal(limits, []int{2}) {
-			t.Errorf("told of the limits %v, want 2", limits)
+		for range 2 {
+			bug(func() { _, _ = l.TryAcquire(t.Context()) })
+		}
+		p.Done(nil)
+		if n := l.Stats().WouldReject; n != 2 || heard != "awewee" {
+			t.Errorf("the other heard %q, and %d would have been refused", heard, n)
 		}
 		atRest(t, l)
-	})
-	t.Run("at what a dry run would refuse", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			told := 0
-			l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1, Mode: DryRun, Observer: Observers(
-				&Observer{WouldReject: func(spillway.Priority, *spillway.Rejection) { panic("bug") }},
-				&Observer{WouldReject: func(spillway.Priority, *spillway.Rejection) { told++ }},
-			)})
-			p := acquire(t, l)
-			for range 2 {
-				swallow(func() { _, _ = l.TryAcquire(t.Context()) })
-			}
-			if n := l.Stats().WouldReject; n != 2 || told != 2 {
-				t.Errorf("told of %d, and %d would have been refused", told, n)
-			}
-			p.Done(nil)
-			atRest(t, l)
-		})
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -363,105 +362,38 @@ func TestWorkThatEndsWithoutItsSlotsIsNoEvidence(t *testing.T) {
 	}
 }
 
-func TestPauseOfNothingDoesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 10)
-		stream := long(t, l)
-		ended := acquire(t, l)
-		ended.Done(nil)
-		for _, p := range []Permit{{}, ended, stream} {
-			p.Resume()
-			p.Pause()
-			p.Pause()
-			time.Sleep(time.Second)
-			p.Resume()
-			if s := l.Stats(); s.Paused != 0 || s.InFlight != 0 {
-				t.Errorf("%d paused, %d slots in use", s.Paused, s.InFlight)
-			}
-		}
-		q := acquire(t, l) // in the slot of the work that ended
-		if q.s != ended.s {
-			t.Fatal("the slot was not reused")
-		}
-		ended.Pause()
-		time.Sleep(time.Second)
-		if _, err := l.TryAcquire(t.Context()); err == nil {
-			t.Error("a permit of work that had ended paused other work")
-		}
-		q.Pause()
-		ended.Resume()
-		time.Sleep(time.Second)
-		third := acquire(t, l)
-		ended.Resume()
-		if s := l.Stats(); s.Paused != 1 || s.InFlight != 1 {
-			t.Errorf("a permit of work that had ended resumed other work: %d paused, %d slots in use", s.Paused, s.InFlight)
-		}
-		q.Resume()
-		q.Done(nil)
-		third.Done(nil)
-		stream.Done(nil)
-		atRest(t, l)
-	})
-}
-
+// FuzzPauses has every order of what may happen. Here is how many slots come back at each step.
 func TestLongAndShrinkOfPausedWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 4, 10)
-		large := func() Permit {
-			p, err := l.AcquireWith(t.Context(), Request{Cost: 4})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p
-		}
-		p := large()
+		p := take(t, l, Request{Cost: 4})
 		p.Pause()
 		p.Shrink(2)
-		if s := l.Stats(); s.InFlight != 2 {
-			t.Errorf("%d slots in use by paused work that has its slots", s.InFlight)
-		}
+		holds(t, l, Stats{InFlight: 2})
 		time.Sleep(time.Second)
-		q := large()
+		q := take(t, l, Request{Cost: 4})
 		p.Shrink(1) // holds no slots
-		if s := l.Stats(); s.InFlight != 4 || s.Paused != 1 {
-			t.Errorf("%d slots in use, %d paused", s.InFlight, s.Paused)
-		}
+		holds(t, l, Stats{InFlight: 4, Paused: 1})
 		p.Resume()
-		if s := l.Stats(); s.InFlight != 6 || s.Paused != 0 {
-			t.Errorf("%d slots in use, %d paused", s.InFlight, s.Paused)
-		}
+		holds(t, l, Stats{InFlight: 6})
 		p.Shrink(1)
 		p.Pause()
-		if s := l.Stats(); s.InFlight != 5 {
-			t.Errorf("%d slots in use", s.InFlight)
-		}
+		holds(t, l, Stats{InFlight: 5})
 		time.Sleep(time.Second)
 		if _, err := l.TryAcquire(t.Context()); err == nil {
 			t.Error("the limit is still reached")
 		}
-		if s := l.Stats(); s.InFlight != 4 || s.Paused != 1 {
-			t.Errorf("%d slots in use, %d paused", s.InFlight, s.Paused)
-		}
-		for range 2 {
-			p.Long()
-			if s := l.Stats(); s.InFlight != 4 || s.Paused != 0 || s.LongInFlight != 1 {
-				t.Errorf("%d slots in use, %d paused, %d long", s.InFlight, s.Paused, s.LongInFlight)
-			}
-		}
+		holds(t, l, Stats{InFlight: 4, Paused: 1})
+		p.Long()
+		p.Long()
 		p.Resume()
 		p.Pause()
-		p.Shrink(1)
-		if s := l.Stats(); s.InFlight != 4 || s.Paused != 0 || s.LongInFlight != 1 || s.Admitted-s.Completed != 2 {
-			t.Errorf("long work has no slots to take: %d in use, %d paused, %d long", s.InFlight, s.Paused, s.LongInFlight)
-		}
-		p.Done(nil)
+		p.Shrink(1) // long work has no slots to take
+		holds(t, l, Stats{InFlight: 4, LongInFlight: 1})
 		q.Pause()
 		q.Long() // with its slots
-		if s := l.Stats(); s.InFlight != 0 || s.Paused != 0 || s.LongInFlight != 1 {
-			t.Errorf("%d slots in use, %d paused, %d long", s.InFlight, s.Paused, s.LongInFlight)
-		}
-		q.Done(nil)
-		atRest(t, l)
+		holds(t, l, Stats{LongInFlight: 2})
+		finish(t, l, p, q)
 	})
 }
 
@@ -540,69 +472,29 @@ func TestMaxAsideBoundsHowMuchIsPaused(t *testing.T) {
 	}
 }
 
+// Drain serves waiters with the slots of paused work, and waits for paused work.
 func TestDrainWaitsForPausedWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := fixed(t, 1, 10)
 		p := acquire(t, l)
-		giveAway(t, l, p).Done(nil)
+		p.Pause()
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() { acquire(t, l).Done(nil) })
+		}
+		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if drained, ok := errors.AsType[*spillway.DrainError](l.Drain(ctx)); !ok || drained.Running != 1 || drained.Dropped != 0 {
 			t.Errorf("drained: %+v", drained)
 		}
-		done := make(chan error)
-		go func() { done <- l.Drain(t.Context()) }()
-		time.Sleep(time.Minute)
-		p.Resume()
-		select {
-		case err := <-done:
-			t.Fatalf("drained beside running work: %v", err)
-		default:
+		all.Wait()
+		time.AfterFunc(time.Minute, p.Resume)
+		time.AfterFunc(2*time.Minute, func() { p.Done(nil) })
+		began := time.Now()
+		if err := l.Drain(t.Context()); err != nil || time.Since(began) != 2*time.Minute {
+			t.Errorf("drained after %v: %v", time.Since(began), err)
 		}
-		p.Done(nil)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		atRest(t, l)
-	})
-}
-
-func TestDrainServesWaitersWithSlotsOfPausedWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 10)
-		p := acquire(t, l)
-		p.Pause()
-		var served atomic.Int32
-		for range 5 {
-			go func() {
-				if l.Do(t.Context(), func(context.Context) error { return nil }) == nil {
-					served.Add(1)
-				}
-			}()
-			synctest.Wait()
-		}
-		go func() { time.Sleep(time.Second); p.Done(nil) }()
-		if err := l.Drain(t.Context()); err != nil || served.Load() != 5 {
-			t.Errorf("%v, %d served", err, served.Load())
-		}
-		atRest(t, l)
-	})
-}
-
-// Nobody waits in a dry run, and slots are never short.
-func TestWorkPausedInADryRunKeepsItsSlots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{Law: limit.NewFixed(1), Mode: DryRun})
-		p := acquire(t, l)
-		p.Pause()
-		time.Sleep(time.Second)
-		q := acquire(t, l)
-		if s := l.Stats(); s.Paused != 0 || s.InFlight != 2 || s.WouldReject != 0 && s.WouldReject != 1 {
-			t.Errorf("%d paused, %d slots in use", s.Paused, s.InFlight)
-		}
-		p.Resume()
-		p.Done(nil)
-		q.Done(nil)
 		atRest(t, l)
 	})
 }
@@ -618,6 +510,8 @@ func TestPausesSurviveAChangeOfTheMode(t *testing.T) {
 				l.SetMode(m)
 				other := acquire(t, l)
 				other.Pause()
+				time.Sleep(time.Second)
+				acquire(t, l).Done(nil) // outside enforcement slots are never short
 				p.Resume()
 				if s := l.Stats(); s.Paused != 0 || s.InFlight < 2 {
 					t.Errorf("%v: %d paused, %d slots in use", m, s.Paused, s.InFlight)
@@ -650,28 +544,6 @@ func TestPauseOfAPermitOfALimiterThatIsOffDoesNothing(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	atRest(t, l)
-}
-
-func TestPausedWorkIsReportedAsALeak(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{Law: limit.NewFixed(1), LeakAfter: time.Minute})
-		p := acquire(t, l)
-		q := giveAway(t, l, p)
-		time.Sleep(time.Hour)
-		if s := l.Stats(); s.Leaked != 2 || len(s.Leaks) != 2 || s.Leaks[0].Age <= s.Leaks[1].Age || s.Leaks[0].Site == "unknown" {
-			t.Errorf("%d leaked: %+v", s.Leaked, s.Leaks)
-		}
-		p.Resume()
-		if s := l.Stats(); s.Leaked != 2 || len(s.Leaks) != 2 {
-			t.Errorf("%d leaked: %+v", s.Leaked, s.Leaks)
-		}
-		p.Done(nil)
-		q.Done(nil)
-		if s := l.Stats(); s.Leaked != 2 || len(s.Leaks) != 0 {
-			t.Errorf("%d leaked: %+v", s.Leaked, s.Leaks)
-		}
-		atRest(t, l)
-	})
 }
 
 func TestAllocsOfPauseAndResume(t *testing.T) {

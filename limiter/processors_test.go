@@ -81,34 +81,6 @@ func TestWhatArrivesIsShedWhileProcessorsAreShort(t *testing.T) {
 	})
 }
 
-// Regression: 1,500 idle streams counted as work that waits for a processor, so that the queue at the
-// door looked empty and nothing was shed.
-func TestWorkWithoutSlotsDoesNotHideTheQueueForProcessors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shed := func(streams int) int {
-			l, c := crowded(t, Config{})
-			var open []Permit
-			for range streams {
-				p, err := l.AcquireWith(t.Context(), Request{Long: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				open = append(open, p)
-			}
-			c.waiting.Store(500)
-			n := ask(t, l, 800, Request{})
-			for _, p := range open {
-				p.Release()
-			}
-			atRest(t, l)
-			return n
-		}
-		if without, with := shed(0), shed(1500); with > without+without/10 {
-			t.Errorf("%d of 800 calls are admitted beside 1,500 streams, and %d without", with, without)
-		}
-	})
-}
-
 func TestOfWhatArrivesTheLeastImportantIsShed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, c := crowded(t, Config{})

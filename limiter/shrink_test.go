@@ -53,32 +53,6 @@ func TestShrunkWorkRunsOnWithTheRest(t *testing.T) {
 	})
 }
 
-// Shrink races the end of the work, Long, and other work that gets its slot.
-func TestShrinkRacingTheEndLosesNothing(t *testing.T) {
-	l := configured(t, Config{Law: limit.NewFixed(8), Observer: &Observer{Ended: func(End) {}}})
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			for i := range 200 {
-				p, err := l.AcquireWith(context.Background(), Request{Cost: 1 + i%5})
-				if err != nil {
-					continue
-				}
-				var racing sync.WaitGroup
-				racing.Go(func() { p.Shrink(2) })
-				racing.Go(func() { p.Shrink(1) })
-				if i%7 == 0 {
-					racing.Go(p.Long)
-				}
-				p.Done(nil)
-				racing.Wait()
-			}
-		})
-	}
-	wg.Wait()
-	atRest(t, l)
-}
-
 // With NoMaxWait only the context ends a wait, however long work takes and however close the
 // deadline is.
 func TestWithoutMaxWaitOnlyTheContextEndsAWait(t *testing.T) {

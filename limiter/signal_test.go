@@ -170,15 +170,6 @@ func TestRejectionsNameTheSignalThatRules(t *testing.T) {
 	}
 }
 
-func TestASignalThatIsWrongIsRefused(t *testing.T) {
-	read := func() float64 { return 0 }
-	for _, s := range []Signal{nil, Gauge("", read, 1), Gauge("g", nil, 1), Gauge("g", read, 0), Gauge("g", read, math.NaN())} {
-		if _, err := New(Config{Signals: []Signal{s}}); err == nil || !strings.Contains(err.Error(), "signal 0") {
-			t.Errorf("%v", err)
-		}
-	}
-}
-
 // Regression: a caller that began to wait before the signal pressed did not check whether
 // the pressure was over. Without other callers it waited for MaxWait beside free slots and
 // was refused.

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
@@ -114,92 +113,6 @@ func TestAcquireRacingDrainNeverLosesAPermit(t *testing.T) {
 		wg.Wait()
 		atRest(t, l)
 	}
-}
-
-// TestLiveChangesUnderLoadLoseNothing: after any sequence of modes and bounds,
-// with a signal that comes and goes, callers of every priority that leave, panic
-// and end their goroutine, and Stats in between, all counted work ends and is
-// counted as ended, and every snapshot balances.
-func TestLiveChangesUnderLoadLoseNothing(t *testing.T) {
-	var polls atomic.Int64
-	var admitted, rejected atomic.Uint64
-	l, err := New(Config{
-		QueueSize: 8, MaxRefused: 0.9, LeakAfter: time.Hour, SlowStart: 20 * time.Millisecond,
-		Signals: []Signal{Gauge("g", func() float64 { return float64(polls.Add(1) % 2) }, 1)},
-		Observer: &Observer{
-			Admitted: func(spillway.Priority, time.Duration) { admitted.Add(1) },
-			Rejected: func(spillway.Priority, *spillway.Rejection) { rejected.Add(1) },
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	for c := range 32 {
-		wg.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(c), 2))
-			for i := range 400 {
-				switch {
-				case c == 0 && i%3 == 0:
-					l.SetMode(Mode(i % 4 / 2)) // Off, which counts nothing, is in the next test
-				case c == 1 && i%3 == 0:
-					_ = l.SetBounds(i%2, i%7+1)
-				case c == 2:
-					if s := l.Stats(); s.Offered != s.Admitted+s.Rejected+s.Cancelled+uint64(s.Queued) {
-						t.Errorf("the picture does not close: %+v", s)
-					}
-				}
-				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.IntN(2000))*time.Microsecond)
-				ctx = spillway.WithPriority(ctx, spillway.Priority(r.IntN(4)-1))
-				var call sync.WaitGroup
-				call.Go(func() {
-					defer func() { _ = recover() }()
-					_ = l.Do(ctx, func(context.Context) error {
-						switch r.IntN(5) {
-						case 0:
-							panic("bad")
-						case 1:
-							runtime.Goexit()
-						default:
-							runtime.Gosched()
-						}
-						return nil
-					})
-				})
-				call.Wait()
-				cancel()
-			}
-		})
-	}
-	wg.Wait()
-	l.SetMode(Enforce)
-	if err := l.Drain(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = l.Acquire(context.Background())
-	atRest(t, l)
-	if s := l.Stats(); s.Admitted != admitted.Load() || s.Rejected != rejected.Load() {
-		t.Fatalf("the observer saw %d and %d: %+v", admitted.Load(), rejected.Load(), s)
-	}
-}
-
-// TestModeChangesUnderLoadLoseNothing: after any sequence of modes, all counted work
-// ends and is counted as ended.
-func TestModeChangesUnderLoadLoseNothing(t *testing.T) {
-	l := fixed(t, 2, 8)
-	var wg sync.WaitGroup
-	for c := range 16 {
-		wg.Go(func() {
-			for i := range 500 {
-				if c == 0 {
-					l.SetMode(Mode(i % 3))
-				}
-				_ = l.Do(context.Background(), func(context.Context) error { runtime.Gosched(); return nil })
-			}
-		})
-	}
-	wg.Wait()
-	atRest(t, l)
 }
 
 // TestNoCountEverFalls: metrics export the counts as counters, and a counter

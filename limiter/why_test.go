@@ -3,9 +3,9 @@ package limiter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,18 +85,6 @@ func (l *Limiter) released() *Limiter {
 	return l
 }
 
-func TestStateAndDecisionsNameTheSignalThatPresses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{Law: limit.NewFixed(10), Signals: []Signal{Gauge("pool wait", func() float64 { return 2 }, 1)}})
-		acquire(t, l).Done(nil)
-		if s := l.Stats(); s.Limit >= 10 {
-			t.Fatalf("not pressed: %+v", s.Pressure)
-		}
-		says(t, l, "pressed down by pool wait: 1 instead of 10; ")
-		decided(t, l, 10, 1, "pressed down by pool wait")
-	})
-}
-
 func TestStateSaysThatNothingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{})
@@ -162,50 +150,6 @@ func TestStateSaysThatNoEndIsASampleOnlyOfWorkThatIsNotEndedWithDone(t *testing.
 	}
 }
 
-// Regression: the observer got the law's state instead of the reason.
-func TestTheObserverHearsWhyTheLimitChanged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var told []limit.Decision
-		l := configured(t, Config{Observer: &Observer{LimitChanged: func(d limit.Decision) {
-			mu.Lock()
-			defer mu.Unlock()
-			told = append(told, d)
-		}}})
-		backend := make(chan struct{}, 8)
-		for range 2000 {
-			time.Sleep(2 * time.Millisecond)
-			go func() {
-				_ = l.Do(t.Context(), func(context.Context) error {
-					backend <- struct{}{}
-					time.Sleep(20 * time.Millisecond)
-					<-backend
-					return nil
-				})
-			}()
-		}
-		time.Sleep(time.Minute)
-		why := map[time.Duration]string{}
-		for _, d := range l.Stats().Decisions {
-			why[d.At] = d.Why
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		matched := 0
-		for _, d := range told {
-			if w, ok := why[d.At]; ok {
-				matched++
-				if w != d.Why {
-					t.Errorf("%v, %d to %d: the observer heard %q, Stats says %q", d.At, d.From, d.To, d.Why, w)
-				}
-			}
-		}
-		if matched == 0 {
-			t.Error("nothing to compare")
-		}
-	})
-}
-
 func TestAModeThatDoesNotExistChangesNothing(t *testing.T) {
 	l := fixed(t, 1, 0)
 	p := acquire(t, l)
@@ -228,16 +172,6 @@ func TestALawThatSaysLessThanOneIsTakenForOne(t *testing.T) {
 	}
 }
 
-// silent hides the Reporter methods of Fixed: it embeds the interface Law.
-type silent struct{ limit.Law }
-
-func TestALawThatDoesNotReportIsNamedByItsType(t *testing.T) {
-	l := configured(t, Config{Law: silent{limit.NewFixed(3)}})
-	if s := l.Stats(); s.Law != "limiter.silent" || s.State != "limiter.silent reports no state" {
-		t.Errorf("%q: %q", s.Law, s.State)
-	}
-}
-
 // rising grows by one with every end, and reports why.
 type rising struct{ n int }
 
@@ -252,7 +186,10 @@ func (r *rising) Why() string                      { return "an end" }
 // is overruled, its limit is not the limiter's limit.
 func TestThereIsOneLogOfWhatTheLimitWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{Law: &rising{n: 1}})
+		var told []string
+		l := configured(t, Config{Law: &rising{n: 1}, Observer: &Observer{LimitChanged: func(d limit.Decision) {
+			told = append(told, fmt.Sprint(d.From, " to ", d.To, ": ", d.Why))
+		}}})
 		use := func(n int) {
 			for range n {
 				time.Sleep(time.Second)
@@ -272,6 +209,10 @@ func TestThereIsOneLogOfWhatTheLimitWas(t *testing.T) {
 		}
 		if got := l.Stats().Decisions; !slices.Equal(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
+		}
+		// Regression: the observer got the law's state instead of the reason.
+		if want := []string{"1 to 2: an end", "2 to 3: an end", "3 to 4: an end", "4 to 7: no more upper bound", "7 to 8: an end"}; !slices.Equal(told, want) {
+			t.Errorf("the observer was told %q, want %q", told, want)
 		}
 	})
 }

@@ -199,63 +199,6 @@ func TestABatchWaitsForItsTurn(t *testing.T) {
 	})
 }
 
-// A writer takes all slots, readers take one each. Readers that come after the writer do not pass
-// it, however long it waits.
-func TestLargeWorkIsNotPassed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewWeighted(3)
-		reading := true
-		var wrote time.Duration
-		var all sync.WaitGroup
-		start := time.Now()
-		for i := range 300 {
-			all.Go(func() {
-				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
-				if err := s.Acquire(t.Context(), 1); err != nil {
-					t.Error(err)
-				}
-				defer s.Release(1)
-				if !reading {
-					t.Error("a reader beside the writer")
-				}
-				time.Sleep(250 * time.Millisecond)
-			})
-		}
-		all.Go(func() {
-			time.Sleep(10*time.Second + 50*time.Millisecond)
-			if err := s.Acquire(t.Context(), 3); err != nil {
-				t.Error(err)
-			}
-			defer s.Release(3)
-			wrote, reading = time.Since(start), false
-			time.Sleep(10 * time.Second)
-			reading = true
-		})
-		all.Wait()
-		if wrote != 10*time.Second+250*time.Millisecond {
-			t.Errorf("the writer began after %v", wrote)
-		}
-	})
-}
-
-func TestSlotsComeBackInAnyPortions(t *testing.T) {
-	s := NewWeighted(10)
-	for _, n := range []int64{3, 4, 2} {
-		if !s.TryAcquire(n) {
-			t.Fatal(n)
-		}
-	}
-	for _, c := range []struct{ back, left int64 }{{1, 8}, {0, 8}, {5, 3}, {2, 1}, {1, 0}} {
-		s.Release(c.back)
-		if in := s.Limiter().Stats().InFlight; int64(in) != c.left {
-			t.Fatalf("after %d came back, %d are in use, want %d", c.back, in, c.left)
-		}
-	}
-	if st := s.Limiter().Stats(); st.Admitted != 3 || st.Completed != 3 {
-		t.Errorf("%+v", st)
-	}
-}
-
 // Work of two weights takes different times. Each Release ends work of its own weight if there
 // is any, so that the durations are right.
 func TestReleaseEndsTheOldestWorkOfItsWeight(t *testing.T) {
@@ -325,26 +268,6 @@ func TestZeroSlotsNeverWait(t *testing.T) {
 	if err := s.Acquire(ctx, 0); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-}
-
-// What is more than the size waits for the end of its context, beside the others.
-func TestMoreThanTheSizeHoldsNobodyUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewWeighted(2)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		start := time.Now()
-		result := make(chan error)
-		go func() { result <- s.Acquire(ctx, math.MaxInt64) }()
-		synctest.Wait()
-		if s.TryAcquire(3) || !s.TryAcquire(2) {
-			t.Error("3 slots of 2, or not even 2")
-		}
-		s.Release(2)
-		if err := <-result; !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
-			t.Errorf("after %v: %v", time.Since(start), err)
-		}
-	})
 }
 
 // More important callers come first, whoever came first.
@@ -606,34 +529,4 @@ func BenchmarkAcquireRelease(b *testing.B) {
 		_ = s.Acquire(ctx, 1)
 		s.Release(1)
 	}
-}
-
-// Work that hangs keeps its slots: a semaphore bounds exactly what runs.
-func TestSlotsOfWorkThatHangsAreNotGivenToOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewWeighted(4)
-		var running, most atomic.Int64
-		var all sync.WaitGroup
-		for i := range 400 {
-			all.Go(func() {
-				if err := s.Acquire(t.Context(), 1); err != nil {
-					t.Error(err)
-					return
-				}
-				defer s.Release(1)
-				most.Store(max(most.Load(), running.Add(1)))
-				defer running.Add(-1)
-				if i%20 == 19 {
-					time.Sleep(time.Minute)
-				} else {
-					time.Sleep(10 * time.Millisecond)
-				}
-			})
-			time.Sleep(time.Millisecond)
-		}
-		all.Wait()
-		if st := s.Limiter().Stats(); most.Load() != 4 || st.Parked != 0 || st.Completed != 400 {
-			t.Errorf("%d ran at once: %+v", most.Load(), st)
-		}
-	})
 }
