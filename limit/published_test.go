@@ -162,17 +162,6 @@ func TestVegasBaselineIsMeasuredWithoutTheQueue(t *testing.T) {
 	}
 }
 
-func TestVegasFollowsASlowerBackend(t *testing.T) {
-	law := must(newVegas(VegasConfig{}))
-	m := newModel(law, 20, 50*time.Millisecond)
-	m.run(time.Minute)
-	m.service *= 3
-	m.run(2 * time.Minute)
-	if got := m.middle(20 * time.Second); got < 18 || got > 34 {
-		t.Errorf("limit %d for 20 slots that have become slower: %s", got, law.State())
-	}
-}
-
 func TestVegasGivesUpAProbeThatNothingFollows(t *testing.T) {
 	law := must(newVegas(VegasConfig{}))
 	law.value, law.most = 16, 32

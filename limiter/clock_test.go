@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 	"unsafe"
@@ -37,55 +36,29 @@ type endsAt struct {
 
 func (e endsAt) Deadline() (time.Time, bool) { return e.at, true }
 
-// A deadline without a monotonic reading was once compared with the time at which the limiter was
-// made. After the wall clock was set back, it had passed; after it was set forward, it was far away.
-func TestADeadlineOfTheWallClockHoldsAfterTheClockWasSet(t *testing.T) {
+// A deadline or the end of a lease without a monotonic reading was once compared with the time at which the limiter
+// was made. After the wall clock was set back, it had passed; after it was set forward, it was far away.
+func TestTimesOfTheWallClockHoldAfterTheClockWasSet(t *testing.T) {
 	for _, by := range []time.Duration{-3 * time.Hour, 0, 3 * time.Hour} {
 		l := configured(t, Config{Law: limit.NewFixed(1), IgnoreProcessors: true})
 		base := stepped(t, by)
 		l.epoch.base.Store(&base)
-		for name, c := range map[string]struct {
-			left time.Duration
-			want spillway.Reason
-		}{
-			"near":    {time.Minute, 0},
-			"far":     {2 * time.Hour, 0},
-			"passed":  {-time.Minute, spillway.DeadlineTooClose},
-			"long":    {1 << 62, 0},
-			"at once": {0, spillway.DeadlineTooClose},
+		for kind, in := range map[string]func(time.Duration) time.Time{
+			"wall":      func(left time.Duration) time.Time { return time.Now().Add(left).Round(0) },
+			"monotonic": func(left time.Duration) time.Time { return time.Now().Add(left) },
 		} {
-			for kind, at := range map[string]time.Time{"wall": time.Now().Add(c.left).Round(0), "monotonic": time.Now().Add(c.left)} {
-				p, err := l.TryAcquire(endsAt{t.Context(), at})
-				reason := spillway.Reason(0)
-				if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
-					reason = rej.Reason
-				}
-				if reason != c.want {
-					t.Errorf("stepped by %v, a %s deadline that is %s: %v", by, kind, name, err)
+			for left, want := range map[time.Duration]spillway.Reason{
+				time.Minute: 0, 2 * time.Hour: 0, 1 << 62: 0, 0: spillway.DeadlineTooClose, -time.Minute: spillway.DeadlineTooClose,
+			} {
+				p, err := l.TryAcquire(endsAt{t.Context(), in(left)})
+				if reason(err) != want {
+					t.Errorf("stepped by %v, a %s deadline in %v: %v", by, kind, left, err)
 				}
 				p.Done(nil)
 			}
-		}
-	}
-}
-
-// A lease whose end came from elsewhere never began, or did not end, after the clock was set.
-func TestALeaseOfTheWallClockHoldsAfterTheClockWasSet(t *testing.T) {
-	for _, by := range []time.Duration{-3 * time.Hour, 0, 3 * time.Hour} {
-		l := configured(t, Config{Law: limit.NewFixed(1), IgnoreProcessors: true})
-		base := stepped(t, by)
-		l.epoch.base.Store(&base)
-		for _, strip := range []bool{true, false} {
-			until := func(left time.Duration) time.Time {
-				at := time.Now().Add(left)
-				if strip {
-					at = at.Round(0)
-				}
-				return at
-			}
-			l.SetLease(1, until(time.Minute), "ours")
+			l.SetLease(1, in(time.Minute), "ours")
 			acquire(t, l).Done(nil)
-			l.SetLease(1, until(-time.Minute), "ours")
+			l.SetLease(1, in(-time.Minute), "ours")
 			_, err := l.Acquire(t.Context())
 			leased(t, err, "ours")
 			l.SetLease(0, time.Time{}, "")

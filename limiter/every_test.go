@@ -55,7 +55,6 @@ func TestEveryIsCalledWhileAllIsRefused(t *testing.T) {
 		if calls != 3 && calls != 2 {
 			t.Errorf("%d calls in three seconds", calls)
 		}
-		p.Done(nil)
-		atRest(t, l)
+		finish(t, l, p)
 	})
 }

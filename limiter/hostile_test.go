@@ -58,10 +58,7 @@ func TestTheLedgerOfEachPriorityClosesInEveryMode(t *testing.T) {
 		}
 	}
 	_ = l.SetBounds(0, 1)
-	p, err := l.AcquireWith(t.Context(), Request{DryRun: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := take(t, l, Request{DryRun: true})
 	_, _ = l.TryAcquire(t.Context()) // refused
 	q, err := l.AcquireWith(t.Context(), Request{NoWait: true, DryRun: true})
 	if err != nil || would.Load() != 1 {
@@ -140,10 +137,7 @@ func TestTheLargestCostsAreCountedInEveryMode(t *testing.T) {
 		if mode == DryRun && len(permits) != 5 || len(permits) == 0 {
 			t.Errorf("%v: %d of 5 were admitted", mode, len(permits))
 		}
-		for _, p := range permits {
-			p.Done(nil)
-		}
-		atRest(t, l)
+		finish(t, l, permits...)
 	}
 }
 
@@ -152,10 +146,7 @@ func TestNothingIsAdmittedOnceTheIntakeIsClosed(t *testing.T) {
 	for _, reason := range []spillway.Reason{spillway.Closed, spillway.Draining} {
 		for _, mode := range []Mode{Enforce, DryRun, Off} {
 			l := configured(t, Config{Mode: mode})
-			k, err := NewKeyed(KeyedConfig{New: func(string) Config { return Config{Mode: mode} }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := keyedBy(t, KeyedConfig{New: func(string) Config { return Config{Mode: mode} }})
 			if _, err := k.Acquire(t.Context(), "used"); err != nil {
 				t.Fatal(err)
 			}

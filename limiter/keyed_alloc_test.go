@@ -10,7 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -103,21 +102,6 @@ func TestAllocsOfAQueue(t *testing.T) {
 			t.Errorf("%d bytes for a queue, want at most 4000", took)
 		}
 	})
-}
-
-// The parts of a key that always exist, by field: "go test ./limiter -run SizeByField -v".
-func TestSizeByField(t *testing.T) {
-	for _, part := range []struct {
-		of   reflect.Type
-		most uintptr
-	}{{reflect.TypeFor[Limiter](), 480}, {reflect.TypeFor[gate.Gate](), 1024}, {reflect.TypeFor[slot](), 208}, {reflect.TypeFor[keyed](), 64}} {
-		if t.Logf("%v: %d bytes", part.of, part.of.Size()); part.of.Size() > part.most {
-			t.Errorf("%v takes %d bytes, want at most %d, a size that the runtime allocates", part.of, part.of.Size(), part.most)
-		}
-		for f := range part.of.Fields() {
-			t.Logf("  at %4d: %4d bytes, %s", f.Offset, f.Type.Size(), f.Name)
-		}
-	}
 }
 
 // Limiters share what stands for no observer and for no history. If one limiter changed it, all would.

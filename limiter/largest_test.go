@@ -55,10 +55,7 @@ func TestNumbersAsLargeAsPossibleAreTaken(t *testing.T) {
 			atRest(t, l)
 		})
 	}
-	k, err := NewKeyed(KeyedConfig{MaxKeys: math.MaxInt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := keyedBy(t, KeyedConfig{MaxKeys: math.MaxInt})
 	p, err := k.Acquire(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)

@@ -72,9 +72,7 @@ func TestWaitersWaitForTheNextLease(t *testing.T) {
 		time.Sleep(time.Second)
 		running.Done(nil) // makes room, but the lease is over
 		synctest.Wait()
-		if s := l.Stats(); s.Queued != 1 || s.InFlight != 0 {
-			t.Errorf("%d wait, %d run", s.Queued, s.InFlight)
-		}
+		holds(t, l, Stats{Queued: 1})
 		l.SetLease(1, time.Now().Add(time.Second), "ours")
 		if err := <-done; err != nil {
 			t.Error(err)

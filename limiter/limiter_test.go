@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"runtime"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,20 +36,12 @@ func learn(t testing.TB, l *Limiter, took time.Duration) {
 
 func fixed(t testing.TB, n, queue int) *Limiter {
 	t.Helper()
-	l, err := New(Config{Law: limit.NewFixed(n), QueueSize: queue})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return configured(t, Config{Law: limit.NewFixed(n), QueueSize: queue})
 }
 
 func acquire(t testing.TB, l *Limiter) Permit {
 	t.Helper()
-	p, err := l.Acquire(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return take(t, l, Request{})
 }
 
 // take is acquire for a request.
@@ -73,11 +64,11 @@ func finish(t testing.TB, l *Limiter, permits ...Permit) {
 }
 
 // holds fails unless the limiter has as many slots in use, callers that wait, and work paused, parked and long as want.
-func holds(t testing.TB, l *Limiter, want Stats) {
+func holds(t testing.TB, l *Limiter, want Stats, row ...any) {
 	t.Helper()
 	of := func(s Stats) string { return fmt.Sprint(s.InFlight, s.Queued, s.Paused, s.Parked, s.LongInFlight) }
 	if g, w := of(l.Stats()), of(want); g != w {
-		t.Errorf("in flight, queued, paused, parked and long are %s, want %s", g, w)
+		t.Errorf("%v: in flight, queued, paused, parked and long are %s, want %s", row, g, w)
 	}
 }
 
@@ -221,26 +212,16 @@ func TestAPermitEndsOnceEvenAfterItsSlotWasReused(t *testing.T) {
 // had a panic, such a limiter refuses for ever.
 func TestPanicsGoexitAndAbortsNeverCostASlot(t *testing.T) {
 	l := fixed(t, 2, -1)
-	bad := []func(context.Context) error{
-		func(context.Context) error { panic("bad") },
-		func(context.Context) error { runtime.Goexit(); return nil },
-		func(context.Context) error { panic(http.ErrAbortHandler) },
-	}
 	for range 3 {
-		for i, fn := range bad {
-			var recovered any
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				defer func() { recovered = recover() }()
-				_ = l.Do(context.Background(), fn)
-			})
-			wg.Wait()
-			if i != 1 && recovered == nil {
-				t.Fatalf("panic %d was swallowed", i)
+		for name, end := range map[string]func(){
+			"panic": func() { panic("bad") }, "Goexit": runtime.Goexit, "abort": func() { panic(http.ErrAbortHandler) },
+		} {
+			if apart(func() { _ = l.Do(t.Context(), func(context.Context) error { end(); return nil }) }) {
+				t.Fatalf("the %s was swallowed", name)
 			}
 		}
 	}
-	if err := l.Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+	if err := l.Do(t.Context(), nothing); err != nil {
 		t.Fatal(err)
 	}
 	atRest(t, l)
@@ -269,7 +250,7 @@ func (l *told) Observe(s limit.Sample, load limit.Load) {
 func TestTheLawLearnsHowWorkEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		law := &told{Law: limit.NewFixed(4)}
-		l, _ := New(Config{Law: law})
+		l := configured(t, Config{Law: law})
 		rejected := &spillway.Rejection{Reason: spillway.QueueFull}
 		for _, err := range []error{nil, context.DeadlineExceeded, context.Canceled, rejected, errors.New("application")} {
 			p := acquire(t, l)

@@ -13,10 +13,7 @@ import (
 
 func long(t *testing.T, l *Limiter) Permit {
 	t.Helper()
-	p, err := l.AcquireWith(t.Context(), Request{Long: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := take(t, l, Request{Long: true})
 	return p
 }
 
@@ -89,21 +86,15 @@ func TestLongWorkIsAdmittedLikeOther(t *testing.T) {
 		}
 		p.Done(nil)
 		synctest.Wait()
-		if s := l.Stats(); s.LongInFlight != 1 || s.InFlight != 0 || s.Queued != 0 {
-			t.Errorf("%+v", s)
-		}
-		stream.Done(nil)
-		atRest(t, l)
+		holds(t, l, Stats{LongInFlight: 1})
+		finish(t, l, stream)
 	})
 }
 
 // Work that a drain left behind, or that never ended, was counted only: nothing said which work it was.
 func TestWhatDoesNotEndIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k, err := NewKeyed(KeyedConfig{New: func(string) Config { return Config{Law: limit.NewFixed(2), LeakAfter: time.Minute} }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := keyedBy(t, KeyedConfig{New: func(string) Config { return Config{Law: limit.NewFixed(2), LeakAfter: time.Minute} }})
 		begin := func(key, kind string) Permit {
 			p, err := k.AcquireWith(t.Context(), key, Request{Kind: kind})
 			if err != nil {
@@ -144,7 +135,7 @@ func TestWorkThatRunsBecomesLong(t *testing.T) {
 		law := &told{Law: limit.NewFixed(2)}
 		var ends []End
 		l := configured(t, Config{Law: law, LeakAfter: time.Minute, Observer: &Observer{Ended: func(e End) { ends = append(ends, e) }}})
-		p, _ := l.AcquireWith(t.Context(), Request{Cost: 2, Priority: spillway.High})
+		p := take(t, l, Request{Cost: 2, Priority: spillway.High})
 		var waited time.Duration
 		go func() {
 			start := time.Now()

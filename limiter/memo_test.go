@@ -75,10 +75,7 @@ func life(t *testing.T, seed uint64, queue, steps int, repeats, held bool) (answ
 			s := l.Stats()
 			answers = append(answers, fmt.Sprint(reason(err), s.Offered, s.Admitted, s.Cancelled, s.RejectedBy))
 		}
-		for _, p := range running {
-			p.Done(nil)
-		}
-		atRest(t, l)
+		finish(t, l, running...)
 		var repeated uint64
 		for i := range l.memos.count {
 			repeated += l.memos.count[i].Load()

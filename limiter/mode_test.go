@@ -30,9 +30,7 @@ func TestBoundsHoldTheLimitWhateverTheLawSays(t *testing.T) {
 			t.Fatal(err, l.Limit())
 		}
 		synctest.Wait()
-		if s := l.Stats(); s.Queued != 0 || s.InFlight != 2 {
-			t.Fatalf("room was made and no waiter woken: %+v", s)
-		}
+		holds(t, l, Stats{InFlight: 2})
 		if l.SetBounds(2, 1) == nil || l.SetBounds(-1, 0) == nil {
 			t.Fatal("bounds that make no sense")
 		}
@@ -40,9 +38,7 @@ func TestBoundsHoldTheLimitWhateverTheLawSays(t *testing.T) {
 		if l.Limit() != 5 {
 			t.Fatal(l.Limit())
 		}
-		p.Done(nil)
-		second.Done(nil)
-		atRest(t, l)
+		finish(t, l, p, second)
 	})
 }
 
@@ -73,8 +69,7 @@ func TestAWaiterIsServedWhenTimeAloneMakesRoom(t *testing.T) {
 		if got := time.Since(start); got != 6400*time.Millisecond {
 			t.Errorf("the second slot came after %v", got)
 		}
-		first.Done(nil)
-		atRest(t, l)
+		finish(t, l, first)
 
 		start = time.Now()
 		l = configured(t, Config{Law: limit.NewFixed(2), Signals: []Signal{Gauge("g", func() float64 {
@@ -88,8 +83,7 @@ func TestAWaiterIsServedWhenTimeAloneMakesRoom(t *testing.T) {
 		if got := time.Since(start); got < 3*time.Second || got > 3*time.Second+2*pollEvery {
 			t.Errorf("released at 3 s, and served after %v", got)
 		}
-		first.Done(nil)
-		atRest(t, l)
+		finish(t, l, first)
 	})
 }
 
@@ -173,8 +167,8 @@ func TestDryRunCountsWhatEnforcingWouldHaveRefused(t *testing.T) {
 	} {
 		refused := func(mode Mode) (n uint64) {
 			config.Mode = mode
-			l, _ := New(config)
-			p, _ := l.AcquireWith(t.Context(), Request{Cost: 2})
+			l := configured(t, config)
+			p := take(t, l, Request{Cost: 2})
 			q, _ := l.TryAcquire(t.Context())
 			p.Done(nil)
 			q.Done(nil)
@@ -207,8 +201,7 @@ func TestOffAdmitsAtOnceAndFreesTheWaiters(t *testing.T) {
 		if s := l.Stats(); s.Offered != 4 {
 			t.Fatalf("off counts: %+v", s)
 		}
-		p.Done(nil)
-		atRest(t, l)
+		finish(t, l, p)
 	})
 }
 
@@ -284,8 +277,7 @@ func TestCloseRefusesAllAndLeavesRunningWorkAlone(t *testing.T) {
 		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.Closed || reason(waiting) != spillway.Closed || l.Open() {
 			t.Fatalf("arrival %v, waiting %v", err, waiting)
 		}
-		p.Done(nil)
-		atRest(t, l)
+		finish(t, l, p)
 	})
 }
 
@@ -293,10 +285,7 @@ func TestCloseRefusesAllAndLeavesRunningWorkAlone(t *testing.T) {
 // once took them for another backend, forgot what it had measured, and let in more and more.
 func TestANewKindInAnOverloadDoesNotBlindADryRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := New(Config{IgnoreProcessors: true, Mode: DryRun})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := configured(t, Config{IgnoreProcessors: true, Mode: DryRun})
 		defer l.Close()
 		slots, r, start := make(chan struct{}, 8), rand.New(rand.NewPCG(1, 2)), time.Now()
 		call := func(kind string, took time.Duration) {

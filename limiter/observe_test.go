@@ -56,7 +56,7 @@ func TestTheObserverIsToldHowWorkEnded(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 		}}})
-		p, _ := l.AcquireWith(t.Context(), Request{Priority: spillway.High, Cost: 3})
+		p := take(t, l, Request{Priority: spillway.High, Cost: 3})
 		time.Sleep(time.Second)
 		p.Done(nil)
 		p.Release()
@@ -106,24 +106,16 @@ func TestAnObserverOfTheLimitThatPanicsCostsNoSlot(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(2), SlowStart: time.Minute, Observer: &Observer{
 			LimitChanged: func(limit.Decision) { panics++; panic("bug") },
 		}})
-		calmly := func(fn func()) {
-			defer func() { _ = recover() }()
-			fn()
-		}
 		use := func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			p, err := l.Acquire(ctx)
-			if err == nil {
-				time.Sleep(time.Second)
-				p.Done(nil)
-			}
+			_ = l.Do(ctx, func(context.Context) error { time.Sleep(time.Second); return nil })
 		}
 		for i := range 40 {
-			go calmly(use)
-			go calmly(use)
+			go apart(use)
+			go apart(use)
 			time.Sleep(2 * time.Second)
-			calmly(func() { _ = l.SetBounds(i%2, 0) })
+			apart(func() { _ = l.SetBounds(i%2, 0) })
 		}
 		time.Sleep(time.Minute)
 		if panics == 0 {
@@ -151,9 +143,7 @@ func TestASignalThatPanicsLeavesNoWaiterInTheQueue(t *testing.T) {
 			acquire(t, l).Done(nil)
 		}()
 		synctest.Wait()
-		if s := l.Stats(); s.Queued != 1 {
-			t.Fatalf("%+v", s)
-		}
+		holds(t, l, Stats{InFlight: 1, Queued: 1})
 		broken.Store(true)
 		if r := <-recovered; r == nil {
 			t.Fatal("the panic was swallowed")
@@ -221,18 +211,14 @@ func TestALeakIsCountedAlthoughTheObserverPanics(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(9), SlowStart: 10 * time.Minute, LeakAfter: time.Minute,
 			Observer: &Observer{LimitChanged: func(limit.Decision) { panic("bug") }},
 		})
-		calmly := func(fn func()) {
-			defer func() { _ = recover() }()
-			fn()
-		}
-		calmly(func() { loseAPermit(l) })
+		apart(func() { loseAPermit(l) })
 		time.Sleep(5 * time.Minute) // the limit has grown meanwhile
 		for range 5 {               // the first calls count leaks, report the limit and panic
-			calmly(func() { loseAPermit(l) })
+			apart(func() { loseAPermit(l) })
 		}
 		time.Sleep(3 * time.Minute)
 		for range 3 {
-			calmly(func() { l.Stats() })
+			apart(func() { l.Stats() })
 		}
 		if s := l.Stats(); s.Leaked != 4 || len(s.Leaks) != 4 {
 			t.Errorf("%d leaks: %+v", s.Leaked, s.Leaks)

@@ -132,8 +132,7 @@ func TestAdviceDiffersBetweenThoseRefusedTogether(t *testing.T) {
 		if len(seen) < 2 {
 			t.Fatalf("all told to come back together: %v", seen)
 		}
-		p.Done(nil)
-		atRest(t, l)
+		finish(t, l, p)
 	})
 }
 

@@ -417,35 +417,29 @@ func TestADependencyThatHangsStopsNobodyBehindALock(t *testing.T) {
 	}
 }
 
-// State once said that others are served and that nothing ends, when no more work could be parked.
-func TestStateSaysServedOnlyWhileWorkEnds(t *testing.T) {
+// State once said that others are served beside parked work when no more work could be parked and nothing ended, and
+// while the backend of the others hung.
+func TestStateSaysServedOnlyOfOthersThatAre(t *testing.T) {
+	const served = "parked: others are served beside them"
+	quick := traffic{perSecond: 100, takes: 20 * time.Millisecond, patience: time.Second}
+	mail := quick
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, 16, Config{MaxAside: 60})
-		quick := traffic{perSecond: 100, takes: 20 * time.Millisecond, patience: time.Second}
 		send(s, quick, 10*time.Second, time.Second)
-		mail := quick
 		mail.waits = func(i int) time.Duration { return []time.Duration{0, untilUnlocked}[i%2] }
 		send(s, mail, 20*time.Second, time.Second)
-		st := s.Stats()
-		if st.Parked != 60 || !strings.Contains(st.State, "nothing has ended") || strings.Contains(st.State, "others are served") {
+		if st := s.Stats(); st.Parked != 60 || !strings.Contains(st.State, "nothing has ended") || strings.Contains(st.State, "others are served") {
 			t.Errorf("%d parked: %s", st.Parked, st.State)
 		}
 		close(s.locked)
 		s.all.Wait()
 		atRest(t, s.Limiter)
 	})
-}
-
-// State once said that others are served beside parked work while the backend of the others hung.
-func TestStateSaysServedOnlyOfOthersThatAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, 16, Config{})
-		quick := traffic{perSecond: 100, takes: 20 * time.Millisecond, patience: time.Second}
 		send(s, quick, 10*time.Second, time.Second)
-		mail := quick
 		mail.waits = threeInTwenty
 		send(s, mail, 20*time.Second, time.Second)
-		const served = "parked: others are served beside them"
 		if st := s.Stats(); st.Parked == 0 || !strings.Contains(st.State, served) {
 			t.Errorf("%d parked: %s", st.Parked, st.State)
 		}

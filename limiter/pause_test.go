@@ -48,9 +48,7 @@ func TestSlotsOfPausedWorkGoToAWaiterAfterTheGrace(t *testing.T) {
 				wait()
 			}
 			synctest.Wait()
-			if s := l.Stats(); s.Queued != 1 || s.Paused != 0 || s.InFlight != 1 {
-				t.Errorf("%s, within the grace: %d wait, %d paused", waits, s.Queued, s.Paused)
-			}
+			holds(t, l, Stats{Queued: 1, InFlight: 1}, waits)
 			time.Sleep(recheckLeast + 1)
 			synctest.Wait()
 			if s := l.Stats(); s.Queued != 0 || s.Paused != 1 || s.InFlight != 1 || s.OldestInFlight > recheckLeast {
@@ -99,8 +97,7 @@ func TestSlotsOfPausedWorkGoToAnArrivalAfterTheGrace(t *testing.T) {
 			if try() {
 				t.Error("the slot is in use again")
 			}
-			p.Done(nil)
-			atRest(t, l)
+			finish(t, l, p)
 		})
 	}
 }
@@ -113,13 +110,10 @@ func TestPausedWorkKeepsItsSlotsWhileNobodyWantsThem(t *testing.T) {
 		for range 100 {
 			time.Sleep(time.Minute)
 			acquire(t, l).Done(nil)
-			if s := l.Stats(); s.Paused != 0 || s.InFlight != 1 {
-				t.Fatalf("a slot is free: %d paused, %d slots in use", s.Paused, s.InFlight)
-			}
+			holds(t, l, Stats{InFlight: 1})
 		}
 		p.Resume()
-		p.Done(nil)
-		atRest(t, l)
+		finish(t, l, p)
 	})
 }
 
@@ -141,13 +135,10 @@ func TestResumeTakesTheSlotsAtOnceOverTheLimit(t *testing.T) {
 		}
 		p.Done(nil) // the limit is still reached
 		synctest.Wait()
-		if s := l.Stats(); s.InFlight != 1 || s.Queued != 1 {
-			t.Errorf("%d slots in use, %d wait", s.InFlight, s.Queued)
-		}
+		holds(t, l, Stats{InFlight: 1, Queued: 1})
 		q.Done(nil)
 		synctest.Wait()
-		third.Done(nil)
-		atRest(t, l)
+		finish(t, l, third)
 	})
 }
 
@@ -163,9 +154,7 @@ func TestShortPausesChangeNothing(t *testing.T) {
 			p.Pause()
 			time.Sleep(pausedGrace - 1)
 			p.Resume()
-			if s := l.Stats(); s.Paused != 0 || s.Queued != 1 || s.InFlight != 1 {
-				t.Fatalf("%d paused, %d wait", s.Paused, s.Queued)
-			}
+			holds(t, l, Stats{Queued: 1, InFlight: 1})
 		}
 		time.Sleep(time.Second)
 		p.Done(nil)
@@ -197,24 +186,19 @@ func TestPausesNest(t *testing.T) {
 		}
 		time.Sleep(time.Second / 2)
 		q := acquire(t, l)
-		for i := range readers {
-			if s := l.Stats(); s.Paused != 1 {
-				t.Errorf("after %d seconds %d are paused", i, s.Paused)
-			}
+		for range readers {
+			holds(t, l, Stats{InFlight: 1, Paused: 1})
 			time.Sleep(time.Second)
 		}
 		all.Wait()
-		if s := l.Stats(); s.Paused != 0 || s.InFlight != 2 {
-			t.Errorf("after the last pause %d are paused, %d slots are in use", s.Paused, s.InFlight)
-		}
+		holds(t, l, Stats{InFlight: 2})
 		p.Resume() // without a pause
 		time.Sleep(time.Second)
 		p.Done(nil)
 		if s := law.samples[1]; s.Outcome != limit.Success || s.End-s.Start != time.Second {
 			t.Errorf("sample %+v", s)
 		}
-		q.Done(nil)
-		atRest(t, l)
+		finish(t, l, q)
 	})
 }
 
@@ -306,8 +290,7 @@ func TestAPauseThatEndsLateIsNoTimeOfTheNextWork(t *testing.T) {
 		if q.s.away != time.Second || q.s.pauses != 0 {
 			t.Errorf("%v in pauses, %d go on", q.s.away, q.s.pauses)
 		}
-		q.Done(nil)
-		atRest(t, l)
+		finish(t, l, q)
 	})
 }
 
@@ -356,8 +339,7 @@ func TestWorkThatEndsWithoutItsSlotsIsNoEvidence(t *testing.T) {
 			if len(law.samples) != 1 || law.samples[0].Outcome != limit.Unknown {
 				t.Errorf("%s: %+v", name, law.samples)
 			}
-			q.Done(nil)
-			atRest(t, l)
+			finish(t, l, q)
 		})
 	}
 }
@@ -399,37 +381,27 @@ func TestLongAndShrinkOfPausedWork(t *testing.T) {
 
 func TestWorkThatDiesInAPauseGivesEverythingBack(t *testing.T) {
 	for name, die := range map[string]func(){"panic": func() { panic("bad") }, "Goexit": runtime.Goexit} {
-		for _, slotsGiven := range []bool{false, true} {
+		for slotsGiven, want := range map[bool]limit.Outcome{false: limit.Failed, true: limit.Unknown} {
 			synctest.Test(t, func(t *testing.T) {
 				law := &told{Law: limit.NewFixed(1)}
 				l := configured(t, Config{Law: law})
-				var other Permit
-				go func() {
-					defer func() { _ = recover() }()
+				go apart(func() {
 					_ = l.Do(t.Context(), func(context.Context) error {
-						p := l.permit(l.gate.Oldest().Owner.(*slot))
-						p.Pause()
+						l.permit(l.gate.Oldest().Owner.(*slot)).Pause()
 						time.Sleep(time.Minute)
 						die()
 						return nil
 					})
-				}()
+				})
 				time.Sleep(time.Second)
 				if slotsGiven {
-					other = acquire(t, l)
+					defer acquire(t, l).Done(nil)
 				}
 				time.Sleep(time.Hour)
-				other.Done(nil)
-				synctest.Wait()
-				want := limit.Failed
-				if slotsGiven {
-					want = limit.Unknown // the law sees an end when others get the slots
+				if law.samples[0].Outcome != want { // the law sees an end when others get the slots
+					t.Errorf("%s, given %v: %+v", name, slotsGiven, law.samples[0])
 				}
-				if s := l.Stats(); s.Paused != 0 || s.InFlight != 0 || law.samples[0].Outcome != want {
-					t.Errorf("%s: %+v, %d paused, %d slots in use", name, law.samples[0], s.Paused, s.InFlight)
-				}
-				acquire(t, l).Done(nil)
-				atRest(t, l)
+				holds(t, l, Stats{InFlight: map[bool]int{true: 1}[slotsGiven]}, name, slotsGiven)
 			})
 		}
 	}
@@ -461,13 +433,8 @@ func TestMaxAsideBoundsHowMuchIsPaused(t *testing.T) {
 			for _, p := range all[:8] {
 				p.Resume()
 			}
-			if s := l.Stats(); s.Paused != 0 || s.InFlight != 8+want {
-				t.Errorf("MaxAside %d: %d paused, %d slots in use", configuredAs, s.Paused, s.InFlight)
-			}
-			for _, p := range all {
-				p.Done(nil)
-			}
-			atRest(t, l)
+			holds(t, l, Stats{InFlight: 8 + want}, "MaxAside", configuredAs)
+			finish(t, l, all...)
 		})
 	}
 }
@@ -522,13 +489,9 @@ func TestPausesSurviveAChangeOfTheMode(t *testing.T) {
 				other.Done(nil)
 				q.Done(nil)
 				third := acquire(t, l)
-				if s := l.Stats(); s.Paused != 1 || s.InFlight != 1 {
-					t.Errorf("after %v: %d paused, %d slots in use", m, s.Paused, s.InFlight)
-				}
+				holds(t, l, Stats{Paused: 1, InFlight: 1}, m)
 				p.Resume()
-				p.Done(nil)
-				third.Done(nil)
-				atRest(t, l)
+				finish(t, l, p, third)
 			})
 		}
 	}

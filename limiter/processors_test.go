@@ -143,22 +143,6 @@ func TestWhoShedsForWantOfProcessors(t *testing.T) {
 	}
 }
 
-// If the wait is no shorter while three in four arrivals are shed, arrivals do not cause the wait.
-func TestSheddingInVainEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, c := crowded(t, Config{})
-		c.fall = false
-		c.waiting.Store(500)
-		ask(t, l, 1500, Request{})
-		if n := ask(t, l, 1000, Request{}); n != 1000 {
-			t.Errorf("%d of 1,000 calls are admitted although to refuse them did not help", n)
-		}
-		if s := l.Stats(); !strings.HasPrefix(s.State, "processors are short: requests wait 500ms for one; ") || s.Processors.Admitted != 1 {
-			t.Errorf("%+v", s)
-		}
-	})
-}
-
 // Without arrivals no limiter takes readings, and old readings are ignored.
 func TestAnIdleLimiterForgetsTheProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -193,10 +177,7 @@ func TestACanaryIsNotShedForTheOthers(t *testing.T) {
 }
 
 func TestAFamilyAtTheFrontShedsAlso(t *testing.T) {
-	k, err := NewKeyed(KeyedConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := keyedBy(t, KeyedConfig{})
 	before, err := k.Get("before")
 	if err != nil {
 		t.Fatal(err)

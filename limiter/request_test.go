@@ -25,8 +25,7 @@ func TestTheContextSaysWhatWorkCosts(t *testing.T) {
 	if p, _ = l.AcquireWith(ctx, Request{Priority: spillway.Low}); l.Stats().ByPriority[spillway.Low].InFlight != 4 {
 		t.Error("a request that says only its priority takes not what its context says")
 	}
-	p.Done(nil)
-	atRest(t, l)
+	finish(t, l, p)
 }
 
 // Refusals are only counted for a part of the callers, and enforced for the others.
@@ -97,10 +96,7 @@ func TestWorkOverItsShareRunsOnlyWhereThereIsRoom(t *testing.T) {
 			synctest.Wait()
 			b.Done(nil)
 			synctest.Wait()
-			for _, p := range []Permit{a, c, d} {
-				p.Done(nil)
-			}
-			atRest(t, l)
+			finish(t, l, a, c, d)
 		}
 	})
 }
@@ -116,8 +112,7 @@ func TestWorkOverItsShareIsNotToldTheReasonOfOthers(t *testing.T) {
 			t.Fatal(err, greedy)
 		}
 	}
-	p.Done(nil)
-	atRest(t, l)
+	finish(t, l, p)
 }
 
 func TestStatsSayThatNothingEnds(t *testing.T) {
@@ -138,22 +133,16 @@ func TestStatsSayThatNothingEnds(t *testing.T) {
 		if says(t, l, "fixed"); l.Stats().Stalled {
 			t.Error("nothing ran before")
 		}
-		p.Done(nil)
-		atRest(t, l)
+		finish(t, l, p)
 	})
 }
 
 func TestModesHaveNames(t *testing.T) {
-	for _, m := range []Mode{Enforce, DryRun, Off} {
-		text, err := m.MarshalText()
-		var back Mode
-		if err != nil || back.UnmarshalText(text) != nil || back != m {
-			t.Errorf("%v becomes %q and %v: %v", m, text, back, err)
-		}
-	}
 	for text, want := range map[string]Mode{"OFF": Off, "dry-run": DryRun, "DryRun": DryRun, "Enforce": Enforce} {
-		if m, err := ParseMode(text); err != nil || m != want {
-			t.Errorf("%q is %v, %v", text, m, err)
+		written, err := want.MarshalText()
+		var m Mode
+		if err != nil || m.UnmarshalText([]byte(text)) != nil || m != want || m.UnmarshalText(written) != nil || m != want {
+			t.Errorf("%q is %v, and %v is %q: %v", text, m, want, written, err)
 		}
 	}
 	m := Off
@@ -184,7 +173,7 @@ func FuzzParseMode(f *testing.F) {
 }
 
 func TestTheModeOfAFamilyIsThatOfLaterOnesToo(t *testing.T) {
-	k, _ := NewKeyed(KeyedConfig{New: func(string) Config { return Config{Law: limit.NewFixed(1), QueueSize: -1} }})
+	k := keyedBy(t, KeyedConfig{New: func(string) Config { return Config{Law: limit.NewFixed(1), QueueSize: -1} }})
 	mode := func(key string) Mode {
 		l, err := k.Get(key)
 		if err != nil {

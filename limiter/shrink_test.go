@@ -15,10 +15,7 @@ import (
 func TestShrunkWorkRunsOnWithTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(4)})
-		p, err := l.AcquireWith(t.Context(), Request{Cost: 4, Priority: spillway.High})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := take(t, l, Request{Cost: 4, Priority: spillway.High})
 		waited := make(chan Permit)
 		go func() { waited <- acquire(t, l) }()
 		synctest.Wait()
@@ -30,22 +27,16 @@ func TestShrunkWorkRunsOnWithTheRest(t *testing.T) {
 		}
 		other := <-waited
 		p.Shrink(9) // one slot stays
-		if s := l.Stats(); s.InFlight != 2 || s.Queued != 0 {
-			t.Fatalf("%+v", s)
-		}
+		holds(t, l, Stats{InFlight: 2})
 		p.Done(nil)
 		p.Shrink(1)
 		q, _ := l.AcquireWith(t.Context(), Request{Cost: 3}) // in the slot of p
 		p.Shrink(1)
-		if s := l.Stats(); s.InFlight != 4 {
-			t.Fatalf("a permit that has ended: %+v", s)
-		}
+		holds(t, l, Stats{InFlight: 4})
 		q.Shrink(1)
 		q.Long()
 		q.Shrink(1)
-		if s := l.Stats(); s.InFlight != 1 || s.LongInFlight != 1 {
-			t.Fatalf("long work holds no slots: %+v", s)
-		}
+		holds(t, l, Stats{InFlight: 1, LongInFlight: 1})
 		q.Done(nil)
 		other.Done(nil)
 		Permit{}.Shrink(1)
@@ -111,8 +102,7 @@ func TestManyLargeWaitersSeldomLookForRoom(t *testing.T) {
 		}
 		cancel()
 		synctest.Wait()
-		p.Done(nil)
-		atRest(t, l)
+		finish(t, l, p)
 	})
 }
 
@@ -141,8 +131,7 @@ func TestALongQueueOfSmallWorkIsNotHeldUpByLargeWork(t *testing.T) {
 		}
 		cancel()
 		large.Wait()
-		hangs.Done(nil)
-		atRest(t, l)
+		finish(t, l, hangs)
 	})
 }
 

@@ -62,10 +62,7 @@ func TestASignalPressesTheLimitDownAndLetsItGoAgain(t *testing.T) {
 		if poll(50); l.Limit() != 100 || l.Stats().Pressure.Cap != 0 {
 			t.Fatalf("%d, want all", l.Limit())
 		}
-		for _, p := range permits {
-			p.Done(nil)
-		}
-		atRest(t, l)
+		finish(t, l, permits...)
 	})
 }
 

@@ -13,10 +13,7 @@ import (
 // next.
 func TestABurstThatCameBeforeIsNotRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := New(Config{IgnoreProcessors: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := configured(t, Config{IgnoreProcessors: true})
 		var all sync.WaitGroup
 		var refused atomic.Int64
 		const period = 20 * time.Second
@@ -49,10 +46,7 @@ func TestABurstThatCameBeforeIsNotRefused(t *testing.T) {
 // nothing.
 func TestALowerBoundKeepsNoLimitLow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := New(Config{IgnoreProcessors: true, MaxAside: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := configured(t, Config{IgnoreProcessors: true, MaxAside: -1})
 		if err := l.SetBounds(70, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -15,10 +15,7 @@ import (
 // that, some are refused: not as callers with a deadline, and with advice.
 func TestACallerWithoutADeadlineIsNotRefusedForOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := New(Config{Law: limit.NewFixed(1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := configured(t, Config{Law: limit.NewFixed(1)})
 		defer l.Close()
 		work := func(took time.Duration, end error) {
 			p, err := l.Acquire(context.Background())

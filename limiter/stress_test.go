@@ -90,10 +90,7 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 
 func TestAcquireRacingDrainNeverLosesAPermit(t *testing.T) {
 	for round := range 200 {
-		l, err := New(Config{Law: limit.NewFixed(2), QueueSize: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := configured(t, Config{Law: limit.NewFixed(2), QueueSize: 4})
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {

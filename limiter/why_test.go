@@ -85,20 +85,6 @@ func (l *Limiter) released() *Limiter {
 	return l
 }
 
-func TestStateSaysThatNothingEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{})
-		acquire(t, l).Done(nil)
-		time.Sleep(time.Hour)
-		p := acquire(t, l)
-		says(t, l, "growing") // no work was running before
-		time.Sleep(30 * time.Second)
-		says(t, l, "nothing has ended for 30s with 1 in flight; growing")
-		p.Done(nil)
-		says(t, l, "growing")
-	})
-}
-
 func TestStateSaysThatNoEndIsASample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{})

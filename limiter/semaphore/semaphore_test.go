@@ -79,6 +79,24 @@ func (m *twin) sleep(calls []*call, d time.Duration) {
 	}
 }
 
+// hold acquires n slots.
+func hold(t *testing.T, s *Weighted, n int64) {
+	t.Helper()
+	if err := s.Acquire(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// over returns a semaphore in front of a limiter of its own.
+func over(t *testing.T, cfg limiter.Config) *Weighted {
+	t.Helper()
+	lim, err := limiter.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(lim)
+}
+
 // FuzzWeighted drives a semaphore and its twin through the same life. The slots of a large size are
 // units of 2^33, as if they were bytes.
 func FuzzWeighted(f *testing.F) {
@@ -204,17 +222,11 @@ func TestABatchWaitsForItsTurn(t *testing.T) {
 func TestReleaseEndsTheOldestWorkOfItsWeight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ends []limiter.End
-		lim, err := limiter.New(limiter.Config{
+		s := over(t, limiter.Config{
 			Law: limit.NewFixed(10), Observer: &limiter.Observer{Ended: func(e limiter.End) { ends = append(ends, e) }},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := New(lim)
 		for _, n := range []int64{1, 1, 4} {
-			if err := s.Acquire(t.Context(), n); err != nil {
-				t.Fatal(err)
-			}
+			hold(t, s, n)
 			time.Sleep(time.Second)
 		}
 		s.Release(4)
@@ -274,9 +286,7 @@ func TestZeroSlotsNeverWait(t *testing.T) {
 func TestPrioritiesComeFromTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewWeighted(1)
-		if err := s.Acquire(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		hold(t, s, 1)
 		var order []spillway.Priority
 		var all sync.WaitGroup
 		for _, p := range []spillway.Priority{spillway.Low, spillway.Normal, spillway.Critical} {
@@ -305,9 +315,7 @@ func TestADryRunRefusesNothing(t *testing.T) {
 		for _, mode := range []limiter.Mode{limiter.DryRun, limiter.Off, limiter.Enforce} {
 			s.Limiter().SetMode(limiter.DryRun)
 			for range 3 {
-				if err := s.Acquire(t.Context(), 2); err != nil {
-					t.Fatal(err)
-				}
+				hold(t, s, 2)
 			}
 			if !s.TryAcquire(5) { // more than the size
 				t.Fatal("refused in a dry run")
@@ -333,9 +341,7 @@ func TestASumOfTheLargestWeightsComesBack(t *testing.T) {
 		s.Limiter().SetMode(mode)
 		weights := []int64{1, math.MaxInt64, math.MaxInt64, 5, math.MaxInt64}
 		for _, n := range weights {
-			if err := s.Acquire(t.Context(), n); err != nil {
-				t.Fatal(err)
-			}
+			hold(t, s, n)
 		}
 		for _, n := range weights {
 			s.Release(n / 2)
@@ -350,19 +356,13 @@ func TestASumOfTheLargestWeightsComesBack(t *testing.T) {
 // Regression: when the observer panicked at one of several ends, the slots of the others were lost.
 func TestAPanicAtOneEndLosesNoSlots(t *testing.T) {
 	ends := 0
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(8), Observer: &limiter.Observer{Ended: func(limiter.End) {
+	s := over(t, limiter.Config{Law: limit.NewFixed(8), Observer: &limiter.Observer{Ended: func(limiter.End) {
 		if ends++; ends%2 == 1 {
 			panic("observer")
 		}
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := New(lim)
 	for range 6 {
-		if err := s.Acquire(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		hold(t, s, 1)
 	}
 	func() {
 		defer func() {
@@ -372,7 +372,7 @@ func TestAPanicAtOneEndLosesNoSlots(t *testing.T) {
 		}()
 		s.Release(5)
 	}()
-	if st := lim.Stats(); st.InFlight != 1 || s.total != 1 {
+	if st := s.Limiter().Stats(); st.InFlight != 1 || s.total != 1 {
 		t.Errorf("%d of 1 slots are held: %+v", s.total, st)
 	}
 }
@@ -395,52 +395,31 @@ func TestBoundsRaiseTheSize(t *testing.T) {
 	})
 }
 
-// Drain serves who waits, waits for who holds slots, and refuses who comes later.
-func TestDrainServesWhoWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := NewWeighted(1)
-		var all sync.WaitGroup
-		for range 3 {
-			all.Go(func() {
-				if err := s.Acquire(t.Context(), 1); err != nil {
-					t.Error(err)
-				}
-				time.Sleep(time.Second)
-				s.Release(1)
-			})
+// Also more than the size is refused at once then, and does not wait for the end of its context.
+func TestAfterADrainAllIsRefused(t *testing.T) {
+	s := NewWeighted(1)
+	if err := s.Limiter().Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int64{1, 2} {
+		rejection, ok := errors.AsType[*spillway.Rejection](s.Acquire(t.Context(), n))
+		if !ok || rejection.Reason != spillway.Draining || s.TryAcquire(n) {
+			t.Errorf("%d slots: %+v", n, rejection)
 		}
-		synctest.Wait()
-		start := time.Now()
-		if err := s.Limiter().Drain(t.Context()); err != nil || time.Since(start) != 3*time.Second {
-			t.Errorf("after %v: %v", time.Since(start), err)
-		}
-		all.Wait()
-		for _, n := range []int64{1, 2} {
-			rejection, ok := errors.AsType[*spillway.Rejection](s.Acquire(t.Context(), n))
-			if !ok || rejection.Reason != spillway.Draining || s.TryAcquire(n) {
-				t.Errorf("%d slots: %+v", n, rejection)
-			}
-		}
-	})
+	}
 }
 
 // A limiter of the usual kind refuses what would wait too long.
 func TestAGivenLimiterMayRefuse(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{Law: limit.NewFixed(4), QueueSize: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := New(lim)
-	if err := s.Acquire(t.Context(), 9); err != nil { // runs alone
-		t.Fatal(err)
-	}
+	s := over(t, limiter.Config{Law: limit.NewFixed(4), QueueSize: -1})
+	hold(t, s, 9) // runs alone
 	rejection, ok := errors.AsType[*spillway.Rejection](s.Acquire(t.Context(), 1))
 	if !ok || rejection.Reason != spillway.QueueFull {
 		t.Errorf("%+v", rejection)
 	}
 	s.Release(4)
 	s.Release(5)
-	if st := lim.Stats(); st.InFlight != 0 || st.Rejected != 1 || st.Completed != 1 {
+	if st := s.Limiter().Stats(); st.InFlight != 0 || st.Rejected != 1 || st.Completed != 1 {
 		t.Errorf("%+v", st)
 	}
 }
