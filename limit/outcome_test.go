@@ -60,6 +60,16 @@ func (p *pointer) Error() string { return p.cause.Error() }
 
 func (p *pointer) Unwrap() error { return p.cause }
 
+func TestEveryOutcomeHasAName(t *testing.T) {
+	seen := map[string]bool{}
+	for o := Success; o <= Unknown; o++ {
+		seen[o.String()] = true
+	}
+	if len(seen) != 6 || Outcome(99).String() != "outcome(99)" {
+		t.Errorf("%v, and %v", seen, Outcome(99))
+	}
+}
+
 // A law must treat an outcome that it does not know as Unknown.
 func TestALawTakesAnOutcomeItDoesNotKnowForUnknown(t *testing.T) {
 	eachLaw(t, func(t *testing.T, c contestant) {

@@ -121,11 +121,12 @@ func TestAWaitEndsWithItsContextOrAfterMaxWait(t *testing.T) {
 		most, deadline, want time.Duration
 		reason               spillway.Reason
 	}{
-		"a deadline":                   {0, 3 * time.Second, 3 * time.Second, 0},
-		"MaxWait":                      {2 * time.Second, 0, 2 * time.Second, spillway.WaitTooLong},
-		"a deadline after MaxWait":     {2 * time.Second, time.Hour, 2 * time.Second, spillway.WaitTooLong},
-		"no deadline and no MaxWait":   {0, 0, defaultMaxWait, spillway.WaitTooLong},
-		"the longest MaxWait there is": {math.MaxInt64, 24 * time.Hour, 24 * time.Hour, 0},
+		"a deadline":                    {0, 3 * time.Second, 3 * time.Second, 0},
+		"MaxWait":                       {2 * time.Second, 0, 2 * time.Second, spillway.WaitTooLong},
+		"a deadline after MaxWait":      {2 * time.Second, time.Hour, 2 * time.Second, spillway.WaitTooLong},
+		"no deadline and no MaxWait":    {0, 0, defaultMaxWait, spillway.WaitTooLong},
+		"the longest MaxWait there is":  {math.MaxInt64, 24 * time.Hour, 24 * time.Hour, 0},
+		"no bound, and too little time": {NoMaxWait, 5 * time.Millisecond, 5 * time.Millisecond, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := configured(t, Config{Law: limit.NewFixed(1), MaxWait: c.most})
@@ -272,5 +273,26 @@ func TestTheLawLearnsHowWorkEnded(t *testing.T) {
 			}
 		}
 		atRest(t, l)
+	})
+}
+
+// Large work that leaves the queue makes room for who waits behind it.
+func TestWhenTheHeadOfTheQueueLeavesTheNextThatFitsIsServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fixed(t, 4, 10)
+		running := take(t, l, Request{Cost: 3})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = l.AcquireWith(ctx, Request{Cost: 4}) }()
+		synctest.Wait()
+		served := make(chan time.Time, 1)
+		go func() { acquire(t, l).Done(nil); served <- time.Now() }()
+		synctest.Wait()
+		holds(t, l, Stats{InFlight: 3, Queued: 2}) // nobody overtakes the head of the queue
+		left := time.Now()
+		cancel()
+		if !(<-served).Equal(left) {
+			t.Error("a free slot and a caller that waits for it")
+		}
+		finish(t, l, running)
 	})
 }

@@ -36,6 +36,24 @@ func TestDoneDoesNotWaitForTheLockAndIsCountedByItsHolder(t *testing.T) {
 	atRest(t, l)
 }
 
+func TestTwoEndsAtOnceAreOne(t *testing.T) {
+	ends := 0
+	l := configured(t, Config{Law: limit.NewFixed(1), Observer: &Observer{Ended: func(End) { ends++ }}})
+	p := acquire(t, l)
+	var both sync.WaitGroup
+	p.s.mu.Lock() // both have seen that the work runs
+	both.Go(func() { p.Done(nil) })
+	both.Go(p.Release)
+	for range 1000 {
+		runtime.Gosched()
+	}
+	p.s.mu.Unlock()
+	if both.Wait(); ends != 1 || l.Stats().Completed != 1 {
+		t.Errorf("told of %d ends: %+v", ends, l.Stats())
+	}
+	atRest(t, l)
+}
+
 // Refusals are repeated without the lock. After a slot was released they must not be
 // repeated, although the end is not settled yet.
 func TestNoCallerIsRefusedForASlotThatWasGivenBack(t *testing.T) {

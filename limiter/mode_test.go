@@ -285,40 +285,23 @@ func TestCloseRefusesAllAndLeavesRunningWorkAlone(t *testing.T) {
 // once took them for another backend, forgot what it had measured, and let in more and more.
 func TestANewKindInAnOverloadDoesNotBlindADryRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{IgnoreProcessors: true, Mode: DryRun})
-		defer l.Close()
-		slots, r, start := make(chan struct{}, 8), rand.New(rand.NewPCG(1, 2)), time.Now()
-		call := func(kind string, took time.Duration) {
-			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-			defer cancel()
-			p, err := l.AcquireWith(ctx, Request{Kind: kind})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			select {
-			case slots <- struct{}{}:
-				time.Sleep(took)
-				<-slots
-				p.Done(ctx.Err())
-			case <-ctx.Done():
-				p.Done(ctx.Err())
-			}
-		}
-		rate, kind := 200., "main" // half of what 8 slots can do
-		for passed := time.Duration(0); passed < 40*time.Second; passed = time.Since(start) {
+		s := serve(t, 8, Config{Mode: DryRun})
+		r, began, c := rand.New(rand.NewPCG(1, 2)), time.Now(), &count{}
+		for passed := time.Duration(0); passed < 40*time.Second; passed = time.Since(began) {
+			rate, kind := 200., "main" // half of what 8 slots can do
 			if passed > 10*time.Second {
 				rate = 480
 			}
-			if kind = "main"; passed > 20*time.Second && r.IntN(10) == 0 {
+			if passed > 20*time.Second && r.IntN(10) == 0 {
 				kind = "new"
 			}
 			time.Sleep(time.Duration(r.ExpFloat64() * float64(time.Second) / rate))
-			go call(kind, time.Duration((0.5+r.Float64())*float64(20*time.Millisecond)))
+			takes := time.Duration((0.5 + r.Float64()) * float64(20*time.Millisecond))
+			sendOne(spillway.WithKind(t.Context(), kind), s, traffic{takes: takes, patience: 5 * time.Second}, 0, time.Second, c)
 		}
-		if s := l.Stats(); l.Limit() > 12 || s.WouldReject == 0 {
-			t.Errorf("8 slots are right, and the limit is %d; %d of %d would be refused", l.Limit(), s.WouldReject, s.Offered)
+		if st := s.Stats(); s.Limit() > 12 || st.WouldReject == 0 {
+			t.Errorf("8 slots are right, and the limit is %d; %d of %d would be refused", s.Limit(), st.WouldReject, st.Offered)
 		}
-		time.Sleep(10 * time.Second)
+		s.all.Wait()
 	})
 }

@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -40,46 +39,6 @@ func TestShrunkWorkRunsOnWithTheRest(t *testing.T) {
 		q.Done(nil)
 		other.Done(nil)
 		Permit{}.Shrink(1)
-		atRest(t, l)
-	})
-}
-
-// With NoMaxWait only the context ends a wait, however long work takes and however close the
-// deadline is.
-func TestWithoutMaxWaitOnlyTheContextEndsAWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{Law: limit.NewFixed(1), MaxWait: NoMaxWait, QueueSize: 50})
-		learn(t, l, time.Minute)
-		p := acquire(t, l)
-		var all sync.WaitGroup
-		for i := range 50 {
-			all.Go(func() {
-				if i%2 == 0 {
-					q := acquire(t, l)
-					time.Sleep(time.Minute)
-					q.Done(nil)
-					return
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				if q, err := l.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
-					t.Error(err)
-					q.Release()
-				}
-			})
-		}
-		synctest.Wait()
-		rejection, ok := errors.AsType[*spillway.Rejection](errorOf(l.Acquire(t.Context())))
-		if !ok || rejection.Reason != spillway.QueueFull {
-			t.Errorf("a 51st caller: %+v", rejection)
-		}
-		time.Sleep(time.Hour)
-		start := time.Now()
-		p.Done(nil)
-		all.Wait()
-		if took := time.Since(start); took != 25*time.Minute {
-			t.Errorf("25 minutes of work took %v", took)
-		}
 		atRest(t, l)
 	})
 }

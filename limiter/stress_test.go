@@ -89,24 +89,19 @@ func TestTheLedgerClosesAfterEverything(t *testing.T) {
 }
 
 func TestAcquireRacingDrainNeverLosesAPermit(t *testing.T) {
-	for round := range 200 {
-		l := configured(t, Config{Law: limit.NewFixed(2), QueueSize: 4})
+	for range 200 {
+		l := fixed(t, 2, 4)
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
 				for range 5 {
-					_ = l.Do(context.Background(), func(context.Context) error {
-						runtime.Gosched()
-						return nil
-					})
+					_ = l.Do(t.Context(), func(context.Context) error { runtime.Gosched(); return nil })
 				}
 			})
 		}
-		wg.Go(func() {
-			if err := l.Drain(context.Background()); err != nil {
-				t.Errorf("round %d: %v", round, err)
-			}
-		})
+		if err := l.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
 		wg.Wait()
 		atRest(t, l)
 	}

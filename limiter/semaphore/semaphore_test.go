@@ -190,29 +190,20 @@ func TestABatchWaitsForItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewWeighted(4)
 		var all sync.WaitGroup
-		var done atomic.Int64
 		for range 600 {
 			all.Go(func() {
-				if err := s.Acquire(context.Background(), 1); err != nil {
+				if err := s.Acquire(t.Context(), 1); err != nil {
 					t.Error(err)
 					return
 				}
-				defer s.Release(1)
 				time.Sleep(time.Second)
-				done.Add(1)
+				s.Release(1)
 			})
 		}
 		start := time.Now()
 		all.Wait()
-		if took := time.Since(start); done.Load() != 600 || took != 150*time.Second {
-			t.Errorf("%d calls in %v", done.Load(), took)
-		}
-		st := s.Limiter().Stats()
-		if st.Offered != 600 || st.Completed != 600 || st.Rejected != 0 {
-			t.Errorf("%+v", st)
-		}
-		if longest := time.Duration(st.QueueWait.Max()); longest < 149*time.Second {
-			t.Errorf("the longest wait was %v", longest)
+		if st := s.Limiter().Stats(); time.Since(start) != 150*time.Second || st.Completed != 600 || time.Duration(st.QueueWait.Max()) < 149*time.Second {
+			t.Errorf("after %v: %+v", time.Since(start), st)
 		}
 	})
 }
