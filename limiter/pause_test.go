@@ -398,6 +398,7 @@ func TestWorkThatDiesInAPauseGivesEverythingBack(t *testing.T) {
 					defer acquire(t, l).Done(nil)
 				}
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				if law.samples[0].Outcome != want { // the law sees an end when others get the slots
 					t.Errorf("%s, given %v: %+v", name, slotsGiven, law.samples[0])
 				}
