@@ -208,6 +208,24 @@ func TestABatchWaitsForItsTurn(t *testing.T) {
 	})
 }
 
+func TestSlotsComeBackInAnyPortions(t *testing.T) {
+	s := NewWeighted(10)
+	for _, n := range []int64{3, 4, 2} {
+		if !s.TryAcquire(n) {
+			t.Fatal(n)
+		}
+	}
+	for _, c := range []struct{ back, left int64 }{{1, 8}, {0, 8}, {5, 3}, {2, 1}, {1, 0}} {
+		s.Release(c.back)
+		if in := s.Limiter().Stats().InFlight; int64(in) != c.left {
+			t.Fatalf("after %d came back, %d are in use, want %d", c.back, in, c.left)
+		}
+	}
+	if st := s.Limiter().Stats(); st.Admitted != 3 || st.Completed != 3 {
+		t.Errorf("%+v", st)
+	}
+}
+
 // Work of two weights takes different times. Each Release ends work of its own weight if there
 // is any, so that the durations are right.
 func TestReleaseEndsTheOldestWorkOfItsWeight(t *testing.T) {
