@@ -31,10 +31,7 @@ func TestARefusedClientIsToldWhenToAskAgain(t *testing.T) {
 	}))
 	defer srv.Close()
 	for path, want := range answers {
-		h, err := NewHTTP(HTTPConfig{URL: srv.URL + path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must(NewHTTP(HTTPConfig{URL: srv.URL + path}))(t)
 		for _, raw := range []bool{true, false} {
 			if !raw {
 				h.raw = nil

@@ -30,10 +30,7 @@ func TestARequestOfAnOpenLoopAllocatesNothing(t *testing.T) {
 func TestAnHTTPRequestAllocatesNothing(t *testing.T) {
 	url := frugal(t)
 	other := url + "/other?x=y"
-	data, err := ReadCSV(strings.NewReader("id\nP1\nP2\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(ReadCSV(strings.NewReader("id\nP1\nP2\n")))(t)
 	for name, cfg := range map[string]HTTPConfig{
 		"alike":    {URL: url, Timeout: time.Minute},
 		"checked":  {URL: url, Check: func(uint64, int, []byte) error { return nil }},
@@ -61,9 +58,7 @@ func perRequest(t *testing.T, more uint64, cfg func(n uint64) Config) {
 	mallocs := func(n uint64) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := Run(t.Context(), cfg(n)); err != nil {
-			t.Fatal(err)
-		}
+		must(Run(t.Context(), cfg(n)))(t)
 		runtime.ReadMemStats(&after)
 		return after.Mallocs - before.Mallocs
 	}

@@ -12,10 +12,7 @@ import (
 // fill fills in text for the requests 0 to 4.
 func fill(t *testing.T, text string, data *Data) (filled []string) {
 	t.Helper()
-	tmpl, err := compile(text, data, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tmpl := must(compile(text, data, nil))(t)
 	for n := range uint64(5) {
 		filled = append(filled, string(tmpl.append(nil, n, data.row(n))))
 	}
@@ -23,14 +20,8 @@ func fill(t *testing.T, text string, data *Data) (filled []string) {
 }
 
 func TestRowsFillPlaceholders(t *testing.T) {
-	fromCSV, err := ReadCSV(strings.NewReader("\ufeffid, name\nP1,\"Ada, L\"\nP2,\nP3,x\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fromJSON, err := ReadJSONLines(strings.NewReader(`{"name":"Ada, L","id":"P1"}` + "\n\n" + `{"id":"P2","name":""}` + "\n" + `{"id":"P3","name":"x","more":1}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fromCSV := must(ReadCSV(strings.NewReader("\ufeffid, name\nP1,\"Ada, L\"\nP2,\nP3,x\n")))(t)
+	fromJSON := must(ReadJSONLines(strings.NewReader(`{"name":"Ada, L","id":"P1"}` + "\n\n" + `{"id":"P2","name":""}` + "\n" + `{"id":"P3","name":"x","more":1}`)))(t)
 	want := []string{"0 P1:Ada, L", "1 P2:", "2 P3:x", "3 P1:Ada, L", "4 P2:"}
 	for _, data := range []*Data{fromCSV, fromJSON} {
 		if got := fill(t, "{{n}} {{.id}}:{{ name }}", data); !slices.Equal(got, want) || len(data.rows) != 3 {
@@ -41,10 +32,7 @@ func TestRowsFillPlaceholders(t *testing.T) {
 			t.Errorf("drawn %v, again %v, with another seed %v", drawn, again, other)
 		}
 	}
-	values, err := ReadJSONLines(strings.NewReader(`{"a": "q\"", "b": 1.50, "c": [1, 2], "d": null, "e": true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := must(ReadJSONLines(strings.NewReader(`{"a": "q\"", "b": 1.50, "c": [1, 2], "d": null, "e": true}`)))(t)
 	if got := fill(t, "{{a}} {{b}} {{c}} {{d}} {{e}}", values)[0]; got != `q" 1.50 [1, 2] null true` {
 		t.Errorf("%s", got)
 	}

@@ -41,10 +41,7 @@ func newServer(t *testing.T, withTLS bool, h http.HandlerFunc) (*httptest.Server
 
 func newHTTP(t *testing.T, cfg HTTPConfig) *HTTP {
 	t.Helper()
-	h, err := NewHTTP(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(NewHTTP(cfg))(t)
 	t.Cleanup(h.Close)
 	return h
 }
@@ -94,10 +91,7 @@ func TestHTTPAnswersBecomeOutcomes(t *testing.T) {
 }
 
 func TestAnHTTPServerThatIsNotThereIsAnErrorThatSaysSo(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	addr := l.Addr().String()
 	l.Close()
 	h := newHTTP(t, HTTPConfig{URL: "http://" + addr})

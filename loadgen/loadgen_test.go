@@ -18,10 +18,7 @@ import (
 // mustRun runs cfg and checks the invariants of every result.
 func mustRun(t *testing.T, ctx context.Context, cfg Config) *Result {
 	t.Helper()
-	r, err := Run(ctx, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(Run(ctx, cfg))(t)
 	var sum, stepsSent uint64
 	var steps [outcomes]uint64
 	for _, p := range r.Series {
@@ -303,4 +300,15 @@ func TestAPanicOfProgressStopsTheRun(t *testing.T) {
 			Progress: func(Snapshot) { panic("enough") },
 		})
 	})
+}
+
+// must is a value that has to be there.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
 }

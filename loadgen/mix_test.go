@@ -55,10 +55,7 @@ func TestAMixReportsEachClassApart(t *testing.T) {
 func TestTheSameSeedSendsTheSameMix(t *testing.T) {
 	parts := []Part{{"a", 1, instant}, {"b", 1, instant}}
 	classes := func(seed uint64) (s string) {
-		target, err := Mix(seed, parts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must(Mix(seed, parts...))(t)
 		for n := range uint64(100) {
 			s += parts[target.(classed).class(n)].Class
 		}

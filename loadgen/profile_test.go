@@ -74,16 +74,6 @@ func TestRandomRequestsFollowTheRate(t *testing.T) {
 	}
 }
 
-func TestASteadyProfileIsAConstantRate(t *testing.T) {
-	for _, rate := range []float64{1, 7, 250, 1000, 33_333} {
-		even, constant := slices.Collect(Times(Even(Steady(rate, 3*time.Second)))), slices.Collect(Times(Constant(rate, 3*time.Second)))
-		same := slices.EqualFunc(even, constant, func(a, b time.Duration) bool { return max(a-b, b-a) <= 1 })
-		if !same {
-			t.Errorf("%v a second: %d and %d requests, or more than 1 ns apart", rate, len(even), len(constant))
-		}
-	}
-}
-
 func TestAProfileKeepsItsLegs(t *testing.T) {
 	legs := []Leg{Steady(10, time.Second)}
 	even, random := Even(legs...), Random(1, legs...)

@@ -21,10 +21,7 @@ import (
 // URL and a count of the connections.
 func scripted(t testing.TB, serve func(n int64, c net.Conn)) (string, *atomic.Int64) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var connections atomic.Int64
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -211,10 +208,7 @@ func TestTheEndOfTheContextInterruptsARequestAndNoOther(t *testing.T) {
 
 func TestATimeoutCoversTheWaitForAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, err := NewHTTP(HTTPConfig{URL: "http://server", Timeout: time.Second, MaxConns: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must(NewHTTP(HTTPConfig{URL: "http://server", Timeout: time.Second, MaxConns: 1}))(t)
 		h.raw.dial = func(context.Context, string, string) (net.Conn, error) {
 			client, server := net.Pipe()
 			go func() { _, _ = io.Copy(io.Discard, server) }() // the server never answers
@@ -266,10 +260,7 @@ func TestBothWaysSendTheSameRequest(t *testing.T) {
 		slices.Sort(lines)
 		seen <- fmt.Sprint(r.Method, r.RequestURI, r.Host, lines, r.ContentLength, string(body))
 	})
-	data, err := ReadCSV(strings.NewReader("id,note\nP1,a b\n\"P/2\",ü&\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(ReadCSV(strings.NewReader("id,note\nP1,a b\n\"P/2\",ü&\n")))(t)
 	to := func(rest string) func(uint64) string { return func(uint64) string { return s.URL + rest } }
 	for i, cfg := range []HTTPConfig{
 		{URL: s.URL},
@@ -304,46 +295,6 @@ func TestBothWaysSendTheSameRequest(t *testing.T) {
 			h = newHTTP(t, cfg)
 		}
 	}
-}
-
-func TestOverHTTPAnOpenLoopTellsTheTruthAboutStalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const service = time.Millisecond
-		schedule := Poisson(1000, 20*time.Second, 3)
-		h, err := NewHTTP(HTTPConfig{URL: "http://server", Timeout: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer h.Close()
-		work := stalling(service, false)
-		h.raw.dial = func(context.Context, string, string) (net.Conn, error) {
-			client, server := net.Pipe()
-			go func() {
-				defer server.Close()
-				r := bufio.NewReader(server)
-				for {
-					if _, err := http.ReadRequest(r); err != nil {
-						return
-					}
-					work(context.Background(), 0)
-					if _, err := io.WriteString(server, hello); err != nil {
-						return
-					}
-				}
-			}()
-			return client, nil
-		}
-		r := mustRun(t, t.Context(), Config{Target: h, Open: schedule})
-		felt := truth(schedule, service, false)
-		if n := r.Outcomes[OK].Count; n != uint64(len(felt)) || r.GeneratorBound {
-			t.Errorf("%d ok of %d: %v %s", n, len(felt), h.FirstError(), r.Why)
-		}
-		for _, q := range []float64{0.5, 0.99, 0.999, 1} {
-			if got, want := float64(r.Outcomes[OK].Latency.Quantile(q)), nearestRank(felt, q); !within(got, want, 0.01) {
-				t.Errorf("quantile %v: %v, the truth is %v", q, time.Duration(got), time.Duration(want))
-			}
-		}
-	})
 }
 
 // Servers with a lingering close half-close after an answer. The next request once waited for an

@@ -60,15 +60,6 @@ type onlyAt struct{ s Schedule }
 
 func (o onlyAt) At(n uint64) (time.Duration, bool) { return o.s.At(n) }
 
-func TestSchedulesNeverGoBack(t *testing.T) {
-	ramp := Leg{0, 123_457, time.Second}
-	for _, s := range []Schedule{Constant(123_457, time.Second), Poisson(123_457, time.Second, 1), Even(ramp), Random(1, ramp)} {
-		if !slices.IsSorted(slices.Collect(Times(s))) {
-			t.Errorf("%T goes back", s)
-		}
-	}
-}
-
 func TestPoissonGapsAreExponential(t *testing.T) {
 	const rate, seconds = 1000.0, 100
 	for seed := range uint64(20) {

@@ -21,9 +21,7 @@ func TestACallToAFleetAllocatesNothing(t *testing.T) {
 		allocations := func(d time.Duration) float64 {
 			s.Duration = d
 			return testing.AllocsPerRun(1, func() {
-				if _, err := sim.Run(s); err != nil {
-					t.Fatal(err)
-				}
+				run(t, s)
 			})
 		}
 		short, long := allocations(20*sec), allocations(40*sec)
@@ -43,9 +41,7 @@ func TestACallAllocatesNothing(t *testing.T) {
 		allocations := func(d time.Duration) float64 {
 			s.Duration = d
 			return testing.AllocsPerRun(1, func() {
-				if _, err := sim.Run(s); err != nil {
-					t.Fatal(err)
-				}
+				run(t, s)
 			})
 		}
 		short, long := allocations(30*sec), allocations(5*time.Minute)

@@ -168,10 +168,7 @@ func TestTrace(t *testing.T) {
 		a.sc.Record.Watch = func(p sim.Point) {
 			fmt.Printf("   -- %.1fs L %d inflight %d queued %d ok/s %d  %s\n", (p.At + a.sc.Record.Interval).Seconds(), p.Limit, p.InFlight, p.Queued, 2*p.OK, laws.ReporterOf(law).State())
 		}
-		r, err := sim.Run(a.sc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := run(t, a.sc)
 		l := &r.Total.Latency
 		fmt.Printf("good %.1f p50 %.0f p99 %.0f\n", r.Total.Goodput, float64(l.Quantile(0.5))/1e6, float64(l.Quantile(0.99))/1e6)
 	}

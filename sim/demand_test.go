@@ -39,9 +39,7 @@ func TestDemandIsWhatIsOfferedOverTheCapacity(t *testing.T) {
 						sum, n = sum+p.gate.Demand(p.run.now), n+1
 					}
 				}
-				if _, err := Run(s); err != nil {
-					t.Fatal(err)
-				}
+				played(t, s)
 				if got := sum / n / load; got < 0.85 || got > 1.15 {
 					t.Errorf("%+v, priority %v: at %v times the capacity the demand is %.2f", set, low, load, sum/n)
 				}
@@ -71,9 +69,7 @@ func TestDemandOfADryRunTellsACollapse(t *testing.T) {
 							least, most = min(least, got), max(most, got)
 						}
 					}
-					if _, err := Run(s); err != nil {
-						t.Fatal(err)
-					}
+					played(t, s)
 					if load > 1 && least < 2 || load < 1 && most > 1 {
 						t.Errorf("%d slots, gamma %v, at %v times the capacity the demand is %.2f to %.2f", slots, gamma, load, least, most)
 					}

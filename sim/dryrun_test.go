@@ -14,6 +14,16 @@ import (
 	"github.com/spillway-go/spillway/limit"
 )
 
+// played is the report of a run.
+func played(t *testing.T, s Scenario) Report {
+	t.Helper()
+	r, err := Run(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // dryRun is the limiter in dry-run mode: it admits every call and counts.
 type dryRun struct {
 	gated
@@ -47,10 +57,7 @@ func dry(t *testing.T, s Scenario, law limit.Law) (classes []float64, all float6
 	t.Helper()
 	var p *dryRun
 	s.Policy = dryPolicy(law, &p)
-	r, err := Run(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := played(t, s)
 	if r.Total.Refused > 0 {
 		t.Errorf("%d were refused", r.Total.Refused)
 	}
@@ -113,10 +120,7 @@ func TestADryRunPredictsWhatEnforcingRefuses(t *testing.T) {
 				_, would, unsafe := dry(t, s, law)
 				var refused, offered uint64 // of three runs: failed trials of the law may cost a tenth in one run
 				for s.Seed = 1; s.Seed <= 3; s.Seed++ {
-					r, err := Run(s)
-					if err != nil {
-						t.Fatal(err)
-					}
+					r := played(t, s)
 					refused, offered = refused+uint64(r.Total.Refused+r.Total.Left), offered+uint64(r.Total.Offered)
 				}
 				did := float64(refused) / float64(offered)
@@ -167,10 +171,7 @@ func TestADryRunPredictsForAnyTraffic(t *testing.T) {
 			c.change(&s)
 		}
 		_, would, unsafe := dry(t, s, limit.NewPassive())
-		r, err := Run(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := played(t, s)
 		if did := refusedOf(r.Total); unsafe || math.Abs(would-did) > 0.1 || did == 0 && would > 0.02 {
 			t.Errorf("%s: a dry run says %.3f would be refused (unsafe: %v), enforcing refuses %.3f", c.name, would, unsafe, did)
 		}
@@ -189,10 +190,7 @@ func TestADryRunPredictsForAnyLaw(t *testing.T) {
 			s.Arrivals = Steps(Step{0, 0.25 * s.Capacity()}, Step{20 * time.Second, load * s.Capacity()})
 			_, would, _ := dry(t, s, limit.NewFixed(slots))
 			s.Policy = Limiter(func() limit.Law { return limit.NewFixed(slots) }, Settings{})
-			r, err := Run(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := played(t, s)
 			if did := refusedOf(r.Total); would < did-0.1 || would > did+0.1 {
 				t.Errorf("limit %d at %v: a dry run says %.2f would be refused, enforcing refuses %.2f", slots, load, would, did)
 			}
@@ -238,10 +236,7 @@ func TestADryRunPredictsForEachPriority(t *testing.T) {
 				if unsafe {
 					t.Errorf("seed %d: the estimate is called unsafe", seed+1)
 				}
-				r, err := Run(s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := played(t, s)
 				for i := range off {
 					did := refusedOf(r.Classes[i])
 					t.Logf("seed %d, %s: a dry run says %.3f would be refused, enforcing refuses %.3f", seed+1, r.Classes[i].Name, would[i], did)
@@ -270,10 +265,7 @@ func TestADryRunPredictsThoughCallersLeaveJustBeforeTheirDeadline(t *testing.T) 
 		c := s.Capacity()
 		s.Arrivals = Varying(2*c, func(t time.Duration) float64 { return c * (0.3 + 1.7*min(t.Seconds()/20, 1)) })
 		would, _, _ := dry(t, s, limit.NewPassive())
-		r, err := Run(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := played(t, s)
 		for i, class := range r.Classes {
 			if did := refusedOf(class); math.Abs(would[i]-did) > 0.15 {
 				t.Errorf("mean %v, %s: a dry run says %.3f would be refused, enforcing refuses %.3f", mean, class.Name, would[i], did)

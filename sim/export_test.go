@@ -10,7 +10,6 @@ type (
 
 const (
 	Arrived  = callArrived
-	Waits    = callWaits
 	Admitted = callAdmitted
 	Refused  = callRefused
 	Left     = callLeft

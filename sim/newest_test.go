@@ -21,15 +21,9 @@ func TestAQueueThatMostCallsDoNotSeeIsFound(t *testing.T) {
 				s.Classes = mix(sec, sim.Uniform(6*ms, 11*ms))
 				s.Arrivals = sim.Poisson(load * s.Capacity())
 				s.Policy = sim.Limiter(limit.NewAdaptive, sim.Settings{})
-				r, err := sim.Run(s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := run(t, s)
 				s.Policy = sim.Oracle()
-				best, err := sim.Run(s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				best := run(t, s)
 				sum, n := 0, 0
 				for _, p := range r.Timeline {
 					if p.At >= s.Warmup {

@@ -28,10 +28,7 @@ func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
 							Settings{QueueSize: queue, MaxRefused: most}),
 					}
 					t.Run(fmt.Sprintf("deadline %v, queue %d, at most %v of %v times the capacity", deadline, queue, most, load), func(t *testing.T) {
-						r, err := Run(s)
-						if err != nil {
-							t.Fatal(err)
-						}
+						r := played(t, s)
 						if got := float64(r.Total.Refused) / float64(r.Total.Offered); got > most+0.05 {
 							t.Errorf("%.2f refused: %v", got, r.RefusedBy)
 						}
@@ -55,10 +52,7 @@ func TestMaxRefusedDoesNotFillTheBackendByChance(t *testing.T) {
 				Arrivals: Poisson(1.04 * 2000),
 				Policy:   Limiter(func() limit.Law { return limit.NewFixed(40) }, Settings{MaxRefused: 0.05}),
 			}
-			r, err := Run(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := played(t, s)
 			if half := time.Duration(r.Total.Refusal.Quantile(0.5)); r.Peak > 80 || half > 100*time.Millisecond || r.Total.Goodput < 1900 {
 				t.Errorf("%s, seed %d: %d in the backend, half of the refusals after %v, %.0f served a second of 2000", name, seed, r.Peak, half, r.Total.Goodput)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -215,32 +214,4 @@ func call(lim *limiter.Limiter, start time.Time, c sim.Class, e, end sim.Event) 
 		permit.Done(fmt.Errorf("the work failed"))
 	}
 	return decision{kind: sim.Admitted, at: at}
-}
-
-// TestTheEventsOfEachAttemptAreInOrder checks the order of events.
-func TestTheEventsOfEachAttemptAreInOrder(t *testing.T) {
-	stories := map[string][]sim.EventKind{
-		"served": {sim.Arrived, sim.Admitted, sim.Ended}, "served late": {sim.Arrived, sim.Waits, sim.Admitted, sim.Ended},
-		"refused": {sim.Arrived, sim.Refused}, "dropped": {sim.Arrived, sim.Waits, sim.Refused}, "left": {sim.Arrived, sim.Waits, sim.Left},
-	}
-	for name, s := range traced {
-		told := map[uint64][]sim.EventKind{}
-		last := time.Duration(0)
-		for _, e := range sim.Recorded(run(t, s)) {
-			told[e.Attempt] = append(told[e.Attempt], e.Kind)
-			if e.At < last {
-				t.Fatalf("%s: %v comes after %v", name, e.At, last)
-			}
-			last = e.At
-		}
-		for id, story := range told {
-			known := false
-			for _, k := range stories {
-				known = known || slices.Equal(k, story)
-			}
-			if !known {
-				t.Fatalf("%s: attempt %d: %v", name, id, story)
-			}
-		}
-	}
 }

@@ -335,27 +335,6 @@ func TestARunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestConvergedComparesTimelines(t *testing.T) {
-	good, bad := sim.Report{Interval: 100 * ms}, sim.Report{Interval: 100 * ms}
-	for i := range 300 {
-		p := sim.Point{OK: 10}
-		good.Timeline = append(good.Timeline, p)
-		if i >= 50 && i < 80 {
-			p.OK = 1
-		}
-		bad.Timeline = append(bad.Timeline, p)
-	}
-	if took, ok := converged(&bad, &good, 5*sec, 0.9); !ok || took < 2500*ms || took > 3*sec {
-		t.Errorf("converged %v after %v, want about 3 s", ok, took)
-	}
-	if took, ok := converged(&good, &good, 5*sec, 0.9); !ok || took != 0 {
-		t.Errorf("a report converges to itself after %v, %v", took, ok)
-	}
-	if _, ok := converged(&bad, &good, 29*sec, 0.9); ok {
-		t.Error("converged although there is not enough left to tell")
-	}
-}
-
 func TestABadScenarioSaysWhatToDo(t *testing.T) {
 	class := func(change func(c *sim.Class)) func(s *sim.Scenario) {
 		return func(s *sim.Scenario) {

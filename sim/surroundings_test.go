@@ -171,19 +171,16 @@ func (w *world) play(t *testing.T, state *string) (ours, fixed float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(law func() limit.Law) float64 {
+	goodput := func(law func() limit.Law) float64 {
 		sc := w.sc
 		sc.Policy = sim.Limiter(law, sim.Settings{})
-		r, err := sim.Run(sc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := run(t, sc)
 		return r.Class("stay").Goodput / max(best.Class("stay").Goodput, 1)
 	}
 	var law *bounded
-	ours = run(func() limit.Law { law = &bounded{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw), w: w}; return law })
+	ours = goodput(func() limit.Law { law = &bounded{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw), w: w}; return law })
 	*state = fmt.Sprintf("limit %d: %s", law.adaptiveLaw.Limit(), law.State())
-	return ours, run(func() limit.Law { return limit.NewFixed(w.slots) })
+	return ours, goodput(func() limit.Law { return limit.NewFixed(w.slots) })
 }
 
 // inWorlds plays random worlds, two at a time.

@@ -109,9 +109,7 @@ func TestAFloodBeneathACapDoesNotRaiseTheLimit(t *testing.T) {
 	w.sc.Arrivals = sim.Poisson(1.5 * w.sc.Capacity())
 	var law *bounded
 	w.sc.Policy = sim.Limiter(func() limit.Law { law = &bounded{adaptiveLaw: limit.NewAdaptive().(adaptiveLaw), w: w}; return law }, sim.Settings{})
-	if _, err := sim.Run(w.sc); err != nil {
-		t.Fatal(err)
-	}
+	run(t, w.sc)
 	if got := law.adaptiveLaw.Limit(); got > 32 { // the initial limit
 		t.Errorf("the law wants %d, though no more than 10 ever ran", got)
 	}
@@ -134,10 +132,7 @@ func TestDeadlinesThatTheWorkMissesAnywayCostOthersNothing(t *testing.T) {
 			goodput := func(law func() limit.Law) float64 {
 				sc := sc
 				sc.Policy = sim.Limiter(law, sim.Settings{})
-				r, err := sim.Run(sc)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := run(t, sc)
 				return r.Class("stay").Goodput
 			}
 			ours := goodput(func() limit.Law { return limit.NewAdaptive() })

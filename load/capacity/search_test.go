@@ -137,17 +137,20 @@ func TestTheKneeIsThatOfASlowSweep(t *testing.T) {
 	}
 }
 
-func TestARateLimitIsNamed(t *testing.T) {
-	r := find(t, always(100), 10_000, 1)
-	if text := strings.Join(r.Doubts, "\n"); !strings.Contains(text, "above 100/s whatever its latency") {
-		t.Errorf("doubts: %q", text)
-	}
-}
-
-func TestRefusalsAtEveryRateAreNamed(t *testing.T) {
-	r := find(t, func(p Probe, _ uint64) (Point, time.Duration) { return always(.8*p.Rate)(p, 0) }, 10_000, 1)
-	if text := strings.Join(r.Doubts, "\n"); r.Found() || !strings.Contains(text, "no two requests close to each other") {
-		t.Errorf("doubts: %q of %+v", text, r)
+func TestWhatStopsAServiceIsNamed(t *testing.T) {
+	queue := simulated(sim.NWay(20), sim.Uniform(50*time.Millisecond, 100*time.Millisecond))
+	for says, w := range map[string]world{
+		"above 100/s whatever its latency":    always(100),
+		"a queue without bound":               queue,
+		"Past the knee it does less":          simulated(sim.Degrading(20, 1), sim.Fixed(20*time.Millisecond)),
+		"no two requests close to each other": func(p Probe, _ uint64) (Point, time.Duration) { return always(.8*p.Rate)(p, 0) },
+	} {
+		r := find(t, w, 10_000, 1)
+		text := strings.Join(r.Doubts, "\n")
+		refused := says == "no two requests close to each other"
+		if !strings.Contains(text, says) || r.Found() == refused || says == "a queue without bound" && strings.Contains(text, "rate limit") {
+			t.Errorf("%s: doubts %q of %+v", says, text, r)
+		}
 	}
 }
 
@@ -181,20 +184,6 @@ func TestAGoodputThatMisleadsIsGivenUp(t *testing.T) {
 	}, 10_000, 1)
 	if r.Knee < 380 || r.Knee > 450 {
 		t.Errorf("%.0f to %.0f in %.0f s, want 450", r.Knee, r.Broken, r.Seconds)
-	}
-}
-
-func TestAQueueWithoutBoundIsNamed(t *testing.T) {
-	r := find(t, simulated(sim.NWay(20), sim.Uniform(50*time.Millisecond, 100*time.Millisecond)), 10_000, 1)
-	if text := strings.Join(r.Doubts, "\n"); !strings.Contains(text, "a queue without bound") || strings.Contains(text, "rate limit") {
-		t.Errorf("doubts: %q", text)
-	}
-}
-
-func TestDegradationPastTheKneeIsNamed(t *testing.T) {
-	r := find(t, simulated(sim.Degrading(20, 1), sim.Fixed(20*time.Millisecond)), 10_000, 1)
-	if text := strings.Join(r.Doubts, "\n"); !strings.Contains(text, "Past the knee it does less") {
-		t.Errorf("doubts: %q", text)
 	}
 }
 
@@ -249,21 +238,6 @@ func TestAGeneratorThatIsAlwaysLateIsNamed(t *testing.T) {
 		return out, took
 	}, 10_000, 1)
 	if r.Found() || !strings.Contains(r.Why, "the generator itself was late: Requests") {
-		t.Errorf("%+v", r)
-	}
-}
-
-func TestAnInterruptedSearchKeepsItsCurve(t *testing.T) {
-	s := &Search{Setup: Setup{SLO: slo, Max: 1000, Time: 90 * time.Second}}
-	for range 4 {
-		p, _ := s.Next()
-		s.Add(always(math.Inf(1))(p, 0))
-	}
-	s.Interrupt()
-	if _, more := s.Next(); more {
-		t.Error("it goes on")
-	}
-	if r := s.Result(0); len(r.Points) != 4 || r.Knee != 80 || r.Ending != Interrupted {
 		t.Errorf("%+v", r)
 	}
 }

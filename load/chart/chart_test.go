@@ -173,11 +173,3 @@ func TestLabelsThatTouchLieOnTwoLines(t *testing.T) {
 		}
 	}
 }
-
-func TestAxisLabelsEndWithoutZeros(t *testing.T) {
-	for label, want := range map[string]string{"2.50 ms": "2.5 ms", "4.00x": "4x", "1,000": "1,000", "100 %": "100 %", "0.05": "0.05"} {
-		if got := shorten(label); got != want {
-			t.Errorf("%q becomes %q on an axis, want %q", label, got, want)
-		}
-	}
-}
