@@ -49,25 +49,6 @@ func TestARuleIsWhatItsClaimsMakeOfIt(t *testing.T) {
 	}
 }
 
-func TestEveryRuleIsASentenceAndSaysWhatFollowsOtherwise(t *testing.T) {
-	asked := map[string]bool{}
-	for _, r := range Rules {
-		if !strings.HasSuffix(r.Question, "?") || asked[r.Question] || len(r.Rests) == 0 {
-			t.Errorf("question %q", r.Question)
-		}
-		asked[r.Question] = true
-		sentences := []string{r.Says}
-		for _, b := range r.Rests {
-			sentences = append(sentences, b.Otherwise)
-		}
-		for _, s := range sentences {
-			if !strings.HasSuffix(s, ".") {
-				t.Errorf("%s: %q is no sentence", r.Question, s)
-			}
-		}
-	}
-}
-
 // Whatever was judged, and however, advice never cites more than that.
 func TestNothingIsCitedThatWasNotJudged(t *testing.T) {
 	for _, a := range Of(nil) {

@@ -35,10 +35,7 @@ func TestASmallSessionAnswersEveryClaim(t *testing.T) {
 	soak.WithoutRace(t)
 	c := tiny()
 	c.Time = 20 * time.Millisecond
-	res, runs, err := experiment.Session{Dir: t.TempDir() + "/results", Repeats: 1, Seed: 1}.Run(t.Context(), Experiment, &c)
-	if err != nil || res.Partial != "" {
-		t.Fatalf("partial %q, %v", res.Partial, err)
-	}
+	res, runs := labtest.Session(t, Experiment, &c)
 	if want := len(Names()) + 4; len(runs) != want { // twins of ours that reuse, and two pools that shrink
 		t.Errorf("%d runs, want %d", len(runs), want)
 	}
@@ -53,14 +50,7 @@ func TestASmallSessionAnswersEveryClaim(t *testing.T) {
 }
 
 func TestEveryRowFollowsItsFigures(t *testing.T) {
-	plan, err := experiment.Sized[Config]("full").plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var runs []results.Run
-	for _, k := range plan.Keys() {
-		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
-	}
+	runs := labtest.Planned(experiment.Sized[Config]("full").plan())
 	if want := len(Names()) + 4; len(runs) != want { // twins of ours that reuse, and two pools that shrink
 		t.Errorf("%d cells in a full burst, want %d", len(runs), want)
 	}

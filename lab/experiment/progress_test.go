@@ -34,19 +34,6 @@ func TestWithoutASessionThereIsNoLiveLine(t *testing.T) {
 	}
 }
 
-func TestProgressWithoutATerminalIsOneLineAStep(t *testing.T) {
-	var out strings.Builder
-	var d runLog
-	s := session(t, 1, 2)
-	s.Progress = experiment.NewProgress(&out, false, 0)
-	if _, _, err := start(t, t.Context(), s, experiment.Plan{Cells: []experiment.Cell{d.cell("a")}}); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(out.String(), "\n"); got != 3 || strings.Contains(out.String(), "\x1b") {
-		t.Errorf("want the forecast and two steps:\n%s", out.String())
-	}
-}
-
 // slow is a cell that is expected to take 10 s and takes the given times, one after the
 // other, the last of them from then on.
 func slow(name string, times ...time.Duration) experiment.Cell {

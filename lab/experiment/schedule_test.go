@@ -237,15 +237,3 @@ func TestAWholeSessionRunsOnlyWhatDecides(t *testing.T) {
 		t.Errorf("runs %v", got)
 	}
 }
-
-// What is left was once looked through for each of its steps, which took seconds where there were
-// thousands.
-func TestManyRepeatsAreScheduledQuickly(t *testing.T) {
-	var all []step
-	for repeat := range 50_000 {
-		all = append(all, seconds(repeat, 1, 1, 1)...)
-	}
-	if got := takes(all); got != 100_000*time.Second {
-		t.Errorf("takes %v", got)
-	}
-}

@@ -1,49 +1,31 @@
 package fan
 
 import (
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/ledger/ledgertest"
-	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/usage"
 )
-
-func planned(t *testing.T, c Config) experiment.Plan {
-	t.Helper()
-	p, err := plan(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 func TestEveryRowAnswersByItsFigures(t *testing.T) {
 	c := experiment.Sized[Config]("")
 	c.Branch = []time.Duration{time.Microsecond, time.Millisecond} // few cells: figures are made up at random
 	c.Sources = []int{2}
-	p := planned(t, c)
-	var runs []results.Run
-	for _, k := range p.Keys() {
-		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
-	}
-	ledgertest.Check(t, Experiment.Family, runs)
+	ledgertest.Check(t, Experiment.Family, labtest.Planned(plan(c)))
 }
 
 func TestThePlan(t *testing.T) {
 	for _, size := range []string{"", "quick", "full"} {
-		p := planned(t, experiment.Sized[Config](size))
-		keys := p.Keys()
-		for i, k := range keys {
-			if slices.Contains(keys[:i], k) {
-				t.Errorf("%q: %s is there twice", size, k)
-			}
+		p, err := plan(experiment.Sized[Config](size))
+		if err != nil {
+			t.Fatal(err)
 		}
+		keys := p.Keys()
 		for _, k := range []ledger.Key{
 			{Setup: Virtual, Load: "n = 2, 50/50 ms", Pattern: AsPrinted}, {Setup: Sleeping, Load: "n = 2, 50/50 ms", Pattern: Corrected, Twin: true},
 			{Setup: Computing, Load: "n = 8, 500/100 µs", Pattern: ErrGroup}, {Setup: OneProc, Load: "n = 8, 5/1 µs", Pattern: Conc},
@@ -53,25 +35,6 @@ func TestThePlan(t *testing.T) {
 			if !slices.Contains(keys, k) && !(usage.Race && k.Pattern == AsPrinted) {
 				t.Errorf("%q: no %s", size, k)
 			}
-		}
-	}
-}
-
-func TestBadSettingsAreNamed(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
-		"sources is 1: want 2 to 256":     func(c *Config) { c.Sources = []int{1} },
-		"sources is empty: want":          func(c *Config) { c.Sources = nil },
-		"branch is 1ns: want 100ns to 1s": func(c *Config) { c.Branch = []time.Duration{1} },
-		"rounds is 0: want at least 1":    func(c *Config) { c.Rounds = 0 },
-		"time is 0s: want more than 0s":   func(c *Config) { c.Time = 0 },
-		"calls is 10: want at least 500":  func(c *Config) { c.Calls = 10 },
-		"memory-cap is -1: want":          func(c *Config) { c.MemoryCap = -1 },
-	} {
-		c := experiment.Sized[Config]("quick")
-		spoil(&c)
-		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
-		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

@@ -1,51 +1,20 @@
 package ladder
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/ledger/ledgertest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
-	p, err := plan(experiment.Sized[Config](""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var runs []results.Run
-	seen := map[ledger.Key]bool{}
-	for _, k := range p.Keys() {
-		if seen[k] {
-			t.Errorf("%s is planned twice", k)
-		}
-		seen[k] = true
-		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
-	}
-	ledgertest.Check(t, Experiment.Family, runs)
-}
-
-func TestBadSettingsAreRefused(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
-		"connections is 0: want 1 to 2048":      func(c *Config) { c.Connections = 0 },
-		"per-connection is -1: want at least 0": func(c *Config) { c.PerConnection = -1 },
-		"rounds is 0: want at least 1":          func(c *Config) { c.Rounds = 0 },
-		"time is 0s: want more than 0s":         func(c *Config) { c.Time = 0 },
-		"memory-cap is -1: want":                func(c *Config) { c.MemoryCap = -1 },
-	} {
-		c := experiment.Sized[Config]("")
-		spoil(&c)
-		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
-		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
+	ledgertest.Check(t, Experiment.Family, labtest.Planned(plan(experiment.Sized[Config](""))))
 }
 
 // The slow way is to try every order.

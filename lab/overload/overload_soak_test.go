@@ -8,6 +8,7 @@ import (
 
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 )
 
 // Passing means that short runs of admission and of the stories have every figure that the claims are judged by.
@@ -19,7 +20,7 @@ func TestSoakSessionsOfAdmissionAndStoriesHaveEveryFigure(t *testing.T) {
 	for _, e := range []*experiment.Experiment{Admission, Stories} {
 		c := experiment.Sized[Config]("quick")
 		c.Pace = .15
-		_, runs := smallSession(t, e, &c)
+		_, runs := labtest.Session(t, e, &c)
 		for _, r := range runs {
 			missing := 0.0
 			name, _, _ := strings.Cut(r.Setup, ",")

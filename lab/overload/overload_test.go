@@ -2,7 +2,6 @@ package overload
 
 import (
 	"context"
-	"io"
 	"maps"
 	"math"
 	"strings"
@@ -170,19 +169,6 @@ func TestAKilledProcessHasSpentEverything(t *testing.T) {
 	}
 }
 
-func TestEveryCellIsAnother(t *testing.T) {
-	for _, e := range experiments {
-		seen := map[ledger.Key]bool{}
-		for _, r := range made(t, config(), e.scenes, 1, nil) {
-			k := ledger.Key{Setup: r.Setup, Load: r.Load, Pattern: r.Pattern, Twin: r.Twin}
-			if seen[k] {
-				t.Errorf("%s: %v is there twice", e.ID, k)
-			}
-			seen[k] = true
-		}
-	}
-}
-
 // Without the surge a service without a limit was measured before anybody was late.
 func TestOverloadBeginsWithAQueueAsLongAsTheMostPatientWait(t *testing.T) {
 	for _, s := range mixes {
@@ -230,24 +216,12 @@ func TestTheFiguresOfAMix(t *testing.T) {
 	}
 }
 
-// smallSession is a session of one repeat, undisturbed.
-func smallSession(t *testing.T, e *experiment.Experiment, c *Config) (results.Results, []results.Run) {
-	t.Helper()
-	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 5, Progress: experiment.NewProgress(io.Discard, false, 0),
-		Watch: func() func() float64 { return func() float64 { return 0 } }}
-	res, runs, err := s.Run(t.Context(), e, c)
-	if err != nil || res.Partial != "" {
-		t.Fatal(err, res.Partial)
-	}
-	return res, runs
-}
-
 func TestASmallSessionAnswersEveryClaim(t *testing.T) {
 	soak.WithoutRace(t)
 	for _, e := range []*experiment.Experiment{Admission, Stories} {
 		c := experiment.Sized[Config]("quick")
 		c.MostLag, c.MemoryCap, c.Pace = time.Minute, 256, .03 // on a busy machine
-		res, runs := smallSession(t, e, &c)
+		res, runs := labtest.Session(t, e, &c)
 		for _, claim := range res.Claims {
 			for _, a := range claim.Answers {
 				if strings.Contains(a.Why, "was not run") { // in so short a time perhaps nothing is refused

@@ -1,10 +1,8 @@
 package patterns
 
 import (
-	"cmp"
 	"context"
 	"math"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -79,38 +77,6 @@ func TestClaimsAboutTheSizesAreOpenAtOtherSizes(t *testing.T) {
 				t.Errorf("%s with %+v: open %v", setup, c.config, got)
 			}
 		}
-	}
-}
-
-func TestPublishedSizesAndWhatIsBesideWhat(t *testing.T) {
-	published := map[string][2]int{Low: {1_000, 100}, High: {10_000, 1_000}, Sustained: {50_000, 500}}
-	beside := map[string][]string{}
-	plan, err := Plan(experiment.Sized[Config](""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range plan.Cells {
-		if c.Setup != Shape || c.Twin {
-			continue
-		}
-		group := cmp.Or(c.Beside, c.Load+" alone")
-		beside[group] = append(beside[group], c.Pattern)
-		j := experiment.Sized[Config]("").job(c.Key(), 0)
-		if want, ok := published[c.Load]; ok && (j.Requests != want[0] || j.Clients != want[1] || j.Workers != 20 || j.QueueSize != 100) {
-			t.Errorf("%s: %+v", c.Key(), j)
-		}
-	}
-	pools := []string{WorkerPool, Optimized, Warm}
-	want := map[string][]string{
-		"low alone": {Naive}, "high alone": {Naive}, Few + " alone": {Naive}, Many + " alone": {Naive},
-		"pools, low and high": slices.Concat(pools, pools), "pools, sustained": slices.Concat([]string{Naive}, pools), Brisk + " alone": {WorkerPool, Optimized, Warm},
-		"short ones": {Uncleared, Warm, Naive, Naive},
-	}
-	if !reflect.DeepEqual(beside, want) {
-		t.Errorf("side by side: %v", beside)
-	}
-	if all := plan.Expect(5); all > 400*time.Second {
-		t.Errorf("a session takes %v", all)
 	}
 }
 

@@ -8,31 +8,29 @@ import (
 
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/ledger/ledgertest"
 	"github.com/spillway-go/spillway/lab/results"
 )
 
 // planned is a run of every cell.
-func planned(t *testing.T, c Config) (runs []results.Run) {
-	p, err := plan(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range p.Keys() {
-		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1, Params: map[string]any{"gomaxprocs": float64(runtime.GOMAXPROCS(0))}})
+func planned(c Config) (runs []results.Run) {
+	runs = labtest.Planned(plan(c))
+	for i := range runs {
+		runs[i].Params = map[string]any{"gomaxprocs": float64(runtime.GOMAXPROCS(0))}
 	}
 	return runs
 }
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
 	soak.WithoutRace(t)
-	ledgertest.Check(t, Experiment.Family, planned(t, experiment.Sized[Config]("full")))
+	ledgertest.Check(t, Experiment.Family, planned(experiment.Sized[Config]("full")))
 }
 
 func TestWhatAnswersOtherwiseAtItsSizeIsOpen(t *testing.T) {
 	for size, want := range map[string][]string{"full": nil, "": {"pool-sizing"}, "quick": {"pool-6", "pool-sizing"}} {
-		e := ledger.NewEvidence(planned(t, experiment.Sized[Config](size)), 1)
+		e := ledger.NewEvidence(planned(experiment.Sized[Config](size)), 1)
 		var open []string
 		for _, claim := range family.Claims {
 			for _, p := range claim.Parts {

@@ -35,14 +35,6 @@ func TestACurveIsAPictureOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestWithoutSeveralLoadsThereIsNoCurve(t *testing.T) {
-	var b strings.Builder
-	res, runs := fake(1)
-	if err := Curve(&b, res, runs); err == nil || b.Len() > 0 {
-		t.Errorf("error %v, %d bytes", err, b.Len())
-	}
-}
-
 func TestASweepIsDrawnAgainstTheLoad(t *testing.T) {
 	res, runs := sweep(3)
 	page := rendered(t, ledger.Family{ID: "overload"}, res, runs)

@@ -44,18 +44,6 @@ func TestNamesComeInReadingOrder(t *testing.T) {
 	}
 }
 
-func TestFormats(t *testing.T) {
-	for got, want := range map[string]string{
-		nanos(75.9e6): "75.9 ms", nanos(812): "812 ns", nanos(1.2e9): "1.20 s", nanos(999_700): "1.00 ms", nanos(0): "0",
-		size(1.41 * (1 << 30)): "1.41 GiB", size(512): "512 B", percent(.051): "5.10 %",
-		command([]string{"spillway", "lab", "H", "--out", "it's here", ""}): `spillway lab H --out 'it'\''s here' ''`,
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 func TestASessionIsDoneAgainWithItsSeedIntoANewFolder(t *testing.T) {
 	want := []string{"spillway", "lab", "H", "--repeats", "7", "--seed", "3"}
 	for _, args := range [][]string{

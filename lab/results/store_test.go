@@ -41,27 +41,18 @@ func TestTheGistOfAFailureHasNoStacks(t *testing.T) {
 func logged(t *testing.T, runs []Run) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "made", "as needed")
-	log, err := CreateRunLog(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must(CreateRunLog(dir))(t)
 	for _, r := range runs {
-		if err := log.Append(r); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, log.Append(r))
 	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, log.Close())
 	return dir
 }
 
 func TestWhatWasWrittenIsRead(t *testing.T) {
 	dir := logged(t, someRuns())
 	want := Results{Schema: Schema, Experiment: "H", Ended: time.Unix(1, 0).UTC(), Seed: 7, Claims: []Claim{{ID: "H1", Verdict: Holds}}}
-	if err := WriteResults(dir, Results{Experiment: "H", Ended: want.Ended, Seed: 7, Claims: want.Claims}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, WriteResults(dir, Results{Experiment: "H", Ended: want.Ended, Seed: 7, Claims: want.Claims}))
 	res, runs, err := Read(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -76,14 +67,9 @@ func TestWhatWasWrittenIsRead(t *testing.T) {
 
 func TestARunThatWasCutOffIsLeftOutAndSaid(t *testing.T) {
 	dir := logged(t, someRuns())
-	if err := WriteResults(dir, Results{Ended: time.Unix(1, 0)}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, WriteResults(dir, Results{Ended: time.Unix(1, 0)}))
 	path := filepath.Join(dir, RunsFile)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must(os.ReadFile(path))(t)
 	first := bytes.IndexByte(whole, '\n') + 1
 	for end := first; end <= len(whole); end++ {
 		runs, cut, err := readRuns(whole[:end])
@@ -93,9 +79,7 @@ func TestARunThatWasCutOffIsLeftOutAndSaid(t *testing.T) {
 			t.Fatalf("cut at %d of %d: %d runs, cut %v, error %v", end, len(whole), len(runs), cut, err)
 		}
 	}
-	if err := os.WriteFile(path, whole[:len(whole)-20], 0o644); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile(path, whole[:len(whole)-20], 0o644))
 	res, runs, err := Read(dir)
 	if err != nil || len(runs) != 1 || !strings.Contains(res.Partial, "cut off") {
 		t.Errorf("%d runs, partial %q, error %v", len(runs), res.Partial, err)
@@ -122,9 +106,7 @@ func TestRunsOfTwoSessionsNeverMix(t *testing.T) {
 
 func TestAnUnusableFolderIsAClearError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile(file, nil, 0o644))
 	if _, err := CreateRunLog(file); err == nil || !strings.Contains(err.Error(), "choose another") {
 		t.Errorf("a file as folder: %v", err)
 	}
@@ -138,9 +120,7 @@ func TestAnUnfinishedSessionIsKnownByItsStart(t *testing.T) {
 	if _, runs, err := Read(dir); !errors.Is(err, fs.ErrNotExist) || len(runs) != 2 {
 		t.Errorf("without its start: %d runs, error %v; want both and fs.ErrNotExist", len(runs), err)
 	}
-	if err := WriteResults(dir, Results{Experiment: "H", Seed: 3, Machine: Machine{CPU: "a chip"}}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, WriteResults(dir, Results{Experiment: "H", Seed: 3, Machine: Machine{CPU: "a chip"}}))
 	res, runs, err := Read(dir)
 	if err != nil || len(runs) != 2 || res.Experiment != "H" || res.Machine.CPU != "a chip" || !strings.Contains(res.Partial, "killed after 2 runs") {
 		t.Errorf("%+v, %d runs, %v", res, len(runs), err)
@@ -161,23 +141,13 @@ func TestFiguresThatThereAreNotStaySo(t *testing.T) {
 
 func TestALogGoesOnWithoutItsCutLine(t *testing.T) {
 	dir := logged(t, someRuns())
-	f, err := os.OpenFile(filepath.Join(dir, RunsFile), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString(`{"setup":"cu`); err != nil {
-		t.Fatal(err)
-	}
+	f := must(os.OpenFile(filepath.Join(dir, RunsFile), os.O_APPEND|os.O_WRONLY, 0))(t)
+	must(f.WriteString(`{"setup":"cu`))(t)
 	f.Close()
-	log, err := ContinueRunLog(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must(ContinueRunLog(dir))(t)
 	again := someRuns()[0]
 	again.Offered = 99
-	if err := log.Append(again); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, log.Append(again))
 	log.Close()
 	_, runs, err := Read(dir)
 	if !errors.Is(err, fs.ErrNotExist) || len(runs) != 2 || runs[1].Offered != 99 {
@@ -190,9 +160,7 @@ func TestALogGoesOnWithoutItsCutLine(t *testing.T) {
 
 func TestAnUnknownSchemaIsRefused(t *testing.T) {
 	dir := logged(t, nil)
-	if err := WriteResults(dir, Results{Schema: "spillway/results/v99"}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, WriteResults(dir, Results{Schema: "spillway/results/v99"}))
 	if _, _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "v99") {
 		t.Errorf("error %v", err)
 	}
@@ -201,9 +169,7 @@ func TestAnUnknownSchemaIsRefused(t *testing.T) {
 func TestWhatOlderVersionsWroteBesideIsNoError(t *testing.T) {
 	dir := logged(t, nil)
 	text := `{"schema": "` + Schema + `", "seed": 7, "demos": [{"id": "empty-200"}]}`
-	if err := WriteFile(filepath.Join(dir, ResultsFile), []byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, WriteFile(filepath.Join(dir, ResultsFile), []byte(text)))
 	if res, _, err := Read(dir); err != nil || res.Seed != 7 {
 		t.Errorf("seed %d, %v", res.Seed, err)
 	}
@@ -211,9 +177,7 @@ func TestWhatOlderVersionsWroteBesideIsNoError(t *testing.T) {
 
 func TestAFailedWriteLeavesTheOldResultsAndNoLitter(t *testing.T) {
 	dir := logged(t, nil)
-	if err := WriteResults(dir, Results{Seed: 1}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, WriteResults(dir, Results{Seed: 1}))
 	if err := WriteResults(dir, Results{Seed: 2, Claims: []Claim{{Answers: []Answer{{Chance: math.NaN()}}}}}); err == nil {
 		t.Error("a figure that JSON cannot hold was written")
 	}
@@ -274,13 +238,8 @@ func TestAWholeLastLineIsKept(t *testing.T) {
 	path := filepath.Join(dir, RunsFile)
 	whole, _ := os.ReadFile(path)
 	for cut, want := range map[int]int{1: len(whole), 2: bytes.IndexByte(whole, '\n') + 1} {
-		if err := os.WriteFile(path, whole[:len(whole)-cut], 0o644); err != nil {
-			t.Fatal(err)
-		}
-		log, err := ContinueRunLog(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(path, whole[:len(whole)-cut], 0o644))
+		log := must(ContinueRunLog(dir))(t)
 		log.Close()
 		if got, _ := os.ReadFile(path); len(got) != want {
 			t.Errorf("%d bytes cut off: %d are left, want %d", cut, len(got), want)
@@ -292,9 +251,7 @@ func TestRunsOfAnotherExperimentAreRefused(t *testing.T) {
 	runs := someRuns()
 	runs[1].Experiment = "G"
 	dir := logged(t, runs)
-	if err := WriteResults(dir, Results{Experiment: "H"}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, WriteResults(dir, Results{Experiment: "H"}))
 	if _, _, err := Read(dir); err == nil || !strings.Contains(err.Error(), `run 2 is of experiment "G"`) {
 		t.Error(err)
 	}
@@ -302,9 +259,7 @@ func TestRunsOfAnotherExperimentAreRefused(t *testing.T) {
 
 func TestAnExperimentDoesNotReplaceASession(t *testing.T) {
 	dir := t.TempDir()
-	if err := WriteSession(dir, Session{Schema: SessionSchema}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, WriteSession(dir, Session{Schema: SessionSchema}))
 	if _, err := CreateRunLog(dir); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v, want fs.ErrExist", err)
 	}
@@ -313,9 +268,7 @@ func TestAnExperimentDoesNotReplaceASession(t *testing.T) {
 func TestMoreRepeatsThanASessionMayHaveAreDamage(t *testing.T) {
 	dir := logged(t, nil)
 	for _, repeats := range []int{-1, MaxRepeats + 1} {
-		if err := WriteResults(dir, Results{Repeats: repeats}); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, WriteResults(dir, Results{Repeats: repeats}))
 		if _, _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%d repeats: %v", repeats, err)
 		}
@@ -324,16 +277,11 @@ func TestMoreRepeatsThanASessionMayHaveAreDamage(t *testing.T) {
 
 func TestTwoSessionsDoNotShareAFolder(t *testing.T) {
 	dir := t.TempDir()
-	log, err := CreateRunLog(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := must(CreateRunLog(dir))(t)
 	if _, err := ContinueRunLog(dir); runtime.GOOS != "windows" && !errors.Is(err, errLocked) {
 		t.Error("a second session took the folder")
 	}
-	if err := WriteResults(dir, Results{Experiment: "H"}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, WriteResults(dir, Results{Experiment: "H"}))
 	if res, _, err := Read(dir); err != nil || runtime.GOOS != "windows" && !strings.Contains(res.Partial, "goes on") {
 		t.Errorf("%q, %v", res.Partial, err)
 	}
@@ -365,5 +313,22 @@ func TestTheLessDisturbedOfTwoRunsCounts(t *testing.T) {
 		if len(got) != 2 || got[0].Order != c.want || got[1].Order != 9 {
 			t.Errorf("%s: %+v", c.name, got)
 		}
+	}
+}
+
+// must is a value that has to be there.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
+
+// ok ends the test at an error.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

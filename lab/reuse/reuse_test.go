@@ -2,7 +2,6 @@ package reuse
 
 import (
 	"errors"
-	"io"
 	"maps"
 	"strings"
 	"testing"
@@ -24,34 +23,15 @@ func TestMain(m *testing.M) {
 }
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
-	p, err := plan(experiment.Sized[Config](""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var runs []results.Run
-	for _, k := range p.Keys() {
-		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1})
-	}
-	ledgertest.Check(t, Experiment.Family, runs)
+	ledgertest.Check(t, Experiment.Family, labtest.Planned(plan(experiment.Sized[Config](""))))
 }
 
-func TestBadSettingsAreRefused(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
-		"size is 0: want 1 to 1048576":  func(c *Config) { c.Size = []int{0} },
-		"size is empty: want":           func(c *Config) { c.Size = nil },
-		"rounds is 1: want at least 3":  func(c *Config) { c.Rounds = 1 },
-		"users is 0: want at least 1":   func(c *Config) { c.Users = 0 },
-		"bursts is 1: want at least 2":  func(c *Config) { c.Bursts = 1 },
-		"off is -1ns: want at least 0s": func(c *Config) { c.Off = -1 },
-		"memory-cap is -1: want":        func(c *Config) { c.MemoryCap = -1 },
-		`contestant "pool"`:             func(c *Config) { c.Contestant = []string{"pool"} },
-	} {
-		c := experiment.Sized[Config]("")
-		spoil(&c)
-		_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
-		if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+func TestAnUnknownContestantIsRefused(t *testing.T) {
+	c := experiment.Sized[Config]("")
+	c.Contestant = []string{"pool"}
+	_, _, err := experiment.Session{Dir: t.TempDir()}.Run(t.Context(), Experiment, &c)
+	if !errors.Is(err, experiment.ErrInput) || !strings.Contains(err.Error(), `contestant "pool"`) {
+		t.Error(err)
 	}
 }
 
@@ -60,20 +40,11 @@ func TestASmallSessionAnswersEveryClaim(t *testing.T) {
 	c := experiment.Sized[Config]("quick")
 	c.Size = []int{small} // under the race detector, large ones take long
 	c.Rounds, c.Time, c.Users, c.Bursts, c.On, c.Off = 3, 100*time.Microsecond, 20, 2, 10*time.Millisecond, time.Millisecond
-	s := experiment.Session{Dir: t.TempDir() + "/out", Repeats: 1, Seed: 1, Progress: experiment.NewProgress(io.Discard, false, 0)}
-	res, runs, err := s.Run(t.Context(), Experiment, &c)
-	if err != nil || res.Partial != "" {
-		t.Fatal(err, res.Partial)
-	}
-	for _, claim := range res.Claims {
-		for _, a := range claim.Answers {
-			unmeasured := claim.ID == "reuse-3" || a.Part == "dirty"             // which tests prove, and which needs large ones
-			lost := a.Missing && strings.Contains(a.Why, "is missing in repeat") // in so short a time a figure may be lost in noise
-			if a.Missing != unmeasured && !lost {
-				t.Errorf("%s/%s (%s): %s", claim.ID, a.Part, a.Setup, a.Why)
-			}
-		}
-	}
+	res, runs := labtest.Session(t, Experiment, &c)
+	labtest.Answered(t, res, func(c results.Claim, a results.Answer) bool {
+		unmeasured := c.ID == "reuse-3" || a.Part == "dirty"                 // which tests prove, and which needs large ones
+		return unmeasured || strings.Contains(a.Why, "is missing in repeat") // in so short a time a figure may be lost in noise
+	})
 	for _, r := range runs {
 		// A build that detects misuse compares each returned object with two new ones.
 		if off := r.Extra["off_by"]; off != 0 && off != 2 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/lab/experiment"
+	"github.com/spillway-go/spillway/lab/internal/labtest"
 	"github.com/spillway-go/spillway/lab/ledger/ledgertest"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/turns"
@@ -90,18 +91,15 @@ func TestWithoutValgrindItSaysWhatToInstall(t *testing.T) {
 
 func TestVerdictsFollowTheFigures(t *testing.T) {
 	soak.WithoutRace(t)
-	p, err := plan(experiment.Sized[Config](""))
-	if err != nil {
-		t.Fatal(err)
+	runs := labtest.Planned(plan(experiment.Sized[Config]("")))
+	on := func(processors int) {
+		for i := range runs {
+			runs[i].Params = map[string]any{"gomaxprocs": processors}
+		}
 	}
-	var runs []results.Run
-	for _, k := range p.Keys() {
-		runs = append(runs, results.Run{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Twin: k.Twin, Elapsed: 1, Params: map[string]any{"gomaxprocs": 2}})
-	}
+	on(2)
 	ledgertest.Check(t, Experiment.Family, runs)
-	for i := range runs {
-		runs[i].Params["gomaxprocs"] = 1
-	}
+	on(1)
 	for _, c := range Experiment.Judge(runs, results.Results{}) {
 		if needs := c.ID == "G5" || c.ID == "G6"; (c.Verdict == results.NeedsHardware) != needs {
 			t.Errorf("%s with one processor: %s", c.ID, c.Verdict)

@@ -17,7 +17,7 @@ import (
 
 // Check asks the family's claims, in the set-ups that these runs have, about figures that
 // are made up: clearly inside each rule, clearly outside of it, at its edge, and with each
-// figure missing. Every answer that is wrong is an error of the test, so that a row whose
+// figure missing. No two runs may be of one cell. Every answer that is wrong is an error of the test, so that a row whose
 // verdict ignores its figures is found.
 func Check(t testing.TB, f ledger.Family, runs []results.Run) {
 	t.Helper()
@@ -27,6 +27,14 @@ func Check(t testing.TB, f ledger.Family, runs []results.Run) {
 }
 
 func complaints(f ledger.Family, runs []results.Run) (out []string) {
+	cells := map[ledger.Key]bool{}
+	for i := range runs {
+		k := ledger.KeyOf(&runs[i])
+		if cells[k] {
+			out = append(out, fmt.Sprintf("%s is planned twice", k))
+		}
+		cells[k] = true
+	}
 	for _, c := range f.Claims {
 		if len(c.Parts) == 0 {
 			out = append(out, c.ID+": no parts")
