@@ -1,6 +1,8 @@
 package limit
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 )
@@ -43,4 +45,17 @@ func TestLawsDoNotAllocate(t *testing.T) {
 			t.Errorf("%.2f allocations for an admission and its end, want none", got/batch)
 		}
 	})
+}
+
+func BenchmarkLaw(b *testing.B) {
+	for _, name := range slices.Sorted(maps.Keys(laws)) {
+		c := laws[name]
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			s := steady{law: c.build()}
+			for b.Loop() {
+				s.step()
+			}
+		})
+	}
 }

@@ -115,3 +115,17 @@ func BenchmarkReject(b *testing.B) {
 		run("mutex", func() { m.acquire() })
 	}
 }
+
+func BenchmarkClock(b *testing.B) {
+	b.Run("now", func(b *testing.B) {
+		for b.Loop() {
+			_ = time.Now()
+		}
+	})
+	b.Run("since", func(b *testing.B) {
+		start := time.Now()
+		for b.Loop() {
+			_ = time.Since(start)
+		}
+	})
+}

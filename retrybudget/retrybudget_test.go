@@ -120,3 +120,12 @@ func TestAllocsOfABudget(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func BenchmarkBudget(b *testing.B) {
+	budget, _ := New(Config{})
+	b.ReportAllocs()
+	for b.Loop() {
+		budget.TryTake()
+		budget.Success()
+	}
+}
