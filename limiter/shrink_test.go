@@ -93,5 +93,3 @@ func TestALongQueueOfSmallWorkIsNotHeldUpByLargeWork(t *testing.T) {
 		finish(t, l, hangs)
 	})
 }
-
-func errorOf(_ Permit, err error) error { return err }

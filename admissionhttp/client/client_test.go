@@ -327,11 +327,3 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
-
-// check ends the test if there is an error.
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
