@@ -22,7 +22,7 @@ func completed(t *testing.T, words ...string) (found []string) {
 
 func TestShellsAreToldWhatMayComeNext(t *testing.T) {
 	for name, test := range map[string]struct{ typed, all string }{
-		"commands":               {"", "demo lab load capacity compare sim serve token audit queue completion version"},
+		"commands":               {"", "demo lab load capacity compare sim proxy serve token audit queue completion version"},
 		"the begin of one":       {"lo", "load"},
 		"commands of a command":  {"lab sel", "selftest"},
 		"by another name":        {"lab h --qui", "--quick"},
