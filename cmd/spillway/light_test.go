@@ -7,9 +7,11 @@ import (
 	"testing"
 )
 
-// What is heavy belongs into a program of lab/contestants.
+// What is heavy belongs into a program of lab/contestants. The proxy has a file and metrics, with what
+// metricsprom brings.
 var (
-	allowed = []string{"github.com/spillway-go/spillway", "github.com/alecthomas/kong", "golang.org/x"}
+	allowed = []string{"github.com/spillway-go/spillway", "github.com/alecthomas/kong", "golang.org/x", "go.yaml.in/yaml/v3",
+		"github.com/prometheus", "github.com/beorn7/perks", "github.com/cespare/xxhash", "github.com/munnerz/goautoneg", "google.golang.org/protobuf"}
 	heavy   = []string{"github.com/spillway-go/spillway/examples", "github.com/spillway-go/spillway/lab/contestants", "testing"}
 )
 
