@@ -28,7 +28,7 @@
 //
 // # When not to use it
 //
-// The package is for choosing a law, for writing one, and for testing one in package sim.
+// The package is for choosing a law, and for writing one.
 package limit
 
 import (

@@ -35,7 +35,7 @@ func main() {
 }
 
 // packages are those whose tests may know a rule.
-var packages = []string{"./limit", "./internal/gate", "./internal/processors", "./limiter", "./sim"}
+var packages = []string{"./limit", "./internal/gate", "./internal/processors", "./limiter", "./internal/sim"}
 
 func table(ctx context.Context, only string) error {
 	chosen := slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return !strings.Contains(r.name, only) })
@@ -71,15 +71,15 @@ func row(ctx context.Context, r *rule, known []string) (failed []string, err err
 		}
 	}
 	began := time.Now()
-	arena, err := figures(ctx, overlay, arenaTotal, "./sim", "-run=^TestTable$", "-args", "-set=all", "-seeds=3")
+	arena, err := figures(ctx, overlay, arenaTotal, "./internal/sim", "-run=^TestTable$", "-args", "-set=all", "-seeds=3")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	recorded, err := figures(ctx, overlay, recordedTotal, "./sim", "-run=^TestInFrontOfRecordedBackends")
+	recorded, err := figures(ctx, overlay, recordedTotal, "./internal/sim", "-run=^TestInFrontOfRecordedBackends")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	mixes, err := figures(ctx, overlay, mixesLost, "./sim", "-run=^TestNoMixIsHarmed$", "-args", "-mixes=60")
+	mixes, err := figures(ctx, overlay, mixesLost, "./internal/sim", "-run=^TestNoMixIsHarmed$", "-args", "-mixes=60")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -15,11 +15,11 @@ import (
 
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/admissionhttp/client"
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/loadgen"
 	"github.com/spillway-go/spillway/retrybudget"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // A storm is a fleet at half of its capacity, whose databases are five times slower for some

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/sim"
+	"github.com/spillway-go/spillway/internal/sim"
 )
 
 // world is a service: what a probe of it measures, and how long that takes.

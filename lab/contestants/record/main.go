@@ -1,7 +1,7 @@
 // Command record records real backends, so that the simulator can play them. It asks each one for
 // work, by so many workers at once, on a quiet machine and beside neighbours that compute:
 //
-//	go run ./lab/contestants/record -write              # from the root; renews sim/testdata/recorded
+//	go run ./lab/contestants/record -write              # from the root; renews internal/sim/testdata/recorded
 //	go run ./lab/contestants/record -kinds redis-script # prints one
 //
 // It needs Redis and PostgreSQL on their local ports, mariadbd and python3, and some ten minutes of a
@@ -27,7 +27,7 @@ import (
 	"github.com/spillway-go/spillway/lab/burn"
 )
 
-const folder = "sim/testdata/recorded"
+const folder = "internal/sim/testdata/recorded"
 
 // The names of the other programs that this one is: it starts them from itself.
 const (

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/sim"
+	"github.com/spillway-go/spillway/internal/sim"
 )
 
 var comments = regexp.MustCompile(`(?m)^[ \t]*//.*$`)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/sim"
+	"github.com/spillway-go/spillway/internal/sim"
 )
 
 var balancers = []string{"round_robin", "least_loaded", "power_of_two"}

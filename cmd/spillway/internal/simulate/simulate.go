@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/sim"
+	"github.com/spillway-go/spillway/internal/sim"
 )
 
 //go:embed scenarios

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spillway-go/spillway/sim"
+	"github.com/spillway-go/spillway/internal/sim"
 )
 
 // parsed is the scenario of that text, or the test fails.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // If the backend serves the newest call first, most calls see no queue, however long the queue is.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // thousand is a thousand replicas that are offered a million calls a second, which is load times

@@ -22,12 +22,10 @@
 // [OracleNewestFirst], which know the backend. [Fleet] puts replicas behind a balancer, and a [Change] may stop, start
 // or restart some; docs/operate/capacity.md plans a fleet in this way.
 //
-// Experimental: what the package exports may change in any version.
-//
 // # Cost
 //
-// A call allocates nothing (go test ./sim -run Allocates). Benchmarks measure how many calls a
-// processor simulates per second (go test ./sim -run - -bench 'Run|Fleet').
+// A call allocates nothing (go test ./internal/sim -run Allocates). A benchmark measures how many calls
+// of a fleet a processor simulates per second (go test ./internal/sim -run - -bench Fleet).
 //
 // # Pitfalls
 //

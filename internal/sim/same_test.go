@@ -11,9 +11,9 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // For one trace of callers, the simulator, the gate and the live limiter must make the same

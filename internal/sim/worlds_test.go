@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // Each of these worlds once broke the adaptive law. The field before is the goodput that the law

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spillway-go/spillway/sim"
+	"github.com/spillway-go/spillway/internal/sim"
 )
 
 // storm is a scenario in which every replica has a fifth of its speed for three seconds, and

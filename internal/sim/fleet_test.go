@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // fleet is twenty replicas with ten slots each.

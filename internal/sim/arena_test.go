@@ -14,14 +14,14 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/laws"
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // The arena is a tool for developing a law: it prints, and asserts nothing.
 //
-//	go test ./sim -v -run TestTable -args -set all -seeds 3
-//	go test ./sim -v -run TestTrace -args -scen steady/nway/2x -seeds 1
+//	go test ./internal/sim -v -run TestTable -args -set all -seeds 3
+//	go test ./internal/sim -v -run TestTrace -args -scen steady/nway/2x -seeds 1
 var (
 	arenaScen  = flag.String("scen", "", "arena: only scenarios that contain one of these, comma separated; TestTrace: that begin with it")
 	arenaSeeds = flag.Int("seeds", 3, "arena: how many seeds; TestTrace: which one")

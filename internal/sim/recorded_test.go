@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // The recordings are of real backends, each on a quiet and on a noisy machine. To make them anew, on a machine
 // that does nothing else, and to keep what the law then does in front of them:
 //
 //	go run ./lab/contestants/record -write
-//	go test ./sim -run InFrontOfRecorded -args -update
+//	go test ./internal/sim -run InFrontOfRecorded -args -update
 
 var update = flag.Bool("update", false, "keep what the law does in front of recorded backends, in "+sharesFile)
 
@@ -78,7 +78,7 @@ func kept(t *testing.T) map[string]float64 {
 // Callers come at 0.7 to 3 times the highest recorded rate, and leave after a second. The best fixed limit is one of
 // the four with the highest recorded rates.
 //
-//	go test ./sim -v -run InFrontOfRecorded
+//	go test ./internal/sim -v -run InFrontOfRecorded
 func TestInFrontOfRecordedBackendsTheLawIsAsGoodAsItWas(t *testing.T) {
 	names, all := recordings(t)
 	rows := make([][]row, len(all))

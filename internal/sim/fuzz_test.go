@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // anything draws a small scenario.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // Would the limiter help this shop? Its database has 32 connections and 8 cores; browsing takes 20

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // The law is tested in randomly drawn worlds, which are disturbed for a while. Two properties must
@@ -23,7 +23,7 @@ import (
 //
 // To run more worlds, or others:
 //
-//	go test ./sim -run "Calm|Stable" -args -worlds 100000 -world0 1
+//	go test ./internal/sim -run "Calm|Stable" -args -worlds 100000 -world0 1
 var (
 	worlds = flag.Int("worlds", len(sim.Few(make([]bool, 8)...)), "surroundings: how many random worlds")
 	world0 = flag.Uint64("world0", 1, "surroundings: the first")

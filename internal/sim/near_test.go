@@ -3,8 +3,8 @@ package sim_test
 import (
 	"testing"
 
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // Work takes 0.7 to 0.9 s, and its callers wait for a second: 40 slots, at twice and at sixty times what

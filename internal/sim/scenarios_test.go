@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/sim"
+	"github.com/spillway-go/spillway/internal/sim"
 )
 
 // bounds are the results that the limiter without configuration must reach in a scenario: as the

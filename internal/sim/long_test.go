@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/pages"
-	"github.com/spillway-go/spillway/sim"
+	"github.com/spillway-go/spillway/internal/sim"
 )
 
 // The race detector makes this test ten times as slow. It finds nothing, because a run is one

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/pages"
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // The race detector makes this test ten times as slow. It finds nothing, because a run is one
@@ -20,7 +20,7 @@ import (
 // The figures of the examples in docs/adr/0005 and 0006 are the worst and the best of five seeds. The
 // first changes of the limit are printed:
 //
-//	go test ./sim -v -run TestWalks
+//	go test ./internal/sim -v -run TestWalks
 func TestWalks(t *testing.T) {
 	var table strings.Builder
 	for _, of := range []struct {

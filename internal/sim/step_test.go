@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/sim"
 )
 
 // The load steps from half to three times the capacity and stays there. Over the next five hundred

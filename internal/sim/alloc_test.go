@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spillway-go/spillway/sim"
+	"github.com/spillway-go/spillway/internal/sim"
 )
 
 // TestACallToAFleetAllocatesNothing checks the same for a hundred replicas. Some of them are
