@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 func whole() Spec {

@@ -13,7 +13,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // Spec says what to send where, and when.

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // Target is one request of a list.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/load/capacity"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 type capacityCmd struct {

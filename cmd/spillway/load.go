@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/load"
+	"github.com/spillway-go/spillway/load/loadgen"
 	"github.com/spillway-go/spillway/load/usage"
-	"github.com/spillway-go/spillway/loadgen"
 )
 
 type loadCmd struct {

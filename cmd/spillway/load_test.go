@@ -12,8 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spillway-go/spillway/load/loadgen"
 	"github.com/spillway-go/spillway/load/usage"
-	"github.com/spillway-go/spillway/loadgen"
 )
 
 // write writes files into a new folder, and returns it.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // loadCause is what outcomes came from: a status, or an error. Errors that differ in numbers only

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // liveView shows a load while it runs: a line in place on a terminal, a line every

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/load"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // spec is the load that the flags describe, with the files that they name.

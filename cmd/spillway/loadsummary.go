@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // loadSummary is what load prints.

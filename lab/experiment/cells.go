@@ -12,8 +12,8 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/turns"
+	"github.com/spillway-go/spillway/load/loadgen"
 	"github.com/spillway-go/spillway/load/usage"
-	"github.com/spillway-go/spillway/loadgen"
 )
 
 // GoodSince is the rate of good answers a second from that moment of a load to its end.

@@ -14,7 +14,7 @@ var family = ledger.Family{
 	ID: "load", Title: "A closed loop is driven by spillway load, wrk, hey, vegeta and k6, and what a request costs its sender is compared",
 	Claims: []ledger.Claim{
 		{ID: "load-1", Goal: true, Title: "a closed loop costs spillway load at most a quarter more than wrk, and at most 0.4 of what hey, vegeta and k6 take",
-			Note: "That a request allocates nothing is proven by a test: go test ./loadgen -run Alloc.",
+			Note: "That a request allocates nothing is proven by a test: go test ./load/loadgen -run Alloc.",
 			Parts: []ledger.Part{
 				ours(wrk, "spillway load takes at most a quarter more processor time than wrk", 1.25),
 				ours("hey", "spillway load takes at most 0.4 of hey's processor time", 0.4),

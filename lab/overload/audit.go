@@ -14,7 +14,7 @@ import (
 	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // RoleAudited is the whole service: it takes an Audited, is ready with an Address and

@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp/client"
 	"github.com/spillway-go/spillway/lab/service"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 	"github.com/spillway-go/spillway/retrybudget"
 )
 

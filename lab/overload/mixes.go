@@ -9,7 +9,7 @@ import (
 	"github.com/spillway-go/spillway/lab/ledger"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/load/judge"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // Mixes puts work of several lengths, each with its own deadline, in front of a real database,

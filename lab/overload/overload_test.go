@@ -17,7 +17,7 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/load/judge"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // This process plays the program, too, and failsafe by a semaphore.

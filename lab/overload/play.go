@@ -16,7 +16,7 @@ import (
 	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // patience is how long after its deadline a client drops its connection.

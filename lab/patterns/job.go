@@ -16,8 +16,8 @@ import (
 	"github.com/spillway-go/spillway/lab/patterns/specimen"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
+	"github.com/spillway-go/spillway/load/loadgen"
 	"github.com/spillway-go/spillway/load/usage"
-	"github.com/spillway-go/spillway/loadgen"
 )
 
 // Job is the input of a contestant: the settings, with the sizes of its load.

@@ -18,8 +18,8 @@ import (
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/load/judge"
+	"github.com/spillway-go/spillway/load/loadgen"
 	"github.com/spillway-go/spillway/load/usage"
-	"github.com/spillway-go/spillway/loadgen"
 )
 
 // What is measured in resident memory, as set-ups.

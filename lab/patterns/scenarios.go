@@ -13,7 +13,7 @@ import (
 	"github.com/spillway-go/spillway/lab/postgres"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/lab/service"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 const (

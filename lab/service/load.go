@@ -14,7 +14,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // Load is an open loop with Poisson arrivals: clients that do not wait for each other.

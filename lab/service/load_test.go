@@ -16,7 +16,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/results"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 func TestOneStretchOfALoadCounts(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/spillway-go/spillway/lab/experiment"
 	"github.com/spillway-go/spillway/lab/results"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/load/loadgen"
 	"github.com/spillway-go/spillway/load/usage"
-	"github.com/spillway-go/spillway/loadgen"
 )
 
 // Step is the resolution of all time lines.

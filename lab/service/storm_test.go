@@ -18,7 +18,7 @@ import (
 	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limiter"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 	"github.com/spillway-go/spillway/retrybudget"
 )
 

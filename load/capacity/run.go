@@ -15,8 +15,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spillway-go/spillway/load/loadgen"
 	"github.com/spillway-go/spillway/load/usage"
-	"github.com/spillway-go/spillway/loadgen"
 )
 
 // Config says what to search where.

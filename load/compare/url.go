@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // Load is what each block of a URL gets.

@@ -21,7 +21,7 @@ import (
 	plan "github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/service"
 	"github.com/spillway-go/spillway/limiter"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // summed is a database that is asked one statement, whose rows have three numbers.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // send sends the requests of a scene to the service, and returns what came of them.

@@ -12,7 +12,7 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/lab/overload"
 	"github.com/spillway-go/spillway/lab/service"
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 // The services can do 250 requests a second. Calm is a load at which even the unprotected

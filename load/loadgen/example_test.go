@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/loadgen"
+	"github.com/spillway-go/spillway/load/loadgen"
 )
 
 func ExampleRun() {

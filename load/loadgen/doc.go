@@ -34,7 +34,7 @@
 // # Cost
 //
 // A request in a closed loop costs two clock readings and no allocation beyond those of the target;
-// an HTTP target allocates nothing either (go test ./loadgen -run Allocates; -run - -bench . for
+// an HTTP target allocates nothing either (go test ./load/loadgen -run Allocates; -run - -bench . for
 // the time). An open loop adds handing the request to another goroutine, and keeps as many
 // goroutines as were ever in flight at one time. On Linux one thread sleeps between the starts,
 // precise to some tens of microseconds without busy-waiting. Under testing/synctest the same code
