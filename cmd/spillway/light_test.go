@@ -12,7 +12,7 @@ import (
 var (
 	allowed = []string{"github.com/spillway-go/spillway", "github.com/alecthomas/kong", "golang.org/x", "go.yaml.in/yaml/v3",
 		"github.com/prometheus", "github.com/beorn7/perks", "github.com/cespare/xxhash", "github.com/munnerz/goautoneg", "google.golang.org/protobuf"}
-	heavy   = []string{"github.com/spillway-go/spillway/examples", "github.com/spillway-go/spillway/lab/contestants", "testing"}
+	heavy = []string{"github.com/spillway-go/spillway/examples", "github.com/spillway-go/spillway/lab/contestants", "testing"}
 )
 
 func TestTheCommandIsLight(t *testing.T) {
