@@ -66,7 +66,7 @@ type Burst struct {
 }
 
 // Bursts starts all users at once, each getting, holding and putting until the burst
-// ends. In every gap two collections empty the pools that only collections empty. The
+// ends, and once at least. In every gap two collections empty the pools that only collections empty. The
 // figures are those of all bursts but the first.
 func Bursts(_ context.Context, j Burst) (map[string]float64, error) {
 	p := newPool(j.Contestant, normal)
@@ -86,7 +86,7 @@ func Bursts(_ context.Context, j Burst) (map[string]float64, error) {
 		end := time.Now().Add(j.On)
 		for range j.Users {
 			all.Go(func() {
-				for time.Now().Before(end) {
+				for more := true; more; more = time.Now().Before(end) { // once at least, however late a user begins
 					gets.Add(1)
 					p.cycles(1, dirty, hold)
 				}
