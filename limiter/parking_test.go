@@ -344,7 +344,20 @@ func TestAnUpperBoundBoundsWhatRuns(t *testing.T) {
 // trial of reports is refuted by the reports that it let in. A second measurement that got no probe,
 // since the first had filled the backend, left the work parked, and the next trial began at once:
 // nearly all of 200 reports came to 32 slots.
+//
+// Events of one instant come in any order, and in one run of 240 the reports come all the same: two such runs
+// in a row are a fault.
 func TestReportsThatComeAgainDoNotFloodTheBackend(t *testing.T) {
+	const most = 256 // mostly 64
+	if first := mostOfReports(t); first > most {
+		if second := mostOfReports(t); second > most {
+			t.Errorf("%d and %d in a backend of 32 slots", first, second)
+		}
+	}
+}
+
+// mostOfReports is how many were in the backend at once.
+func mostOfReports(t *testing.T) (most int64) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, 32, Config{})
 		s.all.Go(func() {
@@ -371,11 +384,10 @@ func TestReportsThatComeAgainDoNotFloodTheBackend(t *testing.T) {
 			})
 		}
 		s.all.Wait()
-		if most := s.most.Load(); most > 256 { // mostly 64
-			t.Errorf("%d in a backend of 32 slots, with a limit of %d", most, s.Limit())
-		}
+		most = s.most.Load()
 		atRest(t, s.Limiter)
 	})
+	return most
 }
 
 // A dependency that hangs once stopped work whose backend serves one after the other: the work that a

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spillway-go/spillway/admissionhttp"
@@ -29,12 +32,12 @@ func (proxyCmd) Help() string {
 
 What the client sent goes on as it was; this hop is added to X-Forwarded-For. Spillway-Priority of a caller is believed only from the networks that the file trusts, and Spillway-Deadline can only make a deadline earlier. A GET of a usual health path (/livez, /readyz, /healthz, /metrics ...) is never refused.
 
-At SIGTERM the proxy is not ready for five seconds (notice), ends streams, answers what it has admitted, for twenty seconds at most (drain), and closes.
+At SIGTERM the proxy is not ready for five seconds (notice), cuts streams, answers what it has admitted, for twenty seconds at most (drain), and closes; at a second one it ends at once. At SIGHUP it reads the routes and the trust again.
 
 Examples:
   spillway proxy --to http://127.0.0.1:8081 --mode dryrun
   open http://127.0.0.1:9090/                     what is refused, fails or is late, and why
-  curl -X PUT http://127.0.0.1:9090/mode/enforce  without a restart
+  curl -X PUT http://127.0.0.1:9090/mode/enforce  until the next restart, which takes the mode from the file or the flag
   spillway proxy --example > proxy.yaml           routes, priorities and deadlines; edit it, then:
   spillway proxy --file proxy.yaml --check && spillway proxy --file proxy.yaml
   spillway proxy --to h2c://127.0.0.1:50051       in front of gRPC
@@ -49,15 +52,24 @@ func (c *proxyCmd) Run(env *environment) error {
 		_, err := fmt.Fprint(env.stdout, proxy.Example)
 		return err
 	}
-	cfg, err := c.config()
-	if err != nil {
-		return badInput(errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))) // all faults of a file, one after the other
+	read := func() (proxy.Config, error) {
+		cfg, err := c.config()
+		if err != nil {
+			err = badInput(errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))) // all faults of a file, one after the other
+		}
+		return cfg, err
 	}
 	if c.Check {
-		_, err := fmt.Fprintf(env.stdout, "fine: to %s, %d named routes\n", cfg.To, len(cfg.Routes))
+		cfg, err := read()
+		if err == nil {
+			_, err = fmt.Fprintf(env.stdout, "fine: to %s, routes: %d\n", cfg.To, len(cfg.Routes))
+		}
 		return err
 	}
-	return proxy.Serve(env.ctx, cfg, slog.New(slog.NewTextHandler(env.stderr, nil)))
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
+	return proxy.Serve(env.ctx, read, reload, slog.New(slog.NewTextHandler(env.stderr, nil)))
 }
 
 // config is what the file says, and the flags over it.
@@ -92,6 +104,9 @@ func (c *proxyCmd) config() (proxy.Config, error) {
 	}
 	if c.Mode != nil {
 		cfg.Mode = *c.Mode
+	}
+	if err := cfg.Check(); err != nil {
+		return cfg, err
 	}
 	if cfg.Deadline < 0 {
 		return cfg, fmt.Errorf("--deadline: a time cannot be negative")

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +31,7 @@ type Config struct {
 	Drain    time.Duration // how long requests may take to end when the proxy stops
 	Probes   []string      // paths of health checks, besides the usual ones
 	Trust    []netip.Prefix
-	Routes   []Route
+	Routes   []*Route
 }
 
 // Route is what a file says of some requests.
@@ -53,6 +55,10 @@ func (t *text[T]) UnmarshalYAML(n *yaml.Node) error {
 	case *time.Duration:
 		if *to, err = time.ParseDuration(n.Value); err == nil && *to < 0 {
 			err = errors.New("a time cannot be negative")
+		}
+	case *netip.Prefix:
+		if *to, err = netip.ParsePrefix(n.Value); err != nil {
+			err = fmt.Errorf("%q is no network: want one such as 10.0.0.0/8, or 10.0.0.1/32 for one address", n.Value)
 		}
 	case encoding.TextUnmarshaler:
 		err = to.UnmarshalText([]byte(n.Value))
@@ -82,7 +88,7 @@ type file struct {
 	Drain    text[time.Duration]  `yaml:"drain"`
 	Probes   []text[path]         `yaml:"probes"`
 	Trust    []text[netip.Prefix] `yaml:"trust"`
-	Routes   []Route              `yaml:"routes"`
+	Routes   []*Route             `yaml:"routes"`
 }
 
 // Example is a file with all that it may say.
@@ -143,14 +149,23 @@ func (cfg *Config) read(name string, source []byte) error {
 	for _, n := range f.Trust {
 		cfg.Trust = append(cfg.Trust, *n.value)
 	}
+	if err := decoder.Decode(new(yaml.Node)); err == nil {
+		return fmt.Errorf("%s: has more than one document: everything belongs above the ---", name)
+	}
 	cfg.Routes = f.Routes
 	var wrong []error
 	for i, line := range linesOf(source) {
-		r := &cfg.Routes[i]
-		r.at = fmt.Sprintf("%s:%d", name, line)
+		at := fmt.Sprintf("%s:%d", name, line)
+		r := cfg.Routes[i]
+		if r == nil || r.Match == "" {
+			wrong = append(wrong, fmt.Errorf("%s: a route needs a match, such as GET /orders/{id}", at))
+			continue
+		}
+		r.at = at
+		method, _, _ := strings.Cut(r.Match, " ")
 		switch {
-		case r.Match == "":
-			wrong = append(wrong, fmt.Errorf("%s: a route needs a match, such as GET /orders/{id}", r.at))
+		case method != r.Match && method != strings.ToUpper(method):
+			wrong = append(wrong, fmt.Errorf("%s: %s: a method is in capitals, such as GET", at, r.Match))
 		case r.Long && r.Deadline.value != nil:
 			wrong = append(wrong, fmt.Errorf("%s: %s is long, and has a deadline: leave out one of the two", r.at, r.Match))
 		}
@@ -218,8 +233,25 @@ func Target(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("%q is no URL: want one such as http://127.0.0.1:8081", text)
 	case to.Scheme != "http" && to.Scheme != "https" && to.Scheme != "h2c" || to.Host == "":
 		return nil, fmt.Errorf("%q: want http://, https:// or h2c:// and a host, such as http://127.0.0.1:8081", text)
+	case to.Port() != "" && !isPort(to.Port()):
+		return nil, fmt.Errorf("%q: a port is a number up to 65535", text)
 	case to.RawQuery != "" || to.Fragment != "" || to.User != nil:
 		return nil, fmt.Errorf("%q: want a scheme, a host and perhaps a path, and nothing else", text)
 	}
 	return to, nil
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
+}
+
+// Check says what cannot work of what a file and flags say together.
+func (cfg *Config) Check() error {
+	for name, address := range map[string]string{"listen": cfg.Listen, "admin": cfg.Admin} {
+		if _, err := net.ResolveTCPAddr("tcp", address); address != "" && err != nil || address == "" && name == "listen" {
+			return fmt.Errorf("%s: %q is no address: want one such as :8080 or 127.0.0.1:9090", name, address)
+		}
+	}
+	return nil
 }

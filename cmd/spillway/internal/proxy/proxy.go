@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,72 +29,107 @@ import (
 // seconds after which common servers close one, for a request that crosses such a close fails.
 const idle = time.Second
 
-// handler admits requests and passes them on to the service. Requests that never end by themselves end with
-// streams.
-func handler(cfg Config, lim *limiter.Limiter, logger *slog.Logger, streams context.Context) (http.Handler, error) {
-	admission := admissionhttp.Config{Limiter: lim, Kind: kind, Probes: cfg.Probes, Logger: logger, Trusted: trusted(cfg.Trust)}
-	if cfg.Deadline > 0 {
-		admission.Deadlines = map[spillway.Priority]time.Duration{spillway.Normal: cfg.Deadline}
-	}
-	admit, err := admissionhttp.New(admission)
-	if err != nil {
-		return nil, err
-	}
-	admission.Long, admission.Logger = func(*http.Request) bool { return true }, nil // one log is enough for a limiter
-	admitLong, err := admissionhttp.New(admission)
-	if err != nil {
-		return nil, err
-	}
-	pass, err := passOn(cfg.To, logger)
-	if err != nil {
-		return nil, err
-	}
-	usual, long := admit(pass), admitLong(pass)
-	routes, err := lookUp(cfg.Routes)
-	if err != nil {
-		return nil, err
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		to, ctx := routes(r), r.Context()
-		if to == nil {
-			to = &Route{}
-		}
-		if p := to.Priority.value; p != nil {
-			ctx = spillway.WithPriority(ctx, *p)
-		}
-		next := usual
-		switch {
-		case to.Long:
-			next = long
-		case to.Deadline.value != nil:
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, *to.Deadline.value)
-			defer cancel()
-		}
-		if to.Long || endless(r) {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithCancel(ctx)
-			defer cancel()
-			defer context.AfterFunc(streams, cancel)()
-		}
-		r = r.WithContext(ctx)
-		r.Pattern = to.Match
-		next.ServeHTTP(w, r)
-	}), nil
+// door is what all requests go through.
+type door struct {
+	admission admissionhttp.Config
+	pass      http.Handler    // to the service
+	streams   context.Context // with which requests end that never end by themselves
+	usual     http.Handler
+	admitted  map[way]http.Handler // by how routes are admitted
 }
 
-// endless reports whether a request asks for an answer that may never end.
-func endless(r *http.Request) bool {
-	return r.Header.Get("Upgrade") != "" || strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+// way is how the requests of a route are admitted.
+type way struct {
+	deadline time.Duration
+	long     bool
+}
+
+// rules are what may change while a proxy serves.
+type rules struct {
+	route  func(*http.Request) *Route // nil: no route matches
+	admits map[*Route]http.Handler
+	trust  []netip.Prefix
+}
+
+func newDoor(cfg Config, now func() *rules, lim *limiter.Limiter, logger *slog.Logger, streams context.Context) (*door, error) {
+	d := &door{streams: streams, admitted: map[way]http.Handler{}}
+	var err error
+	if d.pass, err = passOn(cfg.To, logger, streams); err != nil {
+		return nil, err
+	}
+	d.admission = admissionhttp.Config{Limiter: lim, Kind: kind, Probes: cfg.Probes, Logger: logger,
+		Trusted: func(r *http.Request) bool { return now().trusts(r) }}
+	if d.usual, err = d.by(way{deadline: cfg.Deadline}); err != nil {
+		return nil, err
+	}
+	d.admission.Logger = nil // one log is enough for a limiter
+	return d, nil
+}
+
+// by is the handler of requests that are admitted in that way.
+func (d *door) by(w way) (http.Handler, error) {
+	if h := d.admitted[w]; h != nil {
+		return h, nil
+	}
+	cfg := d.admission
+	if w.deadline > 0 {
+		cfg.Deadlines = map[spillway.Priority]time.Duration{spillway.Normal: w.deadline}
+	}
+	pass := d.pass
+	if w.long {
+		cfg.Long = func(*http.Request) bool { return true }
+		pass = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(d.streams, cancel)()
+			d.pass.ServeHTTP(w, r.WithContext(ctx))
+		})
+	}
+	admit, err := admissionhttp.New(cfg)
+	if err == nil {
+		d.admitted[w] = admit(pass)
+	}
+	return d.admitted[w], err
+}
+
+// rules are those of a file. The calls must not coincide.
+func (d *door) rules(cfg Config) (*rules, error) {
+	route, err := lookUp(cfg.Routes)
+	if err != nil {
+		return nil, err
+	}
+	now := &rules{route, map[*Route]http.Handler{}, cfg.Trust}
+	for _, r := range cfg.Routes {
+		if now.admits[r], err = d.by(way{r.Deadline.or(cfg.Deadline), r.Long}); err != nil {
+			return nil, err
+		}
+	}
+	return now, nil
+}
+
+// handler admits requests and passes them on to the service.
+func (d *door) handler(now func() *rules) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := now()
+		to := now.route(r)
+		if to == nil {
+			d.usual.ServeHTTP(w, r)
+			return
+		}
+		if p := to.Priority.value; p != nil {
+			r = r.WithContext(spillway.WithPriority(r.Context(), *p))
+		}
+		r.Pattern = to.Match
+		now.admits[to].ServeHTTP(w, r)
+	})
 }
 
 // lookUp returns the route of a request; nil: no route matches.
-func lookUp(routes []Route) (func(*http.Request) *Route, error) {
+func lookUp(routes []*Route) (func(*http.Request) *Route, error) {
 	mux, known := http.NewServeMux(), map[string]*Route{}
 	var wrong []error
-	for i := range routes {
-		r := &routes[i]
-		if r.Match == "" {
+	for _, r := range routes {
+		if r == nil || r.Match == "" {
 			continue
 		}
 		if err := add(mux, r.Match); err != nil {
@@ -134,28 +170,20 @@ func kind(r *http.Request) string {
 	return r.Method + " /" + first
 }
 
-// trusted believes the priority of callers from these networks; nil: of nobody.
-func trusted(networks []netip.Prefix) func(*http.Request) bool {
-	if len(networks) == 0 {
-		return nil
-	}
-	return func(r *http.Request) bool {
-		from, err := netip.ParseAddrPort(r.RemoteAddr)
-		if err != nil {
-			return false
-		}
-		for _, n := range networks {
-			if n.Contains(from.Addr().Unmap()) {
-				return true
-			}
-		}
+// trusts reports whether the priority of the caller is believed.
+func (now *rules) trusts(r *http.Request) bool {
+	if len(now.trust) == 0 {
 		return false
 	}
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && slices.ContainsFunc(now.trust, func(n netip.Prefix) bool { return n.Contains(from.Addr().Unmap()) })
 }
 
 // passOn sends requests to the service. What a client sent goes on as it was: the host, the query and what
-// proxies in front have added. Priorities and deadlines are those that admission found. Nothing is sent twice.
-func passOn(to *url.URL, logger *slog.Logger) (http.Handler, error) {
+// proxies in front have added. Priorities and deadlines are those that admission found. There is no second
+// attempt, but for those that net/http makes of idempotent requests on connections that the service has closed.
+// Answers that are streams are cut when streams ends.
+func passOn(to *url.URL, logger *slog.Logger, streams context.Context) (http.Handler, error) {
 	base := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 5 * time.Second, ExpectContinueTimeout: time.Second,
@@ -185,6 +213,11 @@ func passOn(to *url.URL, logger *slog.Logger) (http.Handler, error) {
 			r.SetURL(&target)
 			r.Out.Host = r.In.Host
 			r.Out.URL.RawQuery = r.In.URL.RawQuery
+			if strings.EqualFold(r.In.Header.Get("Upgrade"), "h2c") { // what comes behind it would pass unlimited
+				for _, name := range []string{"Connection", "Upgrade", "Http2-Settings"} {
+					r.Out.Header.Del(name)
+				}
+			}
 			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 				r.Out.Header[name] = r.In.Header[name]
 			}
@@ -199,13 +232,22 @@ func passOn(to *url.URL, logger *slog.Logger) (http.Handler, error) {
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			status := http.StatusBadGateway
-			if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() { // as context.DeadlineExceeded is
-				status = http.StatusGatewayTimeout
+			late, ok := errors.AsType[net.Error](err)
+			if dial, dials := errors.AsType[*net.OpError](err); ok && late.Timeout() && !(dials && dial.Op == "dial" && r.Context().Err() == nil) {
+				status = http.StatusGatewayTimeout // as for context.DeadlineExceeded
 			}
 			if r.Context().Err() == nil || status == http.StatusGatewayTimeout { // otherwise the client has left
 				failed.say(status, err)
 			}
 			http.Error(w, http.StatusText(status)+": the service behind this proxy did not answer", status)
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			if resp.StatusCode == http.StatusSwitchingProtocols || strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+				body := resp.Body
+				stop := context.AfterFunc(streams, func() { _ = body.Close() })
+				context.AfterFunc(resp.Request.Context(), func() { stop() })
+			}
+			return nil
 		},
 		ErrorLog:   slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		BufferPool: &buffers{sync.Pool{New: func() any { return new([32 << 10]byte) }}},

@@ -10,8 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,22 +28,32 @@ import (
 type running struct {
 	url, admin string
 	log        *lockedBuffer
+	reload     chan os.Signal
+	file       atomic.Pointer[string] // what is read at the next reload
 	stop       context.CancelFunc
 	ended      chan error
 }
 
 // start runs a proxy in front of a backend until the end of the test.
-func start(t *testing.T, to, file string, protocols ...string) *running {
+func start(t *testing.T, to, file string) *running {
 	t.Helper()
-	cfg := Config{Drain: time.Minute}
-	if err := cfg.read("proxy.yaml", []byte("to: "+to+"\n"+file)); err != nil {
-		t.Fatal(err)
-	}
 	public, admin := listen(t), listen(t)
 	ctx, stop := context.WithCancel(t.Context())
-	p := &running{url: "http://" + public.Addr().String(), admin: "http://" + admin.Addr().String(), log: &lockedBuffer{}, stop: stop, ended: make(chan error, 1)}
+	p := &running{url: "http://" + public.Addr().String(), admin: "http://" + admin.Addr().String(), log: &lockedBuffer{}, stop: stop,
+		reload: make(chan os.Signal), ended: make(chan error, 1)}
+	p.file.Store(&file)
+	read := func() (Config, error) {
+		cfg := Config{Drain: time.Minute}
+		err := cfg.read("proxy.yaml", []byte("to: "+to+"\n"+*p.file.Load()))
+		return cfg, err
+	}
+	cfg, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
-		p.ended <- serve(ctx, cfg, slog.New(slog.NewTextHandler(p.log, nil)), public, admin)
+		serving := &proxy{cfg: cfg, read: read, reload: p.reload, logger: slog.New(slog.NewTextHandler(p.log, nil))}
+		p.ended <- serving.serve(ctx, public, admin)
 		close(p.ended)
 	}()
 	t.Cleanup(func() {
@@ -135,7 +149,11 @@ func TestARequestGoesOnAsItWasSent(t *testing.T) {
 
 func TestPrioritiesAndDeadlinesAreThoseOfTheFile(t *testing.T) {
 	backend := serving(t, func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%v %s", r.Header.Get(admissionhttp.HeaderDeadline) != "", r.Header.Get(admissionhttp.HeaderPriority))
+		within := "none"
+		if ms, err := strconv.Atoi(r.Header.Get(admissionhttp.HeaderDeadline)); err == nil {
+			within = map[bool]string{true: "hours", false: "minutes"}[ms > 30*60*1000]
+		}
+		fmt.Fprintf(w, "%s %s", within, r.Header.Get(admissionhttp.HeaderPriority))
 	})
 	routes := `
 routes:
@@ -147,13 +165,16 @@ routes:
   long: true
 `
 	for name, c := range map[string]struct{ file, method, path, want string }{
-		"a route":              {routes, "POST", "/orders", "true critical"},
-		"an empty route":       {routes, "GET", "/orders/7", "false "},
-		"no route":             {routes, "GET", "/other", "false "},
-		"a deadline for all":   {"deadline: 1h\n" + routes, "GET", "/other", "true "},
-		"a long route":         {"deadline: 1h\n" + routes, "GET", "/events/7", "false "},
-		"a trusted caller":     {"trust: [127.0.0.0/8]", "GET", "/", "false high"},
-		"a caller of no trust": {"trust: [10.0.0.0/8]", "GET", "/", "false "},
+		"a route":              {routes, "POST", "/orders", "hours critical"},
+		"an empty route":       {routes, "GET", "/orders/7", "none "},
+		"no route":             {routes, "GET", "/other", "none "},
+		"a deadline for all":   {"deadline: 9m\n" + routes, "GET", "/other", "minutes "},
+		"a longer deadline":    {"deadline: 9m\n" + routes, "POST", "/orders", "hours critical"},
+		"no deadline":          {"deadline: 9m\nroutes: [{match: /a, deadline: 0s}]", "GET", "/a", "none "},
+		"a dry run ends none":  {"mode: dryrun\n" + routes, "POST", "/orders", "none critical"},
+		"a long route":         {"deadline: 9m\n" + routes, "GET", "/events/7", "none "},
+		"a trusted caller":     {"trust: [127.0.0.0/8]", "GET", "/", "none high"},
+		"a caller of no trust": {"trust: [10.0.0.0/8]", "GET", "/", "none "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, backend, c.file)
@@ -183,6 +204,8 @@ func TestStreamsGoThroughInBothDirections(t *testing.T) {
 			_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 			_ = rw.Flush()
 			_, _ = io.Copy(conn, rw)
+		case "/upgrade":
+			w.Header().Set("Asked", r.Header.Get("Upgrade")+r.Header.Get("HTTP2-Settings"))
 		case "/both":
 			c := http.NewResponseController(w)
 			_ = c.EnableFullDuplex()
@@ -220,6 +243,16 @@ func TestStreamsGoThroughInBothDirections(t *testing.T) {
 	_, _ = io.WriteString(conn, "ping\n")
 	if line, err := in.ReadString('\n'); line != "ping\n" {
 		t.Errorf("socket: %q, %v", line, err)
+	}
+
+	upgrade, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer upgrade.Close()
+	_, _ = io.WriteString(upgrade, "GET /upgrade HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n")
+	if resp, err := http.ReadResponse(bufio.NewReader(upgrade), nil); err != nil || resp.Header.Get("Asked") != "" || resp.StatusCode != 200 {
+		t.Errorf("a tunnel past the limiter: %v, %v", resp, err)
 	}
 
 	h2 := start(t, strings.Replace(backend, "http:", "h2c:", 1), "")
@@ -262,12 +295,33 @@ func TestTheModeIsSwitchedWhileItServes(t *testing.T) {
 	if resp.StatusCode != 503 || resp.Header.Get(admissionhttp.HeaderReason) != "deadline_too_close" {
 		t.Errorf("enforcing: %d %v", resp.StatusCode, resp.Header)
 	}
+	if resp, _ := ask(t, http.DefaultClient, "GET", p.admin+"/readyzz"); resp.StatusCode != 404 {
+		t.Errorf("a probe with a typo: %d", resp.StatusCode)
+	}
 	for path, want := range map[string]string{
-		"/": "<title>", "/livez": "", "/readyz": "", "/metrics": `spillway_requests_total`, "/?format=json": `"deadline_too_close"`,
+		"/mode": "enforce", "/": "<title>", "/livez": "", "/readyz": "", "/metrics": `spillway_requests_total`, "/?format=json": `"deadline_too_close"`,
 	} {
 		if resp, body := ask(t, http.DefaultClient, "GET", p.admin+path); resp.StatusCode != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %.300s", path, resp.StatusCode, body)
 		}
+	}
+}
+
+func TestAFileIsReadAgain(t *testing.T) {
+	p := start(t, serving(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Header.Get(admissionhttp.HeaderPriority))
+	}), "")
+	for _, c := range []struct{ file, want, log string }{
+		{"routes: [{match: /a, priority: low}]", "low", "read again"},
+		{"routes: [{match: a}]", "low", "not read again"},
+		{"routes: [{match: /a, priority: high}]", "high", "read again"},
+	} {
+		p.file.Store(&c.file)
+		p.reload <- syscall.SIGHUP
+		await.True(t, "it is read", func() bool {
+			_, body := ask(t, http.DefaultClient, "GET", p.url+"/a")
+			return body == c.want && strings.Contains(p.log.String(), c.log)
+		})
 	}
 }
 
@@ -300,6 +354,13 @@ func TestAStopAnswersWhatWasAdmitted(t *testing.T) {
 			<-r.Context().Done()
 			return
 		}
+		if r.URL.Path == "/events" {
+			w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+			_ = http.NewResponseController(w).Flush()
+			began <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
 		began <- struct{}{}
 		<-release
 		_, _ = io.WriteString(w, "whole")
@@ -309,7 +370,9 @@ func TestAStopAnswersWhatWasAdmitted(t *testing.T) {
 		body   string
 	}
 	get := func(path string, into chan<- answer) {
-		resp, err := http.Get(p.url + path)
+		r, _ := http.NewRequestWithContext(context.Background(), "GET", p.url+path, nil)
+		r.Header.Set("Accept", "application/json, text/event-stream") // which says nothing of the answer
+		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Error(err)
 			into <- answer{}
@@ -319,12 +382,15 @@ func TestAStopAnswersWhatWasAdmitted(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		into <- answer{resp.StatusCode, string(body)}
 	}
-	poll, work := make(chan answer, 1), make(chan answer, 1)
+	poll, work, events := make(chan answer, 1), make(chan answer, 1), make(chan answer, 1)
+	go get("/events", events)
+	await.Receive(t, "the events run", began)
 	go get("/poll", poll)
 	await.Receive(t, "the poll runs", began)
 	go get("/work", work)
 	await.Receive(t, "the work runs", began)
 	p.stop()
+	await.Receive(t, "the events end", events)
 	if got := await.Receive(t, "the poll ends", poll); got.status != 502 {
 		t.Errorf("the poll: %v", got)
 	}
@@ -354,7 +420,7 @@ func TestFaultsOfAFileTellTheirLine(t *testing.T) {
 		"deadline: -3s":                         "f.yaml:1: a time cannot be negative",
 		"mode: on":                              `f.yaml:1: limiter: unknown mode "on"`,
 		"\nprobes: [x]":                         `f.yaml:2: "x": a path of a health check begins with a slash`,
-		"trust: [10.0.0.1]":                     "f.yaml:1: netip.ParsePrefix",
+		"trust: [10.0.0.1]":                     `f.yaml:1: "10.0.0.1" is no network`,
 		"routes:\n- {match: GET /a, prio: low}": "f.yaml:2: field prio not found",
 		"routes:\n- {match: /, priority: lowest}":          `f.yaml:2: unknown priority "lowest": use low, normal, high or critical`,
 		"routes:\n- priority: low":                         "f.yaml:2: a route needs a match",
@@ -362,6 +428,10 @@ func TestFaultsOfAFileTellTheirLine(t *testing.T) {
 		"routes:\n- {match: /a, long: true, deadline: 1s}": "f.yaml:2: /a is long, and has a deadline",
 		"routes:\n- match: /a/{x}/b\n- match: /a/c/{y}":    `f.yaml:3: pattern "/a/c/{y}" conflicts with pattern "/a/{x}/b"`,
 		"deadline: x\nmode: y":                             "f.yaml:2: limiter: unknown mode",
+		"routes:\n-\n- match: GET /a":                      "f.yaml:2: a route needs a match",
+		"to: http://x\n---\nmode: off":                     "f.yaml: has more than one document",
+		"routes: [{match: post /a}]":                       "f.yaml:1: post /a: a method is in capitals",
+		"to: http://x:99999":                               "a port is a number",
 		"routes: {":                                        "f.yaml:1: did not find expected",
 	} {
 		cfg := Config{}

@@ -7,11 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/metricsprom"
@@ -19,8 +22,14 @@ import (
 )
 
 // Serve listens and passes requests on until ctx ends. Then it stops in the order that loses nothing: it is
-// not ready for cfg.Notice, streams end, what was admitted is answered, and the listener closes.
-func Serve(ctx context.Context, cfg Config, logger *slog.Logger) error {
+// not ready for cfg.Notice, streams are cut, what was admitted is answered, and the listener closes. At each
+// value from reload, Serve asks again for the routes and the trust; the rest stays as it was, and a fault
+// leaves everything as it was.
+func Serve(ctx context.Context, read func() (Config, error), reload <-chan os.Signal, logger *slog.Logger) error {
+	cfg, err := read()
+	if err != nil {
+		return err
+	}
 	public, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
@@ -33,10 +42,21 @@ func Serve(ctx context.Context, cfg Config, logger *slog.Logger) error {
 		}
 		defer admin.Close()
 	}
-	return serve(ctx, cfg, logger, public, admin)
+	p := &proxy{cfg: cfg, read: read, reload: reload, logger: logger}
+	return p.serve(ctx, public, admin)
 }
 
-func serve(ctx context.Context, cfg Config, logger *slog.Logger, public, admin net.Listener) error {
+// proxy is one that serves.
+type proxy struct {
+	cfg    Config
+	read   func() (Config, error)
+	reload <-chan os.Signal
+	logger *slog.Logger
+	rules  atomic.Pointer[rules]
+}
+
+func (p *proxy) serve(ctx context.Context, public, admin net.Listener) error {
+	cfg, logger := p.cfg, p.logger
 	dry := shedlog.New(shedlog.Config{Logger: logger.With("dry_run", true)})
 	defer dry.Close()
 	lim, err := limiter.New(limiter.Config{Name: cfg.To.Host, Mode: cfg.Mode, Observer: &limiter.Observer{WouldReject: dry.Rejected}})
@@ -46,27 +66,37 @@ func serve(ctx context.Context, cfg Config, logger *slog.Logger, public, admin n
 	dry.Watch(lim)
 	streams, endStreams := context.WithCancel(context.WithoutCancel(ctx))
 	defer endStreams()
-	front, err := handler(cfg, lim, logger, streams)
+	front, err := newDoor(cfg, p.rules.Load, lim, logger, streams)
 	if err != nil {
 		return err
 	}
-	service := server(front, logger)
+	now, err := front.rules(cfg)
+	if err != nil {
+		return err
+	}
+	p.rules.Store(now)
+	service := server(front.handler(p.rules.Load), logger)
 	defer service.Close()
 	failed := make(chan error, 2)
 	go func() { failed <- service.Serve(public) }()
 
 	var up admissionhttp.Switch
 	if admin != nil {
-		operator := server(operate(lim, &up), logger)
+		operator := server(operate(lim, &up, logger), logger)
 		defer operator.Close()
 		go func() { failed <- operator.Serve(admin) }()
 	}
 	up.Set(true)
 	logger.Info("spillway proxy", "listen", public.Addr().String(), "to", cfg.To.String(), "admin", address(admin), "mode", cfg.Mode.String())
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
+	for serving := true; serving; {
+		select {
+		case err := <-failed:
+			return err
+		case <-p.reload:
+			p.again(front)
+		case <-ctx.Done():
+			serving = false
+		}
 	}
 
 	logger.Info("stopping", "notice", cfg.Notice, "drain", cfg.Drain)
@@ -75,7 +105,30 @@ func serve(ctx context.Context, cfg Config, logger *slog.Logger, public, admin n
 	endStreams()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Drain)
 	defer cancel()
-	return errors.Join(lim.Drain(stopping), service.Shutdown(stopping))
+	err = lim.Drain(stopping)
+	if left, ok := errors.AsType[*spillway.DrainError](err); ok {
+		return fmt.Errorf("after %v of drain %d requests still ran, and %d waited", cfg.Drain, left.Running, left.Dropped)
+	}
+	if err := service.Shutdown(stopping); err != nil {
+		return fmt.Errorf("answers were not taken: %w", err)
+	}
+	logger.Info("stopped, and nothing was left")
+	return nil
+}
+
+// again reads the file again.
+func (p *proxy) again(front *door) {
+	cfg, err := p.read()
+	if err == nil {
+		var now *rules
+		cfg.Deadline = p.cfg.Deadline
+		if now, err = front.rules(cfg); err == nil {
+			p.rules.Store(now)
+			p.logger.Info("read again", "routes", len(cfg.Routes), "trust", len(cfg.Trust))
+			return
+		}
+	}
+	p.logger.Error("not read again: everything stays as it was", "error", err)
 }
 
 // server serves both protocols without TLS: a client of HTTP/2 has to know that, as gRPC does.
@@ -95,21 +148,27 @@ func address(l net.Listener) string {
 }
 
 // operate is what operators ask.
-func operate(lim *limiter.Limiter, up *admissionhttp.Switch) http.Handler {
+func operate(lim *limiter.Limiter, up *admissionhttp.Switch, logger *slog.Logger) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metricsprom.NewLimiter(lim))
 	mux := http.NewServeMux()
-	mux.Handle("GET /", admissionhttp.DebugHandler(lim))
+	mux.Handle("GET /{$}", admissionhttp.DebugHandler(lim))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.Handle("GET /readyz", admissionhttp.Ready(up, lim))
+	mux.HandleFunc("GET /mode", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, lim.Mode()) })
 	mux.HandleFunc("PUT /mode/{mode}", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Origin") != "" {
+			http.Error(w, "pages in a browser may not change the mode", http.StatusForbidden)
+			return
+		}
 		mode, err := limiter.ParseMode(r.PathValue("mode"))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		lim.SetMode(mode)
+		logger.Info("mode", "mode", mode.String(), "until", "a restart")
 		w.WriteHeader(http.StatusNoContent)
 	})
 	return mux
