@@ -62,8 +62,19 @@ func newDoor(cfg Config, now func() *rules, lim *limiter.Limiter, logger *slog.L
 	if d.usual, err = d.by(way{deadline: cfg.Deadline}); err != nil {
 		return nil, err
 	}
-	d.admission.Logger = nil // one log is enough for a limiter
+	d.admission.Logger = slog.New(otherWays{logger.Handler()})
 	return d, nil
+}
+
+// otherWays logs what one way of admission does, and leaves what is said of the whole limiter to the first way.
+type otherWays struct{ slog.Handler }
+
+// Handle drops troubles, which are the limiter's.
+func (h otherWays) Handle(ctx context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "trouble") {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
 }
 
 // by is the handler of requests that are admitted in that way.

@@ -325,6 +325,17 @@ func TestAFileIsReadAgain(t *testing.T) {
 	}
 }
 
+// Only refusals that no route of the file matched were logged.
+func TestARefusalOnARouteIsLogged(t *testing.T) {
+	p := start(t, serving(t, func(http.ResponseWriter, *http.Request) {}), "routes: [{match: /a, deadline: 1h}, {match: /b, long: true}]")
+	for n, path := range []string{"/a", "/b"} {
+		if resp, _ := ask(t, http.DefaultClient, "GET", p.url+path, admissionhttp.HeaderDeadline, "0"); resp.StatusCode != 503 {
+			t.Errorf("%s: %d", path, resp.StatusCode)
+		}
+		await.True(t, "it is logged", func() bool { return strings.Count(p.log.String(), "deadline_too_close") > n })
+	}
+}
+
 func TestAServiceThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 	gone := listen(t)
 	_ = gone.Close()
