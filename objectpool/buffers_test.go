@@ -24,6 +24,14 @@ func TestBuffersHaveRoomAndSizesOfTheirOwn(t *testing.T) {
 }
 
 func TestOneOutlierIsNotKept(t *testing.T) {
+	b := NewBuffers(BuffersConfig{})
+	x := b.Get(100)
+	x.Extend(64 << 20)
+	b.Put(x)
+	if s := b.Stats(); s.Held != 0 || s.Dropped != 1 {
+		t.Errorf("buffers: %+v", s)
+	}
+
 	type answer struct{ body []byte }
 	p := New(Config[answer]{Clear: func(a *answer) { clear(a.body[:cap(a.body)]); a.body = a.body[:0] }})
 	a := p.Get()
