@@ -145,7 +145,7 @@ var ErrRejected = errors.New("spillway: rejected")
 // allocates nothing.
 type Rejection struct {
 	Reason     Reason
-	Cause      string        // with Signal: the user's signal; with Budget: the cause of the lease; else empty
+	Cause      string        // with ReasonSignal: the user's signal; with ReasonBudget: the cause of the lease; else empty
 	RetryAfter time.Duration // time until capacity is expected; zero means no advice
 	Waited     time.Duration // how long the caller waited before the refusal
 }
@@ -170,29 +170,29 @@ type Reason uint8
 
 // The reasons, in the order in which reports list them.
 const (
-	QueueFull        Reason = iota + 1 // no slot is free, and the queue is full or the caller may not wait
-	WaitTooLong                        // waited, or would have to wait, longer than allowed
-	DeadlineTooClose                   // the caller's deadline leaves no time for the work
-	Preempted                          // a more important caller took the place in the queue
-	Memory                             // the heap is too close to its limit
-	Scheduler                          // runnable goroutines wait too long for a processor
-	Signal                             // a user's signal; Rejection.Cause names the signal
-	Quota                              // the caller's own share is used up
-	Budget                             // the lease on a shared budget is used up or expired; Rejection.Cause names it
-	Draining                           // the intake is closed while accepted work finishes
-	Closed                             // the limiter or pool is closed
+	ReasonQueueFull        Reason = iota + 1 // no slot is free, and the queue is full or the caller may not wait
+	ReasonWaitTooLong                        // waited, or would have to wait, longer than allowed
+	ReasonDeadlineTooClose                   // the caller's deadline leaves no time for the work
+	ReasonPreempted                          // a more important caller took the place in the queue
+	ReasonMemory                             // the heap is too close to its limit
+	ReasonScheduler                          // runnable goroutines wait too long for a processor
+	ReasonSignal                             // a user's signal; Rejection.Cause names the signal
+	ReasonQuota                              // the caller's own share is used up
+	ReasonBudget                             // the lease on a shared budget is used up or expired; Rejection.Cause names it
+	ReasonDraining                           // the intake is closed while accepted work finishes
+	ReasonClosed                             // the limiter or pool is closed
 )
 
 var reasons = [...]string{
-	QueueFull: "queue_full", WaitTooLong: "wait_too_long", DeadlineTooClose: "deadline_too_close",
-	Preempted: "preempted", Memory: "memory", Scheduler: "scheduler", Signal: "signal",
-	Quota: "quota", Budget: "budget", Draining: "draining", Closed: "closed",
+	ReasonQueueFull: "queue_full", ReasonWaitTooLong: "wait_too_long", ReasonDeadlineTooClose: "deadline_too_close",
+	ReasonPreempted: "preempted", ReasonMemory: "memory", ReasonScheduler: "scheduler", ReasonSignal: "signal",
+	ReasonQuota: "quota", ReasonBudget: "budget", ReasonDraining: "draining", ReasonClosed: "closed",
 }
 
 // Reasons returns every reason, in the order of the constants. Metrics list all reasons with it.
 func Reasons() []Reason {
 	all := make([]Reason, 0, len(reasons)-1)
-	for r := QueueFull; int(r) < len(reasons); r++ {
+	for r := ReasonQueueFull; int(r) < len(reasons); r++ {
 		all = append(all, r)
 	}
 	return all
@@ -200,7 +200,7 @@ func Reasons() []Reason {
 
 // String returns the reason in snake case, as metrics label it.
 func (r Reason) String() string {
-	if r >= QueueFull && int(r) < len(reasons) {
+	if r >= ReasonQueueFull && int(r) < len(reasons) {
 		return reasons[r]
 	}
 	return fmt.Sprintf("reason(%d)", uint8(r))

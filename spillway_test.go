@@ -108,7 +108,7 @@ func TestPrioritiesAndReasonsAreNamesInJSON(t *testing.T) {
 		One        Priority
 		Last       Reason
 	}
-	all := figures{ByPriority: map[Priority]int{}, ByReason: map[Reason]int{}, One: Low, Last: Closed}
+	all := figures{ByPriority: map[Priority]int{}, ByReason: map[Reason]int{}, One: Low, Last: ReasonClosed}
 	for p := Low; p <= Critical; p++ {
 		all.ByPriority[p] = int(p) + 10
 	}
@@ -124,18 +124,18 @@ func TestPrioritiesAndReasonsAreNamesInJSON(t *testing.T) {
 		t.Errorf("%+v, %v", back, err)
 	}
 	for _, unknown := range []string{"", "urgent", "priority(9)", "reason(0)", "Queue_Full"} {
-		p, r := High, Memory
-		if p.UnmarshalText([]byte(unknown)) == nil || r.UnmarshalText([]byte(unknown)) == nil || p != High || r != Memory {
+		p, r := High, ReasonMemory
+		if p.UnmarshalText([]byte(unknown)) == nil || r.UnmarshalText([]byte(unknown)) == nil || p != High || r != ReasonMemory {
 			t.Errorf("%q was taken: %v, %v", unknown, p, r)
 		}
 	}
 }
 
 func TestARejectionMatchesErrRejectedAlsoWhenWrapped(t *testing.T) {
-	var err error = &Rejection{Reason: Signal, Cause: "db_pool_wait", RetryAfter: 2 * time.Second}
+	var err error = &Rejection{Reason: ReasonSignal, Cause: "db_pool_wait", RetryAfter: 2 * time.Second}
 	err = fmt.Errorf("lookup: %w", err)
 	rej, ok := errors.AsType[*Rejection](err)
-	if !errors.Is(err, ErrRejected) || !ok || rej.Reason != Signal {
+	if !errors.Is(err, ErrRejected) || !ok || rej.Reason != ReasonSignal {
 		t.Fatal(err)
 	}
 	if got, want := rej.Error(), "spillway: rejected: signal (db_pool_wait), retry after 2s"; got != want {

@@ -31,7 +31,7 @@ func TestEverySlotComesBackFromACrowdOfStreams(t *testing.T) {
 		case kind == 0:
 			panic("a bug")
 		case kind == 1:
-			return &spillway.Rejection{Reason: spillway.QueueFull}
+			return &spillway.Rejection{Reason: spillway.ReasonQueueFull}
 		case kind == 2:
 			<-ss.Context().Done()
 			return ss.Context().Err()

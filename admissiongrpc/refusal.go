@@ -79,7 +79,7 @@ func adviceOf(r *spillway.Rejection) time.Duration {
 	switch {
 	case r.RetryAfter > 0:
 		return r.RetryAfter
-	case r.Reason == spillway.Draining, r.Reason == spillway.Closed, r.Reason == spillway.DeadlineTooClose:
+	case r.Reason == spillway.ReasonDraining, r.Reason == spillway.ReasonClosed, r.Reason == spillway.ReasonDeadlineTooClose:
 		return 0
 	}
 	return time.Millisecond + rand.N(2*firstAdvice)
@@ -99,7 +99,7 @@ func hasStatus(err error) bool {
 // see which signals a server watches.
 func statusOf(r *spillway.Rejection, advice time.Duration) *status.Status {
 	code := codes.Unavailable
-	if r.Reason == spillway.Quota {
+	if r.Reason == spillway.ReasonQuota {
 		code = codes.ResourceExhausted
 	}
 	st := status.New(code, refusedFor+r.Reason.String())
@@ -116,11 +116,11 @@ func statusOf(r *spillway.Rejection, advice time.Duration) *status.Status {
 // pushback returns when the client should try again, in milliseconds rounded up, or -1 if a retry
 // is pointless. False: the client decides, and may find another server.
 func pushback(ctx context.Context, reason spillway.Reason, advice time.Duration) (ms int64, ok bool) {
-	if reason == spillway.Closed {
+	if reason == spillway.ReasonClosed {
 		return -1, true
 	}
 	if end, has := ctx.Deadline(); has {
-		if reason == spillway.DeadlineTooClose || advice >= time.Until(end) {
+		if reason == spillway.ReasonDeadlineTooClose || advice >= time.Until(end) {
 			return -1, true
 		}
 	}
@@ -137,7 +137,7 @@ func pushback(ctx context.Context, reason spillway.Reason, advice time.Duration)
 const refusedFor = "refused: "
 
 // noOverload has the reasons for a refusal by a service below that are no sign of overload.
-var noOverload = []spillway.Reason{spillway.Quota, spillway.DeadlineTooClose, spillway.Budget}
+var noOverload = []spillway.Reason{spillway.ReasonQuota, spillway.ReasonDeadlineTooClose, spillway.ReasonBudget}
 
 // showsOverload reports whether the reason in the message of a refusal is not in noOverload.
 func showsOverload(message string) bool {

@@ -36,16 +36,16 @@ func TestWhatARefusedCallIsTold(t *testing.T) {
 		pushback  string
 		delay     time.Duration
 	}{
-		"shed":                        {spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: second}, 0, codes.Unavailable, "1500", second},
-		"a part of a millisecond":     {spillway.Rejection{Reason: spillway.Memory, RetryAfter: 1}, 0, codes.Unavailable, "1", 1},
-		"quota":                       {spillway.Rejection{Reason: spillway.Quota, RetryAfter: second}, 0, codes.ResourceExhausted, "1500", second},
-		"draining: another server":    {spillway.Rejection{Reason: spillway.Draining}, 0, codes.Unavailable, "", 0},
-		"closed":                      {spillway.Rejection{Reason: spillway.Closed}, 0, codes.Unavailable, "-1", 0},
-		"advice after the deadline":   {spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: 2 * time.Hour}, time.Hour, codes.Unavailable, "-1", 2 * time.Hour},
-		"advice before the deadline":  {spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: second}, time.Hour, codes.Unavailable, "1500", second},
-		"no time for the work":        {spillway.Rejection{Reason: spillway.DeadlineTooClose, RetryAfter: second}, time.Hour, codes.Unavailable, "-1", second},
-		"no time, and no advice":      {spillway.Rejection{Reason: spillway.DeadlineTooClose}, time.Hour, codes.Unavailable, "-1", 0},
-		"a signal's name is not told": {spillway.Rejection{Reason: spillway.Signal, Cause: "secret", RetryAfter: second}, 0, codes.Unavailable, "1500", second},
+		"shed":                        {spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: second}, 0, codes.Unavailable, "1500", second},
+		"a part of a millisecond":     {spillway.Rejection{Reason: spillway.ReasonMemory, RetryAfter: 1}, 0, codes.Unavailable, "1", 1},
+		"quota":                       {spillway.Rejection{Reason: spillway.ReasonQuota, RetryAfter: second}, 0, codes.ResourceExhausted, "1500", second},
+		"draining: another server":    {spillway.Rejection{Reason: spillway.ReasonDraining}, 0, codes.Unavailable, "", 0},
+		"closed":                      {spillway.Rejection{Reason: spillway.ReasonClosed}, 0, codes.Unavailable, "-1", 0},
+		"advice after the deadline":   {spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: 2 * time.Hour}, time.Hour, codes.Unavailable, "-1", 2 * time.Hour},
+		"advice before the deadline":  {spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: second}, time.Hour, codes.Unavailable, "1500", second},
+		"no time for the work":        {spillway.Rejection{Reason: spillway.ReasonDeadlineTooClose, RetryAfter: second}, time.Hour, codes.Unavailable, "-1", second},
+		"no time, and no advice":      {spillway.Rejection{Reason: spillway.ReasonDeadlineTooClose}, time.Hour, codes.Unavailable, "-1", 0},
+		"a signal's name is not told": {spillway.Rejection{Reason: spillway.ReasonSignal, Cause: "secret", RetryAfter: second}, 0, codes.Unavailable, "1500", second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := connect(t, Config{}, &service{unary: func(context.Context) error {
@@ -82,7 +82,7 @@ func TestWhatARefusedCallIsTold(t *testing.T) {
 // clients tried again after milliseconds, and a service above took them for failures.
 func TestARefusalWithoutAdviceHasAPushback(t *testing.T) {
 	for name, rejection := range map[string]*spillway.Rejection{
-		"full": {Reason: spillway.QueueFull}, "quota": {Reason: spillway.Quota}, "signal": {Reason: spillway.Signal}, "a reason that is added": {Reason: 99},
+		"full": {Reason: spillway.ReasonQueueFull}, "quota": {Reason: spillway.ReasonQuota}, "signal": {Reason: spillway.ReasonSignal}, "a reason that is added": {Reason: 99},
 	} {
 		conn := connect(t, Config{}, &service{unary: func(context.Context) error { return rejection }})
 		different := map[time.Duration]bool{}
@@ -93,7 +93,7 @@ func TestARefusalWithoutAdviceHasAPushback(t *testing.T) {
 			if got := trailer.Get(PushbackKey); delay <= 0 || delay > 2*firstAdvice+time.Millisecond || len(got) != 1 || got[0] != want {
 				t.Errorf("%s: pushback %q, delay %v", name, got, delay)
 			}
-			if rejection.Reason == spillway.QueueFull && outcome(t.Context(), err) != spillway.ErrRejected {
+			if rejection.Reason == spillway.ReasonQueueFull && outcome(t.Context(), err) != spillway.ErrRejected {
 				t.Errorf("%v is no sign of overload below", err)
 			}
 			different[delay] = true
@@ -145,7 +145,7 @@ func TestAFullLimiterRefuses(t *testing.T) {
 // Interceptors outside see the rejection. A refusal that a handler made itself is not answered
 // twice.
 func TestARefusalIsStillARejection(t *testing.T) {
-	rejection := &spillway.Rejection{Reason: spillway.Quota}
+	rejection := &spillway.Rejection{Reason: spillway.ReasonQuota}
 	err := Refuse(t.Context(), rejection)
 	if got, ok := errors.AsType[*spillway.Rejection](err); !ok || got != rejection || status.Code(err) != codes.ResourceExhausted {
 		t.Error(err)
@@ -161,7 +161,7 @@ func TestARefusalIsStillARejection(t *testing.T) {
 		t.Error(got)
 	}
 	conn := connect(t, Config{}, &service{unary: func(ctx context.Context) error {
-		return Refuse(ctx, &spillway.Rejection{Reason: spillway.Memory, RetryAfter: time.Second})
+		return Refuse(ctx, &spillway.Rejection{Reason: spillway.ReasonMemory, RetryAfter: time.Second})
 	}})
 	trailer, _ := do(t.Context(), conn)
 	if got := trailer.Get(PushbackKey); len(got) != 1 || got[0] != "1000" {
@@ -172,7 +172,7 @@ func TestARefusalIsStillARejection(t *testing.T) {
 // A gRPC client with a retry policy obeys the pushback.
 func TestAClientThatRetriesObeys(t *testing.T) {
 	const policy = `{"methodConfig":[{"name":[{}],"retryPolicy":{"maxAttempts":3,"initialBackoff":"3600s","maxBackoff":"3600s","backoffMultiplier":1,"retryableStatusCodes":["UNAVAILABLE"]}}]}`
-	for reason, want := range map[spillway.Reason]int64{spillway.QueueFull: 2, spillway.Closed: 1} {
+	for reason, want := range map[spillway.Reason]int64{spillway.ReasonQueueFull: 2, spillway.ReasonClosed: 1} {
 		var calls atomic.Int64
 		conn := connect(t, Config{}, &service{unary: func(context.Context) error {
 			if calls.Add(1) == 1 {
@@ -190,10 +190,10 @@ func TestAClientThatRetriesObeys(t *testing.T) {
 func TestWhatAnAnswerTeachesTheLimiter(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	shed := statusOf(&spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Second}, time.Second).Err()
-	late := statusOf(&spillway.Rejection{Reason: spillway.DeadlineTooClose, RetryAfter: time.Second}, time.Second).Err()
-	budget := statusOf(&spillway.Rejection{Reason: spillway.Budget, RetryAfter: time.Second}, time.Second).Err()
-	quota := statusOf(&spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Second}, time.Second).Err()
+	shed := statusOf(&spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: time.Second}, time.Second).Err()
+	late := statusOf(&spillway.Rejection{Reason: spillway.ReasonDeadlineTooClose, RetryAfter: time.Second}, time.Second).Err()
+	budget := statusOf(&spillway.Rejection{Reason: spillway.ReasonBudget, RetryAfter: time.Second}, time.Second).Err()
+	quota := statusOf(&spillway.Rejection{Reason: spillway.ReasonQuota, RetryAfter: time.Second}, time.Second).Err()
 	for _, c := range []struct {
 		ctx  context.Context
 		err  error
@@ -211,16 +211,16 @@ func TestWhatAnAnswerTeachesTheLimiter(t *testing.T) {
 		{t.Context(), quota, limit.Failed},
 		{t.Context(), late, limit.Failed},
 		{t.Context(), budget, limit.Failed},
-		{t.Context(), &spillway.Rejection{Reason: spillway.DeadlineTooClose}, limit.Failed},
-		{t.Context(), &spillway.Rejection{Reason: spillway.Quota}, limit.Failed},
-		{t.Context(), &spillway.Rejection{Reason: spillway.Budget}, limit.Failed},
-		{t.Context(), &spillway.Rejection{Reason: spillway.QueueFull}, limit.Overload},
+		{t.Context(), &spillway.Rejection{Reason: spillway.ReasonDeadlineTooClose}, limit.Failed},
+		{t.Context(), &spillway.Rejection{Reason: spillway.ReasonQuota}, limit.Failed},
+		{t.Context(), &spillway.Rejection{Reason: spillway.ReasonBudget}, limit.Failed},
+		{t.Context(), &spillway.Rejection{Reason: spillway.ReasonQueueFull}, limit.Overload},
 		{t.Context(), status.Error(codes.DeadlineExceeded, "late"), limit.Deadline},
 		{t.Context(), fmt.Errorf("query: %w", context.DeadlineExceeded), limit.Deadline},
 		{t.Context(), status.Error(codes.Canceled, "left"), limit.Canceled},
 		{ended, errors.New("driver: bad connection"), limit.Canceled},
 		{ended, shed, limit.Canceled},
-		{ended, &spillway.Rejection{Reason: spillway.QueueFull}, limit.Overload},
+		{ended, &spillway.Rejection{Reason: spillway.ReasonQueueFull}, limit.Overload},
 		{ended, nil, limit.Success},
 	} {
 		if got := limit.OutcomeOf(outcome(c.ctx, c.err)); got != c.want {

@@ -186,10 +186,10 @@ func TestAWaitToTheServersDeadlineIsARefusal(t *testing.T) {
 	defer hold(t, lim)()
 	conn := connect(t, Config{Limiter: lim, Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: time.Millisecond}}, &service{})
 	trailer, err := do(t.Context(), conn)
-	if told := single(trailer.Get(ReasonKey)); status.Code(err) != codes.Unavailable || told != spillway.DeadlineTooClose.String() {
+	if told := single(trailer.Get(ReasonKey)); status.Code(err) != codes.Unavailable || told != spillway.ReasonDeadlineTooClose.String() {
 		t.Errorf("%v %v", err, trailer)
 	}
-	if s := lim.Stats(); s.RejectedBy[spillway.DeadlineTooClose] != 1 || s.Rejected != 1 || s.Cancelled != 0 {
+	if s := lim.Stats(); s.RejectedBy[spillway.ReasonDeadlineTooClose] != 1 || s.Rejected != 1 || s.Cancelled != 0 {
 		t.Errorf("%v rejected, %d cancelled", s.RejectedBy, s.Cancelled)
 	}
 }

@@ -41,7 +41,7 @@ func TestWhatIsAdmittedIsServedAndWhatIsNotIsAnswered(t *testing.T) {
 	permit := must(lim.Acquire(t.Context()))
 	w := get(h, "/")
 	if w.Code != 503 || w.Header().Get("Retry-After") == "" ||
-		w.Header().Get(admissionhttp.HeaderReason) != spillway.QueueFull.String() ||
+		w.Header().Get(admissionhttp.HeaderReason) != spillway.ReasonQueueFull.String() ||
 		w.Header().Get("Content-Type") != "application/problem+json" {
 		t.Fatalf("%d %v %s", w.Code, w.Header(), w.Body)
 	}

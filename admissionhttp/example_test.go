@@ -130,7 +130,7 @@ func ExampleRefuse() {
 
 // A framework with its own error responses can use the fields of a Refusal.
 func ExampleRefusalOf() {
-	f, refused := admissionhttp.RefusalOf(&spillway.Rejection{Reason: spillway.Quota, RetryAfter: 20 * time.Second})
+	f, refused := admissionhttp.RefusalOf(&spillway.Rejection{Reason: spillway.ReasonQuota, RetryAfter: 20 * time.Second})
 	fmt.Println(refused, f.Status, f.Reason, f.RetryAfter > 0)
 	_, refused = admissionhttp.RefusalOf(errors.New("another error"))
 	fmt.Println(refused)

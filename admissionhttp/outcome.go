@@ -91,7 +91,7 @@ func served(status int) bool {
 }
 
 // noOverload has the reasons for a 503 from a service below that are no sign of overload.
-var noOverload = []string{spillway.DeadlineTooClose.String(), spillway.Budget.String()}
+var noOverload = []string{spillway.ReasonDeadlineTooClose.String(), spillway.ReasonBudget.String()}
 
 // DefaultOutcome returns the outcome of an answer for the limiter. Below 500, apart from 408 and
 // 429, it is nil: a sample. For 503 with Retry-After it is spillway.ErrRejected. For 504 it is

@@ -44,17 +44,17 @@ func TestWhatAnAnswerTeaches(t *testing.T) {
 		"early hints":         {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(500) }, limit.Failed},
 		"the first one holds": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200); w.WriteHeader(500) }, limit.Success},
 		"503 for a shared budget": {func(w http.ResponseWriter, r *http.Request) {
-			admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.Budget, RetryAfter: time.Second})
+			admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.ReasonBudget, RetryAfter: time.Second})
 		}, limit.Failed},
 		"503 with Retry-After": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(503)
 		}, limit.Overload},
 		"refused below": {func(w http.ResponseWriter, r *http.Request) {
-			admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.QueueFull})
+			admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.ReasonQueueFull})
 		}, limit.Overload},
 		"refused below for its own deadline": {func(w http.ResponseWriter, r *http.Request) {
-			admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.DeadlineTooClose})
+			admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.ReasonDeadlineTooClose})
 		}, limit.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {

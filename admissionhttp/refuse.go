@@ -105,17 +105,17 @@ func makePages() (all [reasonSlots]*page) {
 		f := capacity
 		reason := spillway.Reason(i)
 		switch reason {
-		case spillway.DeadlineTooClose:
+		case spillway.ReasonDeadlineTooClose:
 			f.Detail = "The service cannot do this in the time that is left for the request."
-		case spillway.Quota:
+		case spillway.ReasonQuota:
 			f.Status, f.Type, f.Title = http.StatusTooManyRequests, typeBase+"quota-exceeded", "Quota exceeded"
 			f.Detail = "This caller uses more than its share of the service. The request was not started."
-		case spillway.Draining, spillway.Closed:
+		case spillway.ReasonDraining, spillway.ReasonClosed:
 			f.Detail = "This instance is stopping. The request was not started."
 		}
 		all[i] = newPage(reason.String(), f)
 		all[i].rejection = &spillway.Rejection{Reason: reason}
-		all[i].stops = reason == spillway.Draining || reason == spillway.Closed
+		all[i].stops = reason == spillway.ReasonDraining || reason == spillway.ReasonClosed
 	}
 	return all
 }
@@ -151,7 +151,7 @@ func pageOf(err error) (*page, time.Duration) {
 	case errors.Is(err, spillway.ErrRejected):
 		return otherPage, 0
 	case errors.Is(err, context.DeadlineExceeded):
-		return pages[spillway.DeadlineTooClose], 0
+		return pages[spillway.ReasonDeadlineTooClose], 0
 	case errors.Is(err, context.Canceled):
 		return gonePage, 0
 	}

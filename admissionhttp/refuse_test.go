@@ -33,7 +33,7 @@ func TestWhatARefusalSays(t *testing.T) {
 			t.Fatal(reason)
 		}
 		want, kind := 503, "#temporary-reduced-capacity"
-		if reason == spillway.Quota {
+		if reason == spillway.ReasonQuota {
 			want, kind = 429, "#quota-exceeded"
 		}
 		var p struct {
@@ -51,7 +51,7 @@ func TestWhatARefusalSays(t *testing.T) {
 		if strings.Contains(w.Body.String(), "signal's name") {
 			t.Error("the name of a signal is the service's own business")
 		}
-		stops := reason == spillway.Draining || reason == spillway.Closed
+		stops := reason == spillway.ReasonDraining || reason == spillway.ReasonClosed
 		if closes := w.Header().Get("Connection") == "close"; closes != stops {
 			t.Errorf("%v: closes %v", reason, closes)
 		}
@@ -107,12 +107,12 @@ func TestAnInstanceThatStopsSendsItsClientsAway(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.ProtoMajor, r.ProtoMinor = major, 0
 		w := httptest.NewRecorder()
-		admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.Draining})
+		admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.ReasonDraining})
 		if got := w.Header().Get("Connection") == "close"; got != want {
 			t.Errorf("HTTP/%d: closes %v", major, got)
 		}
 		w = httptest.NewRecorder()
-		admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.QueueFull})
+		admissionhttp.Refuse(w, r, &spillway.Rejection{Reason: spillway.ReasonQueueFull})
 		if w.Header().Get("Connection") != "" {
 			t.Errorf("HTTP/%d: one that is full closes", major)
 		}
@@ -156,7 +156,7 @@ func TestAnInstanceThatStopsSendsItsClientsAway(t *testing.T) {
 // When a budget shared by replicas is used up, or its engine is unreachable, the caller is not at
 // fault. The caller once got a 429.
 func TestABudgetIsNoQuotaOfTheCaller(t *testing.T) {
-	f, ok := admissionhttp.RefusalOf(&spillway.Rejection{Reason: spillway.Budget, Cause: "lease of orders"})
+	f, ok := admissionhttp.RefusalOf(&spillway.Rejection{Reason: spillway.ReasonBudget, Cause: "lease of orders"})
 	if !ok || f.Status != http.StatusServiceUnavailable || f.Reason != "budget" || strings.Contains(f.Detail, "orders") {
 		t.Errorf("%v, %+v", ok, f)
 	}

@@ -60,7 +60,7 @@ func (g *guard) counted(p *page, priority spillway.Priority, advice time.Duratio
 	if g.shed != nil {
 		g.shed.Rejected(priority, p.rejection)
 	}
-	if p.rejection.Reason == spillway.DeadlineTooClose && advice < time.Second {
+	if p.rejection.Reason == spillway.ReasonDeadlineTooClose && advice < time.Second {
 		return wholeSeconds(adviceFor(advice, 0)) // little work is ahead of the request: its caller gave too little time
 	}
 	lasts, now, first := g.shedding.refused()

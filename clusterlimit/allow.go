@@ -98,9 +98,9 @@ func causesOf(name string) (all causes) {
 	} {
 		c := &all[standing]
 		c.name = "lease of " + name + why
-		c.large = spillway.Rejection{Reason: spillway.Budget, Cause: c.name + ", more at once than its share of a minute"}
+		c.large = spillway.Rejection{Reason: spillway.ReasonBudget, Cause: c.name + ", more at once than its share of a minute"}
 		for i, d := range advice {
-			c.rows[i] = spillway.Rejection{Reason: spillway.Budget, Cause: c.name, RetryAfter: d}
+			c.rows[i] = spillway.Rejection{Reason: spillway.ReasonBudget, Cause: c.name, RetryAfter: d}
 		}
 	}
 	return all

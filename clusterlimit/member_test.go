@@ -106,7 +106,7 @@ func TestMembersAdmitTheTotalTogether(t *testing.T) {
 						return nil
 					})
 					if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
-						if rej.Reason != spillway.Budget || !strings.HasPrefix(rej.Cause, "lease of default") { // plus a suffix if the machine stalls
+						if rej.Reason != spillway.ReasonBudget || !strings.HasPrefix(rej.Cause, "lease of default") { // plus a suffix if the machine stalls
 							t.Errorf("refused for %v", rej)
 						}
 						turn.wait()
@@ -152,7 +152,7 @@ func TestALeaseThatIsGivenBackIsFreeAtOnce(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	_, err := lim.Acquire(t.Context())
-	if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.Budget || rej.Cause != "lease of default, given back" {
+	if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.ReasonBudget || rej.Cause != "lease of default, given back" {
 		t.Error(err)
 	}
 	if err := first.Allow(1); err == nil || first.Stats().Standing != "left" {
@@ -300,7 +300,7 @@ func TestAMemberThatIsCutOff(t *testing.T) {
 				return admitted > 0 || away == FailClosed // a stalled machine keeps nothing before its first failure
 			})
 			rej, ok := errors.AsType[*spillway.Rejection](err)
-			if !ok || rej.Reason != spillway.Budget || !strings.HasPrefix(rej.Cause, "lease of b") {
+			if !ok || rej.Reason != spillway.ReasonBudget || !strings.HasPrefix(rej.Cause, "lease of b") {
 				t.Error(err)
 			}
 			if kept := away == Keep; kept && admitted > max(before.Slots, 4) || !kept && admitted > 0 {
@@ -325,7 +325,7 @@ func TestAMemberThatIsCutOff(t *testing.T) {
 func TestARateIsSharedWithoutAMessage(t *testing.T) {
 	t.Parallel()
 	first, _, _, err := usedUp(t)
-	if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.Budget || rej.Cause != "lease of calls" || rej.RetryAfter <= 0 {
+	if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.ReasonBudget || rej.Cause != "lease of calls" || rej.RetryAfter <= 0 {
 		t.Error(err)
 	}
 	if err := first.Bind(&limiter.Limiter{}); err == nil || !strings.Contains(err.Error(), "set Config.Concurrency") {
@@ -369,7 +369,7 @@ func TestNothingIsAdmittedInAdvance(t *testing.T) {
 		// No stall of the machine outlasts the lease.
 		m := join(t, Config{URL: url, Name: "calls", Rate: 10, Lease: await.Limit})
 		err := m.Allow(100) // the member saves for the request from now on
-		if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.Budget || rej.RetryAfter < 3*time.Second {
+		if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.ReasonBudget || rej.RetryAfter < 3*time.Second {
 			t.Errorf("a hundred: %v", err)
 		}
 		await.True(t, "the rate has brought some", func() bool {

@@ -103,7 +103,7 @@ func (b Branch[Req, Res]) Hedged(budget *retrybudget.Budget) Branch[Req, Res] {
 	return b
 }
 
-var tooLate error = &spillway.Rejection{Reason: spillway.DeadlineTooClose}
+var tooLate error = &spillway.Rejection{Reason: spillway.ReasonDeadlineTooClose}
 
 // guard runs a branch and turns its panic into an error.
 func guard[Req, T any](ctx context.Context, req Req, run func(context.Context, Req) (T, error)) (v T, err error) {

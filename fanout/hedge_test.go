@@ -195,7 +195,7 @@ func TestNothingIsHedgedWhileSomethingSheds(t *testing.T) {
 		f := made(t, Config{}, Required("replica", r.find, func(sum *int, v int) { *sum += v }).Hedged(nil),
 			Optional("other", func(context.Context, int) (int, error) {
 				if shed {
-					return 0, &spillway.Rejection{Reason: spillway.QueueFull}
+					return 0, &spillway.Rejection{Reason: spillway.ReasonQueueFull}
 				}
 				return 0, nil
 			}, func(*int, int) {}))

@@ -137,7 +137,7 @@ func TestABranchThatIsTooSlowIsTriedOneCallInSixteen(t *testing.T) {
 					}
 					rej, refused := errors.AsType[*spillway.Rejection](got.Missing[0].Err)
 					started := a.started.Load()
-					if refused != (started == before) || refused && (rej.Reason != spillway.DeadlineTooClose || time.Since(began) != ms) {
+					if refused != (started == before) || refused && (rej.Reason != spillway.ReasonDeadlineTooClose || time.Since(began) != ms) {
 						t.Fatalf("call %d: %v after %v, started %d times", i, got.Missing, time.Since(began), started-before)
 					}
 					if most := int64(i+1)/16 + 2; started > most || started < most-3 {

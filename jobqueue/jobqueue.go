@@ -203,7 +203,7 @@ type Stats struct {
 // once if the engine permits.
 type Queue interface {
 	// Enqueue stores a job and returns when the job is stored. A full queue yields a
-	// *spillway.Rejection with reason QueueFull and a retry advice. If the disk is full, the error
+	// *spillway.Rejection with ReasonQueueFull and a retry advice. If the disk is full, the error
 	// matches ErrDiskFull too. After Drain or Close the reason is Draining or Closed. ErrTooLarge
 	// comes at once, ErrUnavailable after a bounded wait, and ctx's error when ctx ends first.
 	// After ErrUnavailable or ctx's error the job may be stored.

@@ -15,7 +15,7 @@ import (
 // TestAnErrorHasOneOutcome fixes the precedence of outcomes for errors that match several. The pool
 // and the limiter once had opposite orders.
 func TestAnErrorHasOneOutcome(t *testing.T) {
-	refused := &spillway.Rejection{Reason: spillway.QueueFull}
+	refused := &spillway.Rejection{Reason: spillway.ReasonQueueFull}
 	for name, c := range map[string]struct {
 		err  error
 		want Outcome

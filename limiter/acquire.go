@@ -110,7 +110,7 @@ func (l *Limiter) unasked(now time.Duration, a *gate.Arrival, mode Mode, mayWait
 		if enforces(mode, a) {
 			return 0, l.shed(now, a)
 		}
-		would = spillway.Scheduler
+		would = spillway.ReasonScheduler
 	}
 	if a.Cost == 1 && a.Traits == 0 && l.ended.Load() == nil {
 		if rej = l.memos.repeat(now, a, mayWait); rej != nil {
@@ -124,7 +124,7 @@ func (l *Limiter) unasked(now time.Duration, a *gate.Arrival, mode Mode, mayWait
 func (l *Limiter) decide(ctx context.Context, now time.Duration, a *gate.Arrival, mayWait bool) (Permit, error) {
 	l.prepare(now, a.Cost, Enforce)
 	if l.over.lease.over(now) && l.gate.ClosedFor() == 0 {
-		l.gate.Refused(now, a.Priority, spillway.Budget)
+		l.gate.Refused(now, a.Priority, spillway.ReasonBudget)
 		return Permit{}, l.refuse(a.Priority, l.over.lease.row, 0, 0) // nobody knows when the next lease comes
 	}
 	switch d := l.gate.Arrive(now, *a, l.place(mayWait)); d.Action {
@@ -191,7 +191,7 @@ func (l *Limiter) queue(ctx context.Context, now time.Duration, a *gate.Arrival,
 	w := l.waiters.take(*a)
 	l.grew = now
 	if d.Preempted != nil {
-		l.drop(d.Preempted, spillway.Preempted)
+		l.drop(d.Preempted, spillway.ReasonPreempted)
 	}
 	l.changed()
 	recheck := l.recheckEvery(a.Cost, 0)

@@ -48,7 +48,7 @@ func TestTimesOfTheWallClockHoldAfterTheClockWasSet(t *testing.T) {
 			"monotonic": func(left time.Duration) time.Time { return time.Now().Add(left) },
 		} {
 			for left, want := range map[time.Duration]spillway.Reason{
-				time.Minute: 0, 2 * time.Hour: 0, 1 << 62: 0, 0: spillway.DeadlineTooClose, -time.Minute: spillway.DeadlineTooClose,
+				time.Minute: 0, 2 * time.Hour: 0, 1 << 62: 0, 0: spillway.ReasonDeadlineTooClose, -time.Minute: spillway.ReasonDeadlineTooClose,
 			} {
 				p, err := l.TryAcquire(endsAt{t.Context(), in(left)})
 				if reason(err) != want {

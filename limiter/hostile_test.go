@@ -143,7 +143,7 @@ func TestTheLargestCostsAreCountedInEveryMode(t *testing.T) {
 
 // Regression: a limiter with mode Off admitted after Close and during Drain.
 func TestNothingIsAdmittedOnceTheIntakeIsClosed(t *testing.T) {
-	for _, reason := range []spillway.Reason{spillway.Closed, spillway.Draining} {
+	for _, reason := range []spillway.Reason{spillway.ReasonClosed, spillway.ReasonDraining} {
 		for _, mode := range []Mode{Enforce, DryRun, Off} {
 			l := configured(t, Config{Mode: mode})
 			k := keyedBy(t, KeyedConfig{New: func(string) Config { return Config{Mode: mode} }})
@@ -151,7 +151,7 @@ func TestNothingIsAdmittedOnceTheIntakeIsClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 			shut, shutAll := l.Close, k.Close
-			if reason == spillway.Draining {
+			if reason == spillway.ReasonDraining {
 				ended, cancel := context.WithCancel(t.Context())
 				cancel()
 				shut, shutAll = func() { _ = l.Drain(ended) }, func() { _ = k.Drain(ended) }

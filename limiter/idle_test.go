@@ -117,7 +117,7 @@ func TestSleepingWorkDoesNotHideThatProcessorsAreShort(t *testing.T) {
 				if load < 1 && refused > 0 || load > 1 && wrong > 150*time.Millisecond {
 					t.Errorf("load %.1f beside %s: %d are refused, the wait is wrong by %v", load, s.name, refused, wrong)
 				}
-				if st := l.Stats(); load > 1 && (st.RejectedBy[spillway.Scheduler] != uint64(refused) || !strings.Contains(st.State, "processors are short")) {
+				if st := l.Stats(); load > 1 && (st.RejectedBy[spillway.ReasonScheduler] != uint64(refused) || !strings.Contains(st.State, "processors are short")) {
 					t.Errorf("load %.1f beside %s: %+v", load, s.name, st)
 				}
 				for _, p := range held {

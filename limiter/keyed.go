@@ -345,10 +345,10 @@ func (k *Keyed) Open() bool {
 // before all work has ended, the error is a *spillway.DrainError with the sums of all
 // limiters and the oldest work of all.
 func (k *Keyed) Drain(ctx context.Context) error {
-	k.close(spillway.Draining)
+	k.close(spillway.ReasonDraining)
 	members := k.members()
 	for _, m := range members { // no intake stays open while another drains
-		m.lim.closeIntake(spillway.Draining)
+		m.lim.closeIntake(spillway.ReasonDraining)
 	}
 	var sum spillway.DrainError
 	for _, m := range members {
@@ -369,7 +369,7 @@ func (k *Keyed) Drain(ctx context.Context) error {
 
 // Close closes every limiter. Limiters of later keys refuse from the start.
 func (k *Keyed) Close() {
-	k.close(spillway.Closed)
+	k.close(spillway.ReasonClosed)
 	for _, m := range k.members() {
 		m.lim.Close()
 	}
@@ -378,7 +378,7 @@ func (k *Keyed) Close() {
 func (k *Keyed) close(reason spillway.Reason) {
 	k.lock()
 	defer k.mu.Unlock()
-	if k.closed != spillway.Closed {
+	if k.closed != spillway.ReasonClosed {
 		k.closed = reason
 	}
 }

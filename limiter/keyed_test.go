@@ -154,7 +154,7 @@ func TestDrainingAFamilyClosesAllIntakesAndWaitsForAll(t *testing.T) {
 			t.Fatalf("%+v", d)
 		}
 		for _, key := range []string{"0", "later"} {
-			if err := k.Do(t.Context(), key, nothing); reason(err) != spillway.Draining {
+			if err := k.Do(t.Context(), key, nothing); reason(err) != spillway.ReasonDraining {
 				t.Fatalf("%s: %v", key, err)
 			}
 		}
@@ -162,7 +162,7 @@ func TestDrainingAFamilyClosesAllIntakesAndWaitsForAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.Close()
-		if err := k.Do(t.Context(), "much later", nothing); reason(err) != spillway.Closed {
+		if err := k.Do(t.Context(), "much later", nothing); reason(err) != spillway.ReasonClosed {
 			t.Fatal(err)
 		}
 	})

@@ -87,7 +87,7 @@ func TestManyKindsCostALimiterNothing(t *testing.T) {
 
 func TestEveryEndAndRefusalIsCountedForItsKind(t *testing.T) {
 	l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1})
-	ends := []error{nil, nil, errors.New("failed"), context.DeadlineExceeded, context.Canceled, &spillway.Rejection{Reason: spillway.QueueFull}}
+	ends := []error{nil, nil, errors.New("failed"), context.DeadlineExceeded, context.Canceled, &spillway.Rejection{Reason: spillway.ReasonQueueFull}}
 	for _, kind := range []string{"", "a", "b"} {
 		ctx := spillway.WithKind(t.Context(), kind)
 		for _, err := range ends {
@@ -96,7 +96,7 @@ func TestEveryEndAndRefusalIsCountedForItsKind(t *testing.T) {
 				t.Errorf("%q runs, and the oldest is of kind %q: %+v", kind, s.OldestKind, s.ByKind)
 			}
 			for range 3 { // the second and third are repeated without the lock
-				if _, err := l.Acquire(ctx); reason(err) != spillway.QueueFull {
+				if _, err := l.Acquire(ctx); reason(err) != spillway.ReasonQueueFull {
 					t.Errorf("%v", err)
 				}
 			}

@@ -22,8 +22,8 @@ func TestInFrontADeadlineThatPassesIsARefusal(t *testing.T) {
 		admitted        bool
 		would           uint64
 	}{
-		"while waiting":              {front: true, want: spillway.DeadlineTooClose},
-		"on arrival":                 {front: true, onEntry: true, want: spillway.DeadlineTooClose},
+		"while waiting":              {front: true, want: spillway.ReasonDeadlineTooClose},
+		"on arrival":                 {front: true, onEntry: true, want: spillway.ReasonDeadlineTooClose},
 		"inside":                     {},
 		"inside, on arrival":         {onEntry: true},
 		"the caller left":            {front: true, leaves: true},
@@ -63,7 +63,7 @@ func TestInFrontADeadlineThatPassesIsARefusal(t *testing.T) {
 				p.Done(nil)
 				held.Done(nil)
 				s := l.Stats()
-				refused := s.RejectedBy[spillway.DeadlineTooClose]
+				refused := s.RejectedBy[spillway.ReasonDeadlineTooClose]
 				if s.Rejected != refused || refused > 0 != (c.want != 0) || s.Cancelled > 0 != (err != nil && c.want == 0) || s.WouldReject != c.would {
 					t.Errorf("%d refused, %d cancelled, %d would be refused", s.Rejected, s.Cancelled, s.WouldReject)
 				}

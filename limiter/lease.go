@@ -36,7 +36,7 @@ func (l *Limiter) SetLease(slots int, until time.Time, cause string) {
 	l.noteRule() // before the change
 	row := l.over.lease.row
 	if row == nil || row[0].Cause != cause {
-		row = refusal.NewRow(spillway.Budget, cause)
+		row = refusal.NewRow(spillway.ReasonBudget, cause)
 	}
 	l.beginHistory()
 	l.over.lease = lease{row, slots, end}

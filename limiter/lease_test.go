@@ -15,7 +15,7 @@ import (
 // leased fails unless err is a Budget refusal with the given cause.
 func leased(t *testing.T, err error, cause string) {
 	t.Helper()
-	if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.Budget || rej.Cause != cause {
+	if rej, ok := errors.AsType[*spillway.Rejection](err); !ok || rej.Reason != spillway.ReasonBudget || rej.Cause != cause {
 		t.Errorf("%v, want budget (%s)", err, cause)
 	}
 }
@@ -27,7 +27,7 @@ func TestALeaseBoundsTheLimitAndEndsByItself(t *testing.T) {
 		first, second := acquire(t, l), acquire(t, l)
 		_, err := l.Acquire(t.Context())
 		leased(t, err, "ours")
-		if s := l.Stats(); s.Limit != 2 || s.RejectedBy[spillway.Budget] != 1 || s.State != "lease: ours: 2 instead of 10; the law: fixed" {
+		if s := l.Stats(); s.Limit != 2 || s.RejectedBy[spillway.ReasonBudget] != 1 || s.State != "lease: ours: 2 instead of 10; the law: fixed" {
 			t.Errorf("%d, %v, %s", s.Limit, s.RejectedBy, s.State)
 		}
 		first.Done(nil)
@@ -57,7 +57,7 @@ func TestTheLawsOwnLimitIsNotBlamedOnTheLease(t *testing.T) {
 	l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1})
 	l.SetLease(5, time.Now().Add(time.Hour), "ours")
 	defer acquire(t, l).Done(nil)
-	if _, err := l.Acquire(t.Context()); !errors.Is(err, spillway.ErrRejected) || err.(*spillway.Rejection).Reason != spillway.QueueFull {
+	if _, err := l.Acquire(t.Context()); !errors.Is(err, spillway.ErrRejected) || err.(*spillway.Rejection).Reason != spillway.ReasonQueueFull {
 		t.Error(err)
 	}
 }

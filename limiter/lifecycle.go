@@ -60,7 +60,7 @@ func (l *Limiter) Limit() int { return int(l.limit.Load()) }
 // first, Drain rejects the callers that still wait and returns a *spillway.DrainError;
 // running work continues. Drain may be called again to continue the wait.
 func (l *Limiter) Drain(ctx context.Context) error {
-	l.closeIntake(spillway.Draining)
+	l.closeIntake(spillway.ReasonDraining)
 	l.lock(l.now())
 	if l.gate.Idle() {
 		l.unlock()
@@ -107,7 +107,7 @@ func (l *Limiter) closeIntake(reason spillway.Reason) {
 func (l *Limiter) Close() {
 	now := l.lock(l.now())
 	defer l.unlock()
-	l.gate.CloseIntake(spillway.Closed)
+	l.gate.CloseIntake(spillway.ReasonClosed)
 	l.shut.Store(true)
 	l.dropAll()
 	l.grant(now)

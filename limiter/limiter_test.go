@@ -122,9 +122,9 @@ func TestAWaitEndsWithItsContextOrAfterMaxWait(t *testing.T) {
 		reason               spillway.Reason
 	}{
 		"a deadline":                    {0, 3 * time.Second, 3 * time.Second, 0},
-		"MaxWait":                       {2 * time.Second, 0, 2 * time.Second, spillway.WaitTooLong},
-		"a deadline after MaxWait":      {2 * time.Second, time.Hour, 2 * time.Second, spillway.WaitTooLong},
-		"no deadline and no MaxWait":    {0, 0, defaultMaxWait, spillway.WaitTooLong},
+		"MaxWait":                       {2 * time.Second, 0, 2 * time.Second, spillway.ReasonWaitTooLong},
+		"a deadline after MaxWait":      {2 * time.Second, time.Hour, 2 * time.Second, spillway.ReasonWaitTooLong},
+		"no deadline and no MaxWait":    {0, 0, defaultMaxWait, spillway.ReasonWaitTooLong},
 		"the longest MaxWait there is":  {math.MaxInt64, 24 * time.Hour, 24 * time.Hour, 0},
 		"no bound, and too little time": {NoMaxWait, 5 * time.Millisecond, 5 * time.Millisecond, 0},
 	} {
@@ -144,7 +144,7 @@ func TestAWaitEndsWithItsContextOrAfterMaxWait(t *testing.T) {
 				t.Errorf("%s: %v after %v", name, err, time.Since(began))
 			}
 			hangs.Done(nil)
-			if s := l.Stats(); s.Cancelled+s.RejectedBy[spillway.WaitTooLong] != 1 {
+			if s := l.Stats(); s.Cancelled+s.RejectedBy[spillway.ReasonWaitTooLong] != 1 {
 				t.Errorf("%s: %+v", name, s)
 			}
 			atRest(t, l)
@@ -177,7 +177,7 @@ func TestAFullQueueRefusesAtOnceWithAdvice(t *testing.T) {
 		synctest.Wait()
 		_, err := l.Acquire(t.Context())
 		rej, _ := errors.AsType[*spillway.Rejection](err)
-		if rej == nil || rej.Reason != spillway.QueueFull || rej.Waited != 0 {
+		if rej == nil || rej.Reason != spillway.ReasonQueueFull || rej.Waited != 0 {
 			t.Fatalf("%v", err)
 		}
 		if rej.RetryAfter < 100*time.Millisecond || rej.RetryAfter > 400*time.Millisecond {
@@ -252,7 +252,7 @@ func TestTheLawLearnsHowWorkEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		law := &told{Law: limit.NewFixed(4)}
 		l := configured(t, Config{Law: law})
-		rejected := &spillway.Rejection{Reason: spillway.QueueFull}
+		rejected := &spillway.Rejection{Reason: spillway.ReasonQueueFull}
 		for _, err := range []error{nil, context.DeadlineExceeded, context.Canceled, rejected, errors.New("application")} {
 			p := acquire(t, l)
 			time.Sleep(time.Second)

@@ -59,7 +59,7 @@ func TestTwoEndsAtOnceAreOne(t *testing.T) {
 func TestNoCallerIsRefusedForASlotThatWasGivenBack(t *testing.T) {
 	l := fixed(t, 1, -1)
 	p := acquire(t, l)
-	if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
+	if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.ReasonQueueFull {
 		t.Fatal(err)
 	}
 	l.lock(l.now())

@@ -72,7 +72,7 @@ func TestLongWorkIsAdmittedLikeOther(t *testing.T) {
 		l := fixed(t, 1, 1)
 		p := acquire(t, l)
 		r := Request{Long: true, Priority: spillway.Low}
-		if _, err := l.AcquireWith(t.Context(), Request{Long: true, Priority: spillway.Low, NoWait: true}); reason(err) != spillway.QueueFull {
+		if _, err := l.AcquireWith(t.Context(), Request{Long: true, Priority: spillway.Low, NoWait: true}); reason(err) != spillway.ReasonQueueFull {
 			t.Errorf("no slot is free, and long work is told %v", err)
 		}
 		var low error
@@ -81,7 +81,7 @@ func TestLongWorkIsAdmittedLikeOther(t *testing.T) {
 		var stream Permit
 		go func() { stream = long(t, l) }() // takes its place in the queue
 		synctest.Wait()
-		if reason(low) != spillway.Preempted {
+		if reason(low) != spillway.ReasonPreempted {
 			t.Errorf("%v", low)
 		}
 		p.Done(nil)

@@ -105,7 +105,7 @@ func TestOutsideEnforcementAllWorkPasses(t *testing.T) {
 			t.Fatalf("1000 ran without harm, and the limit is %d", s.Limit)
 		}
 		time.Sleep(handover)
-		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
+		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.ReasonQueueFull {
 			t.Fatalf("enforcing, with 1000 in flight and nothing that ever ended: %v", err)
 		}
 		for _, p := range permits { // the new law did not see the starts
@@ -217,7 +217,7 @@ func TestDrainServesWaitersAndRefusesArrivals(t *testing.T) {
 		synctest.Wait()
 		go func() {
 			time.Sleep(time.Second)
-			if _, err := l.Acquire(t.Context()); reason(err) != spillway.Draining {
+			if _, err := l.Acquire(t.Context()); reason(err) != spillway.ReasonDraining {
 				t.Errorf("while draining: %v", err)
 			}
 			p.Done(nil)
@@ -248,7 +248,7 @@ func TestDrainEndsWithItsContextAndSaysWhatIsLeft(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		synctest.Wait()
-		if reason(waiting) != spillway.Draining {
+		if reason(waiting) != spillway.ReasonDraining {
 			t.Fatalf("the waiting caller got %v", waiting)
 		}
 		p.Done(nil)
@@ -267,14 +267,14 @@ func TestCloseRefusesAllAndLeavesRunningWorkAlone(t *testing.T) {
 		go func() { _, waiting = l.Acquire(context.Background()) }()
 		synctest.Wait()
 		for range 2 { // the second time without asking the gate
-			if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull || !l.Open() {
+			if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.ReasonQueueFull || !l.Open() {
 				t.Fatal(err)
 			}
 		}
 		l.Close()
 		l.Close()
 		synctest.Wait()
-		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.Closed || reason(waiting) != spillway.Closed || l.Open() {
+		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.ReasonClosed || reason(waiting) != spillway.ReasonClosed || l.Open() {
 			t.Fatalf("arrival %v, waiting %v", err, waiting)
 		}
 		finish(t, l, p)

@@ -36,7 +36,7 @@ func TestTheObserverIsToldOfEachDecisionOnce(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		s := l.Stats()
-		if admitted.Load() != s.Admitted || rejected.Load() != s.Rejected || s.RejectedBy[spillway.Preempted] == 0 || s.Rejected == 0 {
+		if admitted.Load() != s.Admitted || rejected.Load() != s.Rejected || s.RejectedBy[spillway.ReasonPreempted] == 0 || s.Rejected == 0 {
 			t.Errorf("told of %d and %d: %+v", admitted.Load(), rejected.Load(), s)
 		}
 		if len(changes) != 1 || changes[0].From != 2 || changes[0].To != 3 {

@@ -71,7 +71,7 @@ func TestTheLeastImportantWaiterLosesItsPlaceWhenTheQueueIsFull(t *testing.T) {
 		go func() { acquire(t, l).Done(nil) }()
 		synctest.Wait()
 		rej, _ := errors.AsType[*spillway.Rejection](low)
-		if rej == nil || rej.Reason != spillway.Preempted || rej.Waited != 5*time.Millisecond || rej.RetryAfter == 0 {
+		if rej == nil || rej.Reason != spillway.ReasonPreempted || rej.Waited != 5*time.Millisecond || rej.RetryAfter == 0 {
 			t.Fatalf("%+v", low)
 		}
 		p.Done(nil)
@@ -97,7 +97,7 @@ func TestWorkThatCannotMeetItsDeadlineIsRefusedAtOnce(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		p := acquire(t, l)
-		if _, err := l.Acquire(ctx); reason(err) != spillway.DeadlineTooClose || time.Since(start) != 0 {
+		if _, err := l.Acquire(ctx); reason(err) != spillway.ReasonDeadlineTooClose || time.Since(start) != 0 {
 			t.Fatalf("after %v: %v", time.Since(start), err)
 		}
 		// The time may also run out while the caller waits.
@@ -111,7 +111,7 @@ func TestWorkThatCannotMeetItsDeadlineIsRefusedAtOnce(t *testing.T) {
 		time.Sleep(230 * time.Millisecond)
 		p.Done(nil)
 		synctest.Wait()
-		if reason(err) != spillway.DeadlineTooClose {
+		if reason(err) != spillway.ReasonDeadlineTooClose {
 			t.Fatal(err)
 		}
 		atRest(t, l)

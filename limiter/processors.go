@@ -19,7 +19,7 @@ import (
 // request that reaches them is already half done. See Config.IgnoreProcessors.
 //
 // In front, someone is there for an answer when a deadline passes before the admission. So l then
-// refuses the work as spillway.DeadlineTooClose, with an error that matches context.DeadlineExceeded
+// refuses the work as spillway.ReasonDeadlineTooClose, with an error that matches context.DeadlineExceeded
 // too, and Stats counts a rejection. A context that ends in another way counts as cancelled.
 func (l *Limiter) Front() { l.front(cmp.Or(l.door.monitor, processors.Of(time.Now()))) }
 
@@ -80,7 +80,7 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 		seen.Enforced += seen.Arrivals[lv]
 	}
 	if d.sheds.Load() {
-		l.memos.expect(spillway.Scheduler)
+		l.memos.expect(spillway.ReasonScheduler)
 	}
 	l.unlock()
 
@@ -102,7 +102,7 @@ func (l *Limiter) lookAtProcessors(now time.Duration) {
 	advice := float64(time.Second) / d.monitor.State().Share
 	l.lock(now)
 	d.advice.Store(int64(max(time.Duration(advice), l.gate.RetryAfter(spillway.Normal))))
-	l.memos.expect(spillway.Scheduler)
+	l.memos.expect(spillway.ReasonScheduler)
 	d.sheds.Store(true)
 	l.unlock()
 }
@@ -132,10 +132,10 @@ func (d *door) stats() ProcessorStats {
 func (l *Limiter) shed(now time.Duration, a *gate.Arrival) *spillway.Rejection {
 	advice := time.Duration(l.door.advice.Load())
 	if a.Cost != 1 || a.Traits != 0 {
-		l.gate.Shed(l.lock(now), a, spillway.Scheduler)
-		return l.refuse(a.Priority, refusal.Of(spillway.Scheduler), advice, 0)
+		l.gate.Shed(l.lock(now), a, spillway.ReasonScheduler)
+		return l.refuse(a.Priority, refusal.Of(spillway.ReasonScheduler), advice, 0)
 	}
-	rej := l.memos.refuse(now, a, spillway.Scheduler, advice)
+	rej := l.memos.refuse(now, a, spillway.ReasonScheduler, advice)
 	l.rejected(a.Priority, rej)
 	return rej
 }

@@ -46,7 +46,7 @@ func ask(t *testing.T, l *Limiter, n int, r Request) (admitted int) {
 	for range n {
 		time.Sleep(time.Millisecond)
 		p, err := l.AcquireWith(t.Context(), r)
-		if rej, ok := errors.AsType[*spillway.Rejection](err); ok && (rej.Reason != spillway.Scheduler || rej.RetryAfter <= 0) {
+		if rej, ok := errors.AsType[*spillway.Rejection](err); ok && (rej.Reason != spillway.ReasonScheduler || rej.RetryAfter <= 0) {
 			t.Fatalf("refused with %v", err)
 		}
 		if err == nil {
@@ -68,7 +68,7 @@ func TestWhatArrivesIsShedWhileProcessorsAreShort(t *testing.T) {
 			t.Errorf("%d of 800 calls are admitted behind 500 goroutines", n)
 		}
 		s := l.Stats()
-		if s.RejectedBy[spillway.Scheduler] == 0 || s.RejectedBy[spillway.Scheduler] != s.Rejected || s.Offered != 1800 || s.Demand < 2 ||
+		if s.RejectedBy[spillway.ReasonScheduler] == 0 || s.RejectedBy[spillway.ReasonScheduler] != s.Rejected || s.Offered != 1800 || s.Demand < 2 ||
 			s.Processors.Admitted > .5 || s.Processors.Wait < 200*time.Millisecond || !strings.HasPrefix(s.State, "processors are short: requests wait ") {
 			t.Errorf("%+v", s)
 		}
@@ -123,8 +123,8 @@ func TestWhoShedsForWantOfProcessors(t *testing.T) {
 			crowd.waiting.Store(500)
 			n := ask(t, l, 1000, c.r)
 			s := l.Stats()
-			if n > c.most || n < c.least || s.WouldRejectBy[spillway.Scheduler] < c.would {
-				t.Errorf("%s: %d of 1,000 are admitted, %d would not be: %+v", name, n, s.WouldRejectBy[spillway.Scheduler], s)
+			if n > c.most || n < c.least || s.WouldRejectBy[spillway.ReasonScheduler] < c.would {
+				t.Errorf("%s: %d of 1,000 are admitted, %d would not be: %+v", name, n, s.WouldRejectBy[spillway.ReasonScheduler], s)
 			}
 		})
 	}
@@ -196,11 +196,11 @@ func TestAFamilyAtTheFrontShedsAlso(t *testing.T) {
 // Many are refused when processors are short, and the lock would hold up those who are not.
 func TestARefusalForLackOfProcessorsTakesNoLock(t *testing.T) {
 	l := configured(t, Config{})
-	l.memos.expect(spillway.Scheduler)
+	l.memos.expect(spillway.ReasonScheduler)
 	l.mu.Lock()
 	rej := l.shed(l.now(), &gate.Arrival{Cost: 1, Deadline: gate.Never}) // waits for ever if it takes the lock
 	l.mu.Unlock()
-	if s := l.Stats(); rej.Reason != spillway.Scheduler || s.RejectedBy[spillway.Scheduler] != 1 || s.Offered != 1 {
+	if s := l.Stats(); rej.Reason != spillway.ReasonScheduler || s.RejectedBy[spillway.ReasonScheduler] != 1 || s.Offered != 1 {
 		t.Errorf("%v, %+v", rej, s)
 	}
 }
@@ -210,12 +210,12 @@ func TestSheddingForProcessorsAllocatesNothing(t *testing.T) {
 		l, c := crowded(t, Config{})
 		c.waiting.Store(500)
 		ask(t, l, 500, Request{})
-		before := l.Stats().RejectedBy[spillway.Scheduler]
+		before := l.Stats().RejectedBy[spillway.ReasonScheduler]
 		n := testing.AllocsPerRun(1000, func() {
 			p, _ := l.Acquire(t.Context())
 			p.Done(nil)
 		})
-		if shed := l.Stats().RejectedBy[spillway.Scheduler] - before; n != 0 || shed < 300 {
+		if shed := l.Stats().RejectedBy[spillway.ReasonScheduler] - before; n != 0 || shed < 300 {
 			t.Errorf("%v allocations, %d of 1,000 calls are shed", n, shed)
 		}
 	})
@@ -269,7 +269,7 @@ func TestShedWorkCountsWithItsSlots(t *testing.T) {
 			c.waiting.Store(500)
 			n := ask(t, l, 800, r)
 			s := l.Stats()
-			if int(s.Offered) != 800 || int(s.Rejected) != 800-n || n > 500 || s.RejectedBy[spillway.Scheduler] != s.Rejected {
+			if int(s.Offered) != 800 || int(s.Rejected) != 800-n || n > 500 || s.RejectedBy[spillway.ReasonScheduler] != s.Rejected {
 				t.Errorf("%s: %d admitted: %+v", name, n, s)
 			}
 			atRest(t, l)
@@ -296,7 +296,7 @@ func TestADryRunCountsEachRefusalOnce(t *testing.T) {
 			}()
 		}
 		time.Sleep(5 * time.Second)
-		if s := l.Stats(); s.WouldReject > 1000 || int(s.WouldReject) != would || s.WouldRejectBy[spillway.Scheduler] < 30 {
+		if s := l.Stats(); s.WouldReject > 1000 || int(s.WouldReject) != would || s.WouldRejectBy[spillway.ReasonScheduler] < 30 {
 			t.Errorf("%d were told: %+v", would, s)
 		}
 	})

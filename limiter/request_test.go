@@ -39,11 +39,11 @@ func TestARequestCanBeADryRun(t *testing.T) {
 			return l.AcquireWith(ctx, Request{NoWait: true, DryRun: true})
 		}
 		a := acquire(t, l)
-		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.QueueFull {
+		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.ReasonQueueFull {
 			t.Fatal(err)
 		}
 		b, err := dry(t.Context())
-		if err != nil || len(told) != 1 || told[0] != spillway.QueueFull {
+		if err != nil || len(told) != 1 || told[0] != spillway.ReasonQueueFull {
 			t.Fatalf("%v, told %v", err, told)
 		}
 		start := time.Now()
@@ -62,7 +62,7 @@ func TestARequestCanBeADryRun(t *testing.T) {
 			t.Fatalf("%+v", s)
 		}
 		l.Close()
-		if _, err := dry(t.Context()); reason(err) != spillway.Closed {
+		if _, err := dry(t.Context()); reason(err) != spillway.ReasonClosed {
 			t.Errorf("closed: %v", err)
 		}
 		for _, p := range []Permit{a, b, c, d} {
@@ -85,10 +85,10 @@ func TestWorkOverItsShareRunsOnlyWhereThereIsRoom(t *testing.T) {
 			b := acquire(t, l)
 			start := time.Now()
 			c, err := greedy()
-			if time.Since(start) != 0 || mode == Enforce && reason(err) != spillway.Quota || mode == DryRun && err != nil {
+			if time.Since(start) != 0 || mode == Enforce && reason(err) != spillway.ReasonQuota || mode == DryRun && err != nil {
 				t.Fatalf("%v: %v after %v", mode, err, time.Since(start))
 			}
-			if s := l.Stats(); s.RejectedBy[spillway.Quota]+s.WouldRejectBy[spillway.Quota] != 1 {
+			if s := l.Stats(); s.RejectedBy[spillway.ReasonQuota]+s.WouldRejectBy[spillway.ReasonQuota] != 1 {
 				t.Fatalf("%v: %+v", mode, s)
 			}
 			var d Permit
@@ -108,7 +108,7 @@ func TestWorkOverItsShareIsNotToldTheReasonOfOthers(t *testing.T) {
 	for range 10 {
 		_, err := l.TryAcquire(t.Context())
 		_, greedy := l.AcquireWith(t.Context(), Request{NoWait: true, OverShare: true})
-		if reason(err) != spillway.QueueFull || reason(greedy) != spillway.Quota {
+		if reason(err) != spillway.ReasonQueueFull || reason(greedy) != spillway.ReasonQuota {
 			t.Fatal(err, greedy)
 		}
 	}

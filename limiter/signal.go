@@ -64,9 +64,9 @@ func (p *press) update(s Signal, name string, level float64, lim, inFlight int) 
 		if p.By == name && p.row != nil {
 			return
 		}
-		p.By, p.row = name, refusal.Of(spillway.Memory)
+		p.By, p.row = name, refusal.Of(spillway.ReasonMemory)
 		if _, ok := s.(*memory); !ok {
-			p.row = refusal.NewRow(spillway.Signal, name)
+			p.row = refusal.NewRow(spillway.ReasonSignal, name)
 		}
 	case level < releaseBelow && p.Cap > 0:
 		if p.Cap += max(1, p.Cap/10); p.Cap >= lim {

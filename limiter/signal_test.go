@@ -42,7 +42,7 @@ func TestASignalPressesTheLimitDownAndLetsItGoAgain(t *testing.T) {
 			t.Fatalf("%d, want four fifths of what runs", l.Limit())
 		}
 		_, err := l.TryAcquire(t.Context())
-		if rej, _ := errors.AsType[*spillway.Rejection](err); rej == nil || rej.Reason != spillway.Signal || rej.Cause != "pool" {
+		if rej, _ := errors.AsType[*spillway.Rejection](err); rej == nil || rej.Reason != spillway.ReasonSignal || rej.Cause != "pool" {
 			t.Fatalf("%+v", err)
 		}
 		if s := l.Stats(); s.Pressure != (Pressure{Signal: "pool", Level: 1.2, Cap: 48, By: "pool"}) {
@@ -149,8 +149,8 @@ func TestRejectionsNameTheSignalThatRules(t *testing.T) {
 		want    spillway.Reason
 		cause   string
 	}{
-		{[]Signal{Gauge("pool", func() float64 { return 1 }, 2), pressing()}, spillway.Memory, ""},
-		{[]Signal{pressing(), Gauge("pool", func() float64 { return 9 }, 2)}, spillway.Signal, "pool"},
+		{[]Signal{Gauge("pool", func() float64 { return 1 }, 2), pressing()}, spillway.ReasonMemory, ""},
+		{[]Signal{pressing(), Gauge("pool", func() float64 { return 9 }, 2)}, spillway.ReasonSignal, "pool"},
 	} {
 		l := configured(t, Config{Law: limit.NewFixed(10), QueueSize: -1, Signals: c.signals})
 		acquire(t, l) // polls the signals

@@ -20,7 +20,7 @@ func TestACallerWithoutADeadlineIsNotRefusedForOne(t *testing.T) {
 		work := func(took time.Duration, end error) {
 			p, err := l.Acquire(context.Background())
 			if r, ok := errors.AsType[*spillway.Rejection](err); ok {
-				if r.Reason != spillway.WaitTooLong || r.RetryAfter == 0 {
+				if r.Reason != spillway.ReasonWaitTooLong || r.RetryAfter == 0 {
 					t.Errorf("refused as %v, to come back after %v", r.Reason, r.RetryAfter)
 				}
 				return
@@ -40,7 +40,7 @@ func TestACallerWithoutADeadlineIsNotRefusedForOne(t *testing.T) {
 			go work(10*time.Millisecond, nil)
 		}
 		time.Sleep(2 * time.Second)
-		if s := l.Stats(); s.RejectedBy[spillway.WaitTooLong] == 0 || s.InFlight > 0 {
+		if s := l.Stats(); s.RejectedBy[spillway.ReasonWaitTooLong] == 0 || s.InFlight > 0 {
 			t.Errorf("nobody was refused, or work is left: %+v", s)
 		}
 	})

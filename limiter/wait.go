@@ -130,7 +130,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 	switch {
 	case left, expired && l.gate.Expire(&w.Waiter):
 		notified = true // w left the queue by itself: there will be no message
-		w.refused = spillway.WaitTooLong
+		w.refused = spillway.ReasonWaitTooLong
 		l.grant(now) // w may have blocked another waiter
 	case w.slot == nil: // dropped and counted as refused, also if ctx ended at the same moment
 	case ctxErr != nil: // granted at the same moment, and the caller is gone
@@ -148,7 +148,7 @@ func (l *Limiter) wait(ctx context.Context, w *waiter, expires, recheck time.Dur
 		return Permit{}, l.left(ctxErr, late, priority, &w.Waiter, waited)
 	case s == nil:
 		advice := time.Duration(0)
-		if reason == spillway.Preempted || reason == spillway.WaitTooLong {
+		if reason == spillway.ReasonPreempted || reason == spillway.ReasonWaitTooLong {
 			advice = l.gate.RetryAfter(priority)
 		}
 		return Permit{}, l.refuse(priority, refusal.Of(reason), advice, waited)
@@ -213,7 +213,7 @@ func (l *Limiter) left(ctxErr error, isLate bool, p spillway.Priority, w *gate.W
 		return ctxErr
 	}
 	l.gate.Late(p, w)
-	return late{l.refuse(p, refusal.Of(spillway.DeadlineTooClose), 0, waited)}
+	return late{l.refuse(p, refusal.Of(spillway.ReasonDeadlineTooClose), 0, waited)}
 }
 
 // abandon removes a waiter whose wait has panicked, as if its context had ended.

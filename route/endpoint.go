@@ -97,7 +97,7 @@ func (e *endpoint[Req, Res]) ServeContext(ctx context.Context, w http.ResponseWr
 }
 
 // stopped is the cause of the end of a context by Route.Until.
-var stopped = &spillway.Rejection{Reason: spillway.Draining}
+var stopped = &spillway.Rejection{Reason: spillway.ReasonDraining}
 
 // run applies Route.Until and the request's time limit, and calls Observe.
 func (e *endpoint[Req, Res]) run(w http.ResponseWriter, r *http.Request, by override) {

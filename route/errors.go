@@ -86,7 +86,7 @@ func (e Errors) match(err error) (p Problem, expected bool) {
 	if rej, ok := errors.AsType[*spillway.Rejection](err); ok {
 		p := Problem{Status: http.StatusServiceUnavailable, Type: overloaded, Title: "Temporary Reduced Capacity",
 			Detail: "not admitted: " + rej.Reason.String(), RetryAfter: max(rej.RetryAfter, time.Second)}
-		if rej.Reason == spillway.Quota {
+		if rej.Reason == spillway.ReasonQuota {
 			p.Status = http.StatusTooManyRequests
 		}
 		return p, true

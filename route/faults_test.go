@@ -172,9 +172,9 @@ func TestErrorsAreMappedInOnePlace(t *testing.T) {
 		{fmt.Errorf("at /var/db: %w", known), 404, "https://example.org/problems/unknown", ""},
 		{fmt.Errorf("at /var/db: %w", conflict{7}), 409, "", ""},
 		{&Problem{Status: 418, Type: "urn:teapot", RetryAfter: 300 * time.Millisecond}, 418, "urn:teapot", "1"},
-		{&spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: 1001 * time.Millisecond}, 503, overloaded, "2"},
-		{&spillway.Rejection{Reason: spillway.Draining}, 503, overloaded, "1"},
-		{&spillway.Rejection{Reason: spillway.Quota, RetryAfter: 2 * time.Second}, 429, overloaded, "2"},
+		{&spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: 1001 * time.Millisecond}, 503, overloaded, "2"},
+		{&spillway.Rejection{Reason: spillway.ReasonDraining}, 503, overloaded, "1"},
+		{&spillway.Rejection{Reason: spillway.ReasonQuota, RetryAfter: 2 * time.Second}, 429, overloaded, "2"},
 		{fmt.Errorf("asking: %w", context.DeadlineExceeded), 504, "https://example.org/problems/timeout", ""},
 		{&InvalidError{Faults: []Fault{{Detail: "x"}}}, 400, "https://example.org/problems/invalid-request", ""},
 		{context.Canceled, 500, "https://example.org/problems/internal", ""}, // not the client's context

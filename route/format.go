@@ -116,7 +116,7 @@ func (c *Config) writeProblem(w http.ResponseWriter, r *http.Request, pattern st
 // then close the connection, so that its next request reaches another instance.
 func isStopping(err error) bool {
 	rej, ok := errors.AsType[*spillway.Rejection](err)
-	return ok && rej != nil && (rej.Reason == spillway.Draining || rej.Reason == spillway.Closed)
+	return ok && rej != nil && (rej.Reason == spillway.ReasonDraining || rej.Reason == spillway.ReasonClosed)
 }
 
 func (c *Config) report(r *http.Request, pattern string, err error) {

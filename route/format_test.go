@@ -44,7 +44,7 @@ func TestProblemsAreWrittenInTheirFormat(t *testing.T) {
 	add(m)
 	add(text)
 	check(t, text.Handle("GET /shed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m.Problem(w, r, &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: 2e9})
+		m.Problem(w, r, &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: 2e9})
 	})))
 	const base = "urn:spillway:problem:"
 	for _, c := range []struct {

@@ -75,7 +75,7 @@ func TestOnProblemSeesEveryProblemAndMayAddToIt(t *testing.T) {
 		New("GET", "/known", func(context.Context, Empty) (Empty, error) { return Empty{}, known }),
 	))
 	check(t, m.Handle("GET /plain", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m.Problem(w, r, &spillway.Rejection{Reason: spillway.Draining})
+		m.Problem(w, r, &spillway.Rejection{Reason: spillway.ReasonDraining})
 	})))
 	for path, status := range map[string]int{"/bug": 500, "/known": 404, "/plain": 503, "/nowhere": 404} {
 		w := do(m, "GET", path, "", "")

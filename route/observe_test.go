@@ -58,7 +58,7 @@ func TestObserveIsToldEveryOutcome(t *testing.T) {
 		New("GET", "/folder/{$}", func(context.Context, Empty) (Empty, error) { return Empty{}, nil }),
 	), m.Handle("GET /plain", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(204) })),
 		m.Handle("GET /shed", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			m.Problem(w, r, &spillway.Rejection{Reason: spillway.Draining})
+			m.Problem(w, r, &spillway.Rejection{Reason: spillway.ReasonDraining})
 		}))); err != nil {
 		t.Fatal(err)
 	}

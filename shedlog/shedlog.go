@@ -127,7 +127,7 @@ func (l *Log) refused(s limiter.Stats) map[string]uint64 {
 //	lim, err := limiter.New(limiter.Config{Observer: &limiter.Observer{WouldReject: dry.Rejected}})
 //	dry.Watch(lim)
 func (l *Log) Rejected(p spillway.Priority, r *spillway.Rejection) {
-	if r.Reason == spillway.Draining || r.Reason == spillway.Closed {
+	if r.Reason == spillway.ReasonDraining || r.Reason == spillway.ReasonClosed {
 		return
 	}
 	l.mu.Lock()

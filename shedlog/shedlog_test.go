@@ -37,7 +37,7 @@ func (l *lines) logger() *slog.Logger {
 	}}))
 }
 
-var full = &spillway.Rejection{Reason: spillway.QueueFull}
+var full = &spillway.Rejection{Reason: spillway.ReasonQueueFull}
 
 func (l *lines) check(t *testing.T, want ...string) {
 	t.Helper()
@@ -60,7 +60,7 @@ func TestALineAtTheOnsetOneAPeriodAndOneAtTheEnd(t *testing.T) {
 		for range 100 {
 			log.Rejected(spillway.Low, full)
 		}
-		log.Rejected(spillway.Critical, &spillway.Rejection{Reason: spillway.WaitTooLong})
+		log.Rejected(spillway.Critical, &spillway.Rejection{Reason: spillway.ReasonWaitTooLong})
 		time.Sleep(1500 * time.Millisecond)
 		out.check(t,
 			`level=WARN msg=shedding refused=1 reasons.queue_full=1 priorities.low=1`,

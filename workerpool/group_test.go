@@ -92,7 +92,7 @@ func TestARefusedJobIsNoPartOfItsGroup(t *testing.T) {
 	g := p.Collect(t.Context())
 	hold := make(chan struct{})
 	_ = g.Submit(func(context.Context) error { <-hold; return nil })
-	if err := g.Submit(nothing); reason(err) != spillway.QueueFull {
+	if err := g.Submit(nothing); reason(err) != spillway.ReasonQueueFull {
 		t.Fatal(err)
 	}
 	close(hold)
@@ -107,7 +107,7 @@ func TestADroppedJobIsAnErrorOfItsGroup(t *testing.T) {
 		_ = g.Submit(nothing)
 		synctest.Wait()
 		p.Close()
-		if err := g.Wait(t.Context()); reason(err) != spillway.Closed {
+		if err := g.Wait(t.Context()); reason(err) != spillway.ReasonClosed {
 			t.Fatal(err)
 		}
 	})

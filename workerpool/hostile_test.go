@@ -71,7 +71,7 @@ func TestAWaitIsAtMostTheLongestTime(t *testing.T) {
 	c.cost.Store(math.MaxInt64 / 2)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	if got := c.hopeless(ctx, 3); got != spillway.DeadlineTooClose {
+	if got := c.hopeless(ctx, 3); got != spillway.ReasonDeadlineTooClose {
 		t.Errorf("%v: three jobs of 146 years are ahead of one that has an hour", got)
 	}
 	for x, want := range map[float64]time.Duration{0: 0, 1e9: time.Second, 1e19: math.MaxInt64, math.Inf(1): math.MaxInt64} {

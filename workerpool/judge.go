@@ -42,7 +42,7 @@ func (c *control) measure(now time.Duration) {
 	queued, slots := sum(pic.Queued), float64(c.limit)
 	accepted := float64(sum(pic.Accepted))
 	refused := float64(pic.Expired)
-	for _, r := range []spillway.Reason{spillway.QueueFull, spillway.WaitTooLong, spillway.DeadlineTooClose} {
+	for _, r := range []spillway.Reason{spillway.ReasonQueueFull, spillway.ReasonWaitTooLong, spillway.ReasonDeadlineTooClose} {
 		refused += float64(c.refusals.count(r))
 	}
 	arrived, done := accepted+refused, accepted-float64(queued+pic.Active)
@@ -165,9 +165,9 @@ func (c *control) grow(now time.Duration) {
 // fullness returns the reason to refuse a job at level lv when there is no room.
 func (c *control) fullness(lv int) spillway.Reason {
 	if c.rooms[lv].Load() < int64(c.size) {
-		return spillway.WaitTooLong
+		return spillway.ReasonWaitTooLong
 	}
-	return spillway.QueueFull
+	return spillway.ReasonQueueFull
 }
 
 // hopeless returns the reason to refuse a job that would miss its deadline behind ahead jobs, or
@@ -179,7 +179,7 @@ func (c *control) hopeless(ctx context.Context, ahead int) spillway.Reason {
 	}
 	wait := float64(ahead) * float64(c.cost.Load())
 	if float64(time.Until(end)) < wait+float64(c.long.Load()) {
-		return spillway.DeadlineTooClose
+		return spillway.ReasonDeadlineTooClose
 	}
 	return 0
 }
@@ -199,11 +199,11 @@ func (c *control) tooLate(ctx context.Context, lv int, maxWait time.Duration) sp
 	}
 	// A job that waits for room until its deadline is near would start in vain.
 	if _, ends := ctx.Deadline(); ends && c.overloaded.Load() {
-		return spillway.WaitTooLong
+		return spillway.ReasonWaitTooLong
 	}
 	beyond := int64(ahead) - c.rooms[lv].Load()
 	if maxWait > 0 && beyond > 0 && float64(beyond)*float64(cost) > float64(maxWait) {
-		return spillway.WaitTooLong
+		return spillway.ReasonWaitTooLong
 	}
 	return 0
 }

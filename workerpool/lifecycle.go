@@ -41,8 +41,8 @@ func (p *Pool) Limit() int {
 // again to wait for the running jobs.
 func (p *Pool) Drain(ctx context.Context) error {
 	p.mustBeMade()
-	p.closedFor.CompareAndSwap(0, uint32(spillway.Draining))
-	p.closeIntake(spillway.Draining)
+	p.closedFor.CompareAndSwap(0, uint32(spillway.ReasonDraining))
+	p.closeIntake(spillway.ReasonDraining)
 	drained := p.queue.Drained()
 	select {
 	case <-drained:
@@ -67,8 +67,8 @@ func (p *Pool) Drain(ctx context.Context) error {
 // after them. Closing again does nothing.
 func (p *Pool) Close() {
 	p.mustBeMade()
-	p.closedFor.Store(uint32(spillway.Closed))
-	p.closeIntake(spillway.Closed)
+	p.closedFor.Store(uint32(spillway.ReasonClosed))
+	p.closeIntake(spillway.ReasonClosed)
 	p.drop()
 }
 

@@ -24,16 +24,16 @@ type shard struct {
 	refused [refusal.Reasons]atomic.Uint64 // 128 bytes
 }
 
-// advised holds the current refusals for QueueFull and WaitTooLong, each with its advice spread
+// advised holds the current refusals for ReasonQueueFull and ReasonWaitTooLong, each with its advice spread
 // over callers.
-type advised [spillway.WaitTooLong + 1][spread]*spillway.Rejection
+type advised [spillway.ReasonWaitTooLong + 1][spread]*spillway.Rejection
 
 const spread = 32
 
 // advise sets the wait that later refusals advise.
 func (r *refusals) advise(wait time.Duration) {
 	a := new(advised)
-	for reason := spillway.QueueFull; reason <= spillway.WaitTooLong; reason++ {
+	for reason := spillway.ReasonQueueFull; reason <= spillway.ReasonWaitTooLong; reason++ {
 		for i := range a[reason] {
 			a[reason][i] = refusal.Of(reason).Near(wait, uint64(i))
 		}
@@ -46,7 +46,7 @@ func (r *refusals) refuse(reason spillway.Reason) error {
 	var stackByte byte // its address differs between goroutines
 	s := &r.shards[uintptr(unsafe.Pointer(&stackByte))>>12%shards]
 	n := s.refused[reason].Add(1)
-	if reason <= spillway.WaitTooLong {
+	if reason <= spillway.ReasonWaitTooLong {
 		a := r.advised.Load()
 		if a == nil {
 			panic(notMade)

@@ -128,7 +128,7 @@ func TestWhoLeftKeepsNoPlace(t *testing.T) {
 			}
 			synctest.Wait()
 			for range 3 {
-				if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
+				if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.ReasonQueueFull {
 					t.Fatalf("%s: the queue is not full: %v", by, err)
 				}
 			}
@@ -148,7 +148,7 @@ func TestWhoLeftKeepsNoPlace(t *testing.T) {
 					t.Errorf("%s: refused with %d places free: %v", by, 3-i, err)
 				}
 			}
-			if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
+			if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.ReasonQueueFull {
 				t.Errorf("%s: %v", by, err)
 			}
 			if s := p.Stats(); s.Cancelled != 4 || s.Queued != 4 || s.InFlight != 1 {
@@ -285,7 +285,7 @@ func TestAStandingQueueIsKeptShort(t *testing.T) {
 				if mean := time.Duration(sum.Load() / n.Load()); mean > 2*work || n.Load() < 2500*4*6/10 || cfg.GrowAt == 0 && n.Load() < 2500*4*9/10 {
 					t.Errorf("%d admitted, mean latency %v, want at most %v: %+v", n.Load(), mean, 2*work, s)
 				}
-				if s.RejectedBy[spillway.WaitTooLong] == 0 {
+				if s.RejectedBy[spillway.ReasonWaitTooLong] == 0 {
 					t.Errorf("%+v", s.RejectedBy)
 				}
 				atRest(t, p)
@@ -301,7 +301,7 @@ func TestAJobThatWouldWaitPastItsDeadlineIsRefusedAtOnce(t *testing.T) {
 			_ = p.Submit(t.Context(), sleep(100*time.Millisecond))
 		}
 		time.Sleep(1050 * time.Millisecond) // 9 jobs wait, and the running job is half done
-		for deadline, want := range map[time.Duration]spillway.Reason{500 * time.Millisecond: spillway.DeadlineTooClose, 2 * time.Second: 0} {
+		for deadline, want := range map[time.Duration]spillway.Reason{500 * time.Millisecond: spillway.ReasonDeadlineTooClose, 2 * time.Second: 0} {
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
 			start := time.Now()
 			if err := p.Submit(ctx, nothing); reason(err) != want || time.Since(start) != 0 {

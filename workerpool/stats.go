@@ -99,7 +99,7 @@ func (p *Pool) Stats() Stats {
 	for _, r := range spillway.Reasons() {
 		n := p.refusals.count(r)
 		switch r {
-		case spillway.WaitTooLong:
+		case spillway.ReasonWaitTooLong:
 			n += pic.Expired
 		case spillway.Reason(p.firstFor.Load()):
 			n += pic.Refused

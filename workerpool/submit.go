@@ -132,7 +132,7 @@ func (p *Pool) wait(e entry, lv int) (t ticket, err error) {
 	case state == handoff.Closed:
 		return ticket{}, afterWaiting(spillway.Reason(p.firstFor.Load()), waited, 0)
 	case state == handoff.Left && expired:
-		return ticket{}, afterWaiting(spillway.WaitTooLong, waited, p.ctl.drain())
+		return ticket{}, afterWaiting(spillway.ReasonWaitTooLong, waited, p.ctl.drain())
 	case state == handoff.Left:
 		return ticket{}, ctx.Err()
 	}

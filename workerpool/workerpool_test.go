@@ -130,8 +130,8 @@ func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
 			maxWait, deadline, waits time.Duration
 			want                     spillway.Reason
 		}{
-			{maxWait: -1, want: spillway.QueueFull},
-			{maxWait: 100 * time.Millisecond, waits: 100 * time.Millisecond, want: spillway.WaitTooLong},
+			{maxWait: -1, want: spillway.ReasonQueueFull},
+			{maxWait: 100 * time.Millisecond, waits: 100 * time.Millisecond, want: spillway.ReasonWaitTooLong},
 			{maxWait: 0, deadline: 3 * time.Second, waits: 3 * time.Second},
 			{maxWait: 5 * time.Second, deadline: 3 * time.Second, waits: 3 * time.Second},
 		} {
@@ -149,7 +149,7 @@ func TestAFullPoolRefusesAtOnceOrAfterMaxWaitOrWithTheContext(t *testing.T) {
 				t.Errorf("%+v: after %v: %v", c, time.Since(start), err)
 			}
 			start = time.Now()
-			if err := p.TrySubmit(ctx, nothing); reason(err) != spillway.QueueFull || time.Since(start) != 0 {
+			if err := p.TrySubmit(ctx, nothing); reason(err) != spillway.ReasonQueueFull || time.Since(start) != 0 {
 				t.Errorf("TrySubmit waited %v: %v", time.Since(start), err)
 			}
 			cancel()
@@ -352,7 +352,7 @@ func TestDrainRunsWhatWasAcceptedAndEndsEveryGoroutine(t *testing.T) {
 		if err := p.Drain(t.Context()); err != nil || ran.Load() != 6 || time.Since(start) != 3*time.Second {
 			t.Fatalf("after %v: %v, ran %d", time.Since(start), err, ran.Load())
 		}
-		if err := p.Submit(t.Context(), nothing); reason(err) != spillway.Draining {
+		if err := p.Submit(t.Context(), nothing); reason(err) != spillway.ReasonDraining {
 			t.Fatalf("after the drain: %v", err)
 		}
 		synctest.Wait()
@@ -383,7 +383,7 @@ func TestDrainEndsWithItsContextAndDropsWhatHasNotStarted(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		synctest.Wait()
-		if reason(doErr) != spillway.Draining || len(notified) != 3 || reason((<-notified).Err) != spillway.Draining {
+		if reason(doErr) != spillway.ReasonDraining || len(notified) != 3 || reason((<-notified).Err) != spillway.ReasonDraining {
 			t.Fatalf("Do got %v, OnDone was told %d times", doErr, len(notified))
 		}
 		drained(t, p)
@@ -402,7 +402,7 @@ func TestCloseDropsTheQueueAndLeavesRunningJobsAlone(t *testing.T) {
 		p.Close()
 		p.Close()
 		synctest.Wait()
-		if err := p.Submit(t.Context(), nothing); reason(err) != spillway.Closed || reason(blocked) != spillway.Closed {
+		if err := p.Submit(t.Context(), nothing); reason(err) != spillway.ReasonClosed || reason(blocked) != spillway.ReasonClosed {
 			t.Fatalf("arrival %v, blocked %v", err, blocked)
 		}
 		time.Sleep(2 * time.Second)
@@ -553,7 +553,7 @@ func TestNobodyIsRefusedWhileThereIsRoomForAllWhoWait(t *testing.T) {
 		if err := p.TrySubmit(t.Context(), nothing); err != nil {
 			t.Fatalf("%v: %+v", err, p.Stats())
 		}
-		if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.QueueFull {
+		if err := p.TrySubmit(t.Context(), nothing); reason(err) != spillway.ReasonQueueFull {
 			t.Fatalf("%v: %+v", err, p.Stats())
 		}
 		p.Close()
@@ -593,7 +593,7 @@ func TestAPanicOfOnDoneLeavesNobodyWaiting(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
-				if _, err := Do(t.Context(), p, func(context.Context) (int, error) { return 1, nil }); reason(err) != spillway.Closed {
+				if _, err := Do(t.Context(), p, func(context.Context) (int, error) { return 1, nil }); reason(err) != spillway.ReasonClosed {
 					t.Error(err)
 				}
 			})

@@ -168,7 +168,7 @@ func (t *Transport) CloseIdleConnections() {
 // throttledCause is the Cause of requests that are not sent.
 const throttledCause = "server sheds"
 
-var errThrottled = &spillway.Rejection{Reason: spillway.Signal, Cause: throttledCause}
+var errThrottled = &spillway.Rejection{Reason: spillway.ReasonSignal, Cause: throttledCause}
 
 // RoundTrip sends req with the priority and the deadline of its context.
 //

@@ -71,7 +71,7 @@ func TestOverLoopback(t *testing.T) {
 		rej, isRejection := errors.AsType[*spillway.Rejection](err)
 		switch {
 		case err == nil && status == 503:
-		case isRejection && rej.Reason == spillway.Signal && rej.Cause == throttledCause:
+		case isRejection && rej.Reason == spillway.ReasonSignal && rej.Cause == throttledCause:
 			throttled++
 		default:
 			t.Fatal(status, err)

@@ -83,7 +83,7 @@ func TestTasksThatWereRefusedAreNotSuccess(t *testing.T) {
 	room := 3
 	b.feed(t.Context(), func(ctx context.Context, job workerpool.Job) error {
 		if room == 0 {
-			return &spillway.Rejection{Reason: spillway.WaitTooLong}
+			return &spillway.Rejection{Reason: spillway.ReasonWaitTooLong}
 		}
 		room--
 		return job(ctx)

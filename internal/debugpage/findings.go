@@ -200,7 +200,7 @@ func (v *view) refuses() finding {
 	}
 	todo := toDo(reason)
 	switch reason {
-	case spillway.WaitTooLong, spillway.QueueFull, spillway.DeadlineTooClose:
+	case spillway.ReasonWaitTooLong, spillway.ReasonQueueFull, spillway.ReasonDeadlineTooClose:
 		todo += v.most(" Most slots are held by %s.", func(k *kindView) float64 { return float64(k.inFlight) })
 	}
 	if v.Stalled || v.loses().word != "" || v.fails().word != "" {
@@ -212,20 +212,20 @@ func (v *view) refuses() finding {
 // toDo is the advice for a reason.
 func toDo(r spillway.Reason) string {
 	switch r {
-	case spillway.WaitTooLong, spillway.QueueFull:
+	case spillway.ReasonWaitTooLong, spillway.ReasonQueueFull:
 		return "More comes than can be served in time. Compare the charts: if more arrives, look at the callers or add capacity; " +
 			"if the limit fell or the work became slower, look at what is behind the service."
-	case spillway.DeadlineTooClose:
+	case spillway.ReasonDeadlineTooClose:
 		return "No slot is free in the time that callers give. If one caller: its timeout is too short. If all: more comes than is finished, or the work became slow."
-	case spillway.Memory:
+	case spillway.ReasonMemory:
 		return "The heap is near GOMEMLIMIT. Take a heap profile. More replicas help, and a higher limit if the machine has the memory."
-	case spillway.Scheduler:
+	case spillway.ReasonScheduler:
 		return "Requests wait for a processor. Add replicas or processors."
-	case spillway.Signal:
+	case spillway.ReasonSignal:
 		return "Mend what the signal names, such as a connection pool that is too small or a slow database."
-	case spillway.Quota:
+	case spillway.ReasonQuota:
 		return "Callers have more than their share while others are active. If it is one caller, speak with it; if it is a proxy, set Config.Caller."
-	case spillway.Budget:
+	case spillway.ReasonBudget:
 		return "This replica's share of a budget is used up, or the budget's engine is away: see Stats().Err of the member."
 	}
 	return ""

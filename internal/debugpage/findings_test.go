@@ -55,7 +55,7 @@ func TestEachTroubleHasItsWordsAndNamesTheWork(t *testing.T) {
 			v.kinds[0].before, v.kinds[1].before = before, v.kinds[1].service
 		}, "GET /slow became slow", "most of the time of all work is its"},
 		{"one answer in twenty is 500, and slots are short", func(v *view) {
-			v.ended[limit.Failed], v.rejectedBy = 50, map[spillway.Reason]float64{spillway.QueueFull: 5}
+			v.ended[limit.Failed], v.rejectedBy = 50, map[spillway.Reason]float64{spillway.ReasonQueueFull: 5}
 		}, "refusing: queue_full; work fails, 5 %", "More comes than can be served in time"},
 		{"the backend hangs", func(v *view) { v.Stalled, v.InFlight, v.kinds[0].inFlight = true, 8, 7 }, "stalled; full", "that all work shares"},
 		{"the backend hangs, and work heeds its deadlines", func(v *view) {
@@ -67,10 +67,10 @@ func TestEachTroubleHasItsWordsAndNamesTheWork(t *testing.T) {
 		{"an old permit beside much work", func(v *view) { v.Leaks, v.InFlight = make([]limiter.Leak, 1), 7 }, "calm", ""},
 		{"processors are short", func(v *view) {
 			v.Processors = limiter.ProcessorStats{Wait: time.Second, Bound: time.Millisecond, Admitted: 0.5}
-			v.rejectedBy = map[spillway.Reason]float64{spillway.Scheduler: 5}
+			v.rejectedBy = map[spillway.Reason]float64{spillway.ReasonScheduler: 5}
 		}, "processors are short; refusing: scheduler", "CPU profile"},
 		{"the collector works hard", func(v *view) {
-			v.collector, v.rejectedBy = 0.42, map[spillway.Reason]float64{spillway.Memory: 1}
+			v.collector, v.rejectedBy = 0.42, map[spillway.Reason]float64{spillway.ReasonMemory: 1}
 		}, "the garbage collector takes 40 % of the processors; refusing: memory", "heap profile"},
 		{"one kind holds the slots", func(v *view) { v.InFlight, v.kinds[0].inFlight = 8, 7 }, "most slots are held by GET /slow; full", "give it a limiter of its own"},
 		{"one kind holds the slots, and they suffice", func(v *view) { v.InFlight, v.kinds[0].inFlight = 7, 6 }, "calm", ""},
@@ -82,7 +82,7 @@ func TestEachTroubleHasItsWordsAndNamesTheWork(t *testing.T) {
 			v.Mode, v.InFlight, v.Lost, v.ended, v.kinds[1].lost = limiter.DryRun, 1220, 1, map[limit.Outcome]uint64{limit.Deadline: 900}, 900
 		}, "little ends in time; dry run", "Switch the mode to enforce"},
 		{"a dry run of too much", func(v *view) {
-			v.Mode, v.Demand, v.InFlight, v.wouldBy = limiter.DryRun, 3, 20, map[spillway.Reason]float64{spillway.WaitTooLong: 1}
+			v.Mode, v.Demand, v.InFlight, v.wouldBy = limiter.DryRun, 3, 20, map[spillway.Reason]float64{spillway.ReasonWaitTooLong: 1}
 		}, "dry run, would refuse: wait_too_long", "enforce for a part"},
 	} {
 		v := seen()

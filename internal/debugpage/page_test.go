@@ -34,8 +34,8 @@ func full(text string) picture {
 		Processors: limiter.ProcessorStats{Wait: time.Second, Bound: 100 * time.Millisecond, Admitted: 0.3},
 		Limit:      7, InFlight: 6, LongInFlight: 2, OldestInFlight: time.Second, Queued: 4, Demand: math.Inf(1),
 		Offered: 120, Admitted: 100, Completed: 94, Rejected: 13, Cancelled: 3,
-		RejectedBy:  map[spillway.Reason]uint64{spillway.QueueFull: 9, spillway.Signal: 3, 200: 1},
-		WouldReject: 11, WouldRejectBy: map[spillway.Reason]uint64{spillway.WaitTooLong: 11},
+		RejectedBy:  map[spillway.Reason]uint64{spillway.ReasonQueueFull: 9, spillway.ReasonSignal: 3, 200: 1},
+		WouldReject: 11, WouldRejectBy: map[spillway.Reason]uint64{spillway.ReasonWaitTooLong: 11},
 		Estimate: text, EstimateUnsafe: true,
 		ByPriority: map[spillway.Priority]limiter.PriorityStats{
 			spillway.Low:      {Offered: 70, Admitted: 50, Completed: 48, Rejected: 13, Cancelled: 3, WouldReject: 11, Queued: 4, InFlight: 2},

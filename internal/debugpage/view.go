@@ -144,27 +144,27 @@ func reasonsOf(by map[spillway.Reason]uint64) []spillway.Reason {
 // meaning explains a reason in words.
 func meaning(r spillway.Reason) string {
 	switch r {
-	case spillway.QueueFull:
+	case spillway.ReasonQueueFull:
 		return "as many wait as may wait"
-	case spillway.WaitTooLong:
+	case spillway.ReasonWaitTooLong:
 		return "the wait was, or would have been, too long"
-	case spillway.DeadlineTooClose:
+	case spillway.ReasonDeadlineTooClose:
 		return "the deadline leaves no time for the work"
-	case spillway.Preempted:
+	case spillway.ReasonPreempted:
 		return "more important work took its place in the queue"
-	case spillway.Memory:
+	case spillway.ReasonMemory:
 		return "the heap is close to its limit"
-	case spillway.Scheduler:
+	case spillway.ReasonScheduler:
 		return "goroutines wait too long for a processor"
-	case spillway.Signal:
+	case spillway.ReasonSignal:
 		return "a signal of yours is over its bound"
-	case spillway.Quota:
+	case spillway.ReasonQuota:
 		return "the caller's own share is used up"
-	case spillway.Budget:
+	case spillway.ReasonBudget:
 		return "this replica's share of a budget is used up, or over"
-	case spillway.Draining:
+	case spillway.ReasonDraining:
 		return "the intake is closed, work is being finished"
-	case spillway.Closed:
+	case spillway.ReasonClosed:
 		return "the limiter is closed"
 	}
 	return "a lack of capacity"

@@ -18,7 +18,7 @@ func growing(n int) picture {
 	h.RecordN(int64(time.Millisecond), uint64(6*n))
 	return picture{open: true, Stats: limiter.Stats{
 		Offered: uint64(10 * n), Rejected: uint64(4 * n), Completed: uint64(6 * n),
-		RejectedBy: map[spillway.Reason]uint64{spillway.WaitTooLong: uint64(4 * n)},
+		RejectedBy: map[spillway.Reason]uint64{spillway.ReasonWaitTooLong: uint64(4 * n)},
 		QueueWait:  h, Service: h,
 	}}
 }
@@ -38,7 +38,7 @@ func TestFiguresASecondAreOfTheLastTenSeconds(t *testing.T) {
 		}
 	}
 	v := viewOf(0, &w, at)
-	if math.Abs(v.offered-10) > 0.5 || math.Abs(v.rejectedBy[spillway.WaitTooLong]-4) > 0.2 {
+	if math.Abs(v.offered-10) > 0.5 || math.Abs(v.rejectedBy[spillway.ReasonWaitTooLong]-4) > 0.2 {
 		t.Errorf("%v offered, %v refused a second", v.offered, v.rejectedBy)
 	}
 	if v.found[0].word != "refusing: wait_too_long" {
@@ -101,9 +101,9 @@ func TestTheWorstIsSaid(t *testing.T) {
 		"work waits":             func(v *view) { v.InFlight, v.Queued = 2, 1 },
 		"pressed down by memory": func(v *view) { v.Queued, v.Pressure = 1, limiter.Pressure{Cap: 1, By: "memory"} },
 		"refusing: queue_full": func(v *view) {
-			v.Queued, v.rejectedBy = 1, map[spillway.Reason]float64{spillway.QueueFull: 2, spillway.Quota: 1}
+			v.Queued, v.rejectedBy = 1, map[spillway.Reason]float64{spillway.ReasonQueueFull: 2, spillway.ReasonQuota: 1}
 		},
-		"intake closed": func(v *view) { v.open, v.rejectedBy = false, map[spillway.Reason]float64{spillway.Closed: 1} },
+		"intake closed": func(v *view) { v.open, v.rejectedBy = false, map[spillway.Reason]float64{spillway.ReasonClosed: 1} },
 		"off":           func(v *view) { v.Mode = limiter.Off },
 	} {
 		v := &view{picture: &picture{open: true, Stats: limiter.Stats{Limit: 2}}}

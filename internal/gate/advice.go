@@ -32,7 +32,7 @@ func (g *Gate) RetryAfter(p spillway.Priority) time.Duration {
 
 // advise is the advice for a level with a predicted wait, in nanoseconds.
 func (g *Gate) advise(lv int, wait float64) time.Duration {
-	if !g.service.known() || g.closed == spillway.Closed {
+	if !g.service.known() || g.closed == spillway.ReasonClosed {
 		return 0
 	}
 	booked := (g.booked[lv] + g.back[lv]) / (overbooked * g.bestRate(lv))

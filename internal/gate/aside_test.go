@@ -291,7 +291,7 @@ func TestNothingIsParkedWhileAnUpperBoundRules(t *testing.T) {
 		"a high bound": {Bounds{High: 4}, HighRules, false},
 		"a lease":      {Bounds{Leased: 4}, LeaseRules, false},
 		"a slow start": {Bounds{Share: 0.5}, SlowStartRules, false},
-		"a signal":     {Bounds{Cap: 4, Pressed: spillway.Memory}, CapRules, false},
+		"a signal":     {Bounds{Cap: 4, Pressed: spillway.ReasonMemory}, CapRules, false},
 	} {
 		g := New(Config{Law: limit.NewFixed(8), QueueSize: 6, MaxWait: 10 * time.Second, MaxAside: 100, Parks: true})
 		g.SetBounds(c.bounds)
@@ -415,9 +415,9 @@ func FuzzAside(f *testing.F) {
 				m.grant(t)
 			case 14:
 				if arg < 2 {
-					g.CloseIntake([]spillway.Reason{spillway.Draining, spillway.Closed}[arg])
+					g.CloseIntake([]spillway.Reason{spillway.ReasonDraining, spillway.ReasonClosed}[arg])
 				}
-				for g.ClosedFor() == spillway.Closed {
+				for g.ClosedFor() == spillway.ReasonClosed {
 					w := g.Drop()
 					if w == nil {
 						break

@@ -92,15 +92,15 @@ func (g *Gate) wouldDecide(now time.Duration, lv int, kind uint8, a *Arrival, ma
 	}
 	switch {
 	case a.Deadline <= now && !g.unbounded():
-		return Decision{Action: Reject, Reason: spillway.DeadlineTooClose}
+		return Decision{Action: Reject, Reason: spillway.ReasonDeadlineTooClose}
 	// Slots in use are a mean over chance: the nearest whole number is the most probable one.
 	case ahead == 0 && (v.used+float64(a.Cost) <= slots+0.5 || v.used < 0.5):
 		v.used = min(v.used+float64(a.held()), slots)
 		return Decision{Action: Admit}
 	case a.Traits&OverShare != 0:
-		return Decision{Action: Reject, Reason: spillway.Quota}
+		return Decision{Action: Reject, Reason: spillway.ReasonQuota}
 	case !mayWait || g.cfg.QueueSize == 0:
-		d = Decision{Action: Reject, Reason: g.blame(spillway.QueueFull)}
+		d = Decision{Action: Reject, Reason: g.blame(spillway.ReasonQueueFull)}
 	default:
 		d = g.queueIfSoon(now, lv, kind, a, g.wouldWait(lv, a.Cost))
 	}
@@ -110,7 +110,7 @@ func (g *Gate) wouldDecide(now time.Duration, lv int, kind uint8, a *Arrival, ma
 		v.callers[lv]++
 		return Decision{Action: Admit}
 	case d.Action == Wait:
-		d = Decision{Action: Reject, Reason: spillway.QueueFull}
+		d = Decision{Action: Reject, Reason: spillway.ReasonQueueFull}
 	}
 	if !d.Anyway {
 		if g.mustAdmit(int(v.used), a.held()) {

@@ -20,12 +20,12 @@ func TestADryRunBeginsWithWhatRunsAndIsKnown(t *testing.T) {
 	for range 2 {
 		g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil)
 	}
-	if r := force(g, 1, false, Never); r != spillway.QueueFull {
+	if r := force(g, 1, false, Never); r != spillway.ReasonQueueFull {
 		t.Errorf("both slots are in use, and a dry run says %v", r)
 	}
 	const took = 100 * time.Millisecond
 	g, now, _ := fill(t, took)
-	if r := force(g, now, true, now+took/2); r != spillway.DeadlineTooClose {
+	if r := force(g, now, true, now+took/2); r != spillway.ReasonDeadlineTooClose {
 		t.Errorf("half a service time is left, and a dry run says %v", r)
 	}
 }
@@ -39,9 +39,9 @@ func TestAFullQueueOfADryRunRefusesTheLeastImportant(t *testing.T) {
 	}{
 		{spillway.Low, 0}, // takes the slot
 		{spillway.Low, 0}, {spillway.Normal, 0},
-		{spillway.Low, spillway.QueueFull},
+		{spillway.Low, spillway.ReasonQueueFull},
 		{spillway.Normal, 0}, // in place of a low one
-		{spillway.Normal, spillway.QueueFull}, {spillway.Low, spillway.QueueFull},
+		{spillway.Normal, spillway.ReasonQueueFull}, {spillway.Low, spillway.ReasonQueueFull},
 		{spillway.High, 0}, // in place of a normal or a low one
 	} {
 		if d := g.Force(0, Arrival{Cost: 1, Deadline: Never, Priority: c.priority}, true, 0); d.Reason != c.want || d.Action != Admit {
@@ -63,7 +63,7 @@ func TestTheQueueOfADryRunDrains(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		want  spillway.Reason
-	}{{2 * took, spillway.QueueFull}, {5 * took, 0}, {5 * took, spillway.QueueFull}} {
+	}{{2 * took, spillway.ReasonQueueFull}, {5 * took, 0}, {5 * took, spillway.ReasonQueueFull}} {
 		if r := force(g, now+c.after, false, Never); r != c.want {
 			t.Errorf("after %v: %v, want %v", c.after, r, c.want)
 		}
@@ -198,7 +198,7 @@ func TestLongWorkDoesNotStayInTheBooksOfADryRun(t *testing.T) {
 	for range 10 {
 		force(now, Long)
 	}
-	if force(now, Long) != spillway.QueueFull {
+	if force(now, Long) != spillway.ReasonQueueFull {
 		t.Error("eleven pieces of long work wait in a queue of ten")
 	}
 	if why := force(now+time.Minute, Long); why != 0 {

@@ -230,11 +230,11 @@ func (g *Gate) decide(now time.Duration, lv int, kind uint8, a *Arrival, mayWait
 		return Decision{Action: Reject, Reason: g.closed}
 	}
 	if a.Deadline <= now && !g.unbounded() {
-		return Decision{Action: Reject, Reason: spillway.DeadlineTooClose, Anyway: true}
+		return Decision{Action: Reject, Reason: spillway.ReasonDeadlineTooClose, Anyway: true}
 	}
 	d := g.admitOrQueue(now, lv, kind, a, mayWait)
 	if a.Traits&OverShare != 0 && d.Action != Admit {
-		return Decision{Action: Reject, Reason: spillway.Quota, Anyway: true}
+		return Decision{Action: Reject, Reason: spillway.ReasonQuota, Anyway: true}
 	}
 	if d.Action == Wait && g.queued >= g.cfg.QueueSize {
 		d = g.preempt(lv, a)
@@ -257,7 +257,7 @@ func (g *Gate) admitOrQueue(now time.Duration, lv int, kind uint8, a *Arrival, m
 		return Decision{Action: Admit}
 	}
 	if !mayWait || g.cfg.QueueSize == 0 {
-		return Decision{Action: Reject, Reason: g.blame(spillway.QueueFull)}
+		return Decision{Action: Reject, Reason: g.blame(spillway.ReasonQueueFull)}
 	}
 	return g.queueIfSoon(now, lv, kind, a, g.predict(lv, a.Cost))
 }
@@ -268,9 +268,9 @@ func (g *Gate) queueIfSoon(now time.Duration, lv int, kind uint8, a *Arrival, wa
 		return Decision{Action: Wait}
 	}
 	left := left(now, a.Deadline)
-	stays, reason := float64(left), spillway.DeadlineTooClose
+	stays, reason := float64(left), spillway.ReasonDeadlineTooClose
 	if left == Never {
-		stays, reason = g.service.kinds.list[kind].stay.most(), g.blame(spillway.WaitTooLong)
+		stays, reason = g.service.kinds.list[kind].stay.most(), g.blame(spillway.ReasonWaitTooLong)
 	}
 	most := stays - g.need(now, kind, a.Deadline)
 	probe := wait > most && !g.floorServes(lv, most)
@@ -278,7 +278,7 @@ func (g *Gate) queueIfSoon(now time.Duration, lv int, kind uint8, a *Arrival, wa
 		return Decision{Action: Reject, Reason: reason, Anyway: left < Never && most < 0, ofKind: left == Never}
 	}
 	if wait > g.bound(lv, left) && !g.floorServes(lv, min(most, g.longestWait(left))) {
-		return Decision{Action: Reject, Reason: g.blame(spillway.WaitTooLong)}
+		return Decision{Action: Reject, Reason: g.blame(spillway.ReasonWaitTooLong)}
 	}
 	return Decision{Action: Wait, probe: probe}
 }
@@ -321,13 +321,13 @@ func (g *Gate) preempt(lv int, a *Arrival) Decision {
 			continue
 		} else if a.Traits&DryRun == 0 {
 			g.take(w)
-			g.refuse(i, spillway.Preempted, 1, w.held)
+			g.refuse(i, spillway.ReasonPreempted, 1, w.held)
 			g.rejectedOf(w.kind, 1)
 			return Decision{Action: Wait, Preempted: w}
 		}
 		return Decision{Action: Wait}
 	}
-	return Decision{Action: Reject, Reason: spillway.QueueFull}
+	return Decision{Action: Reject, Reason: spillway.ReasonQueueFull}
 }
 
 // Unenforced counts an admitted arrival as work that the gate's owner would have refused.

@@ -122,14 +122,14 @@ func (m *twin) arrive(t *testing.T, a Arrival, w *Waiter, d Decision, seq uint64
 		}
 	}
 	free := ahead == 0 && m.fits(a.Cost)
-	inTime := d.Action == Reject && d.Reason == spillway.DeadlineTooClose
+	inTime := d.Action == Reject && d.Reason == spillway.ReasonDeadlineTooClose
 	if inTime && a.Deadline == Never && free {
 		t.Fatal("refused for a deadline that it has not")
 	}
 	switch {
 	case m.closed == 0 && a.Traits == DryRun && d.Action != Admit:
 		t.Fatalf("a dry run: %+v", d)
-	case m.closed == 0 && a.Traits == OverShare && !free && d.Reason != spillway.Quota && d.Reason != spillway.DeadlineTooClose:
+	case m.closed == 0 && a.Traits == OverShare && !free && d.Reason != spillway.ReasonQuota && d.Reason != spillway.ReasonDeadlineTooClose:
 		t.Fatalf("over its share: %+v", d)
 	case m.closed == 0 && a.Traits == DryRun:
 	case m.closed != 0:
@@ -144,7 +144,7 @@ func (m *twin) arrive(t *testing.T, a Arrival, w *Waiter, d Decision, seq uint64
 		t.Fatalf("%d of %d wait, preempted %v", m.queued(), m.room, d.Preempted)
 	case d.Action == Wait && d.Preempted != nil && d.Preempted != m.victim(lv):
 		t.Fatal("the wrong waiter was preempted")
-	case d.Action == Reject && d.Reason == spillway.QueueFull && w != nil && m.room > 0 &&
+	case d.Action == Reject && d.Reason == spillway.ReasonQueueFull && w != nil && m.room > 0 &&
 		(m.queued() < m.room || m.victim(lv) != nil):
 		t.Fatal("the queue is not full")
 	}
@@ -157,7 +157,7 @@ func (m *twin) arrive(t *testing.T, a Arrival, w *Waiter, d Decision, seq uint64
 	case Wait:
 		if d.Preempted != nil {
 			m.leave(d.Preempted)
-			m.rejected[spillway.Preempted]++
+			m.rejected[spillway.ReasonPreempted]++
 		}
 		m.waiting[lv] = append(m.waiting[lv], w)
 	case Reject:
@@ -209,7 +209,7 @@ func FuzzGate(f *testing.F) {
 				m.look(g, now)
 				d := g.Arrive(now, a, w)
 				mayWait := w != nil && m.room > 0 && m.closed == 0 && a.Traits != OverShare
-				if g.unbounded() && mayWait && d.Action == Reject && d.Reason != spillway.QueueFull {
+				if g.unbounded() && mayWait && d.Action == Reject && d.Reason != spillway.ReasonQueueFull {
 					t.Fatalf("op %d: nothing bounds the wait: %+v", i, d)
 				}
 				m.arrive(t, a, w, d, g.seq, now)
@@ -252,7 +252,7 @@ func FuzzGate(f *testing.F) {
 						t.Fatalf("op %d: expire is not %v", i, want)
 					}
 					if want {
-						m.rejected[spillway.WaitTooLong]++
+						m.rejected[spillway.ReasonWaitTooLong]++
 					}
 				}
 				grantAll(t, g, m, now)
@@ -277,9 +277,9 @@ func FuzzGate(f *testing.F) {
 					m.cancelled++
 					break
 				}
-				reason := []spillway.Reason{spillway.Draining, spillway.Closed}[arg/8%2]
+				reason := []spillway.Reason{spillway.ReasonDraining, spillway.ReasonClosed}[arg/8%2]
 				g.CloseIntake(reason)
-				if m.closed != spillway.Closed {
+				if m.closed != spillway.ReasonClosed {
 					m.closed = reason
 				}
 				if w := g.Drop(); w != nil {
@@ -318,7 +318,7 @@ func grantAll(t *testing.T, g *Gate, m *twin, now time.Duration) {
 			if w.deadline == Never || g.unbounded() {
 				t.Fatal("dropped for a deadline that it has not")
 			}
-			m.rejected[spillway.DeadlineTooClose]++
+			m.rejected[spillway.ReasonDeadlineTooClose]++
 			continue
 		}
 		grant := Grant{Seq: g.seq, Start: now, Cost: w.cost, Priority: w.Owner.(spillway.Priority), Long: w.held == 0}
@@ -551,7 +551,7 @@ func TestRetryAfterIsTheBacklogOverTheDrainRate(t *testing.T) {
 	if high := g.RetryAfter(spillway.High); high >= g.RetryAfter(spillway.Normal) {
 		t.Errorf("who goes before all of them is told %v", high)
 	}
-	if g.CloseIntake(spillway.Closed); g.RetryAfter(0) != 0 {
+	if g.CloseIntake(spillway.ReasonClosed); g.RetryAfter(0) != 0 {
 		t.Error("a closed gate tells callers to come back")
 	}
 }
@@ -559,14 +559,14 @@ func TestRetryAfterIsTheBacklogOverTheDrainRate(t *testing.T) {
 func TestWorkThatCannotMeetItsDeadlineIsNotStarted(t *testing.T) {
 	const took = 100 * time.Millisecond
 	g, now, running := fill(t, took)
-	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + took/2}, &Waiter{}); d.Reason != spillway.DeadlineTooClose {
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + took/2}, &Waiter{}); d.Reason != spillway.ReasonDeadlineTooClose {
 		t.Fatalf("half a service time: %+v", d)
 	}
 	late := &Waiter{}
 	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 3*took}, late); d.Action != Wait {
 		t.Fatalf("time enough: %+v", d)
 	}
-	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 3*took/2}, &Waiter{}); d.Reason != spillway.DeadlineTooClose {
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 3*took/2}, &Waiter{}); d.Reason != spillway.ReasonDeadlineTooClose {
 		t.Fatalf("two services ahead and time for one and a half: %+v", d)
 	}
 	now += 3 * took // slower than predicted: now it is too late
@@ -592,15 +592,15 @@ func TestNoMoreIsRefusedThanMayBe(t *testing.T) {
 // admitted all other work at once, however few slots there were.
 func TestRefusalsThatShowNoShortageDoNotUseUpWhatMayBeRefused(t *testing.T) {
 	for want, refuse := range map[spillway.Reason]func(g *Gate, now time.Duration) spillway.Reason{
-		spillway.DeadlineTooClose: func(g *Gate, now time.Duration) spillway.Reason { // with a slot free
+		spillway.ReasonDeadlineTooClose: func(g *Gate, now time.Duration) spillway.Reason { // with a slot free
 			return g.Arrive(now, Arrival{Cost: 1, Deadline: now}, nil).Reason
 		},
-		spillway.Quota: func(g *Gate, now time.Duration) spillway.Reason {
+		spillway.ReasonQuota: func(g *Gate, now time.Duration) spillway.Reason {
 			return g.Arrive(now, Arrival{Cost: 2, Deadline: Never, Traits: OverShare}, nil).Reason
 		},
-		spillway.Budget: func(g *Gate, now time.Duration) spillway.Reason { // there is no lease
-			g.Refused(now, spillway.Normal, spillway.Budget)
-			return spillway.Budget
+		spillway.ReasonBudget: func(g *Gate, now time.Duration) spillway.Reason { // there is no lease
+			g.Refused(now, spillway.Normal, spillway.ReasonBudget)
+			return spillway.ReasonBudget
 		},
 	} {
 		g := New(Config{Law: limit.NewFixed(2), MaxRefused: 0.2, MaxWait: time.Second})
@@ -629,8 +629,8 @@ func TestASignalCapsTheLimitAndNamesItself(t *testing.T) {
 			}
 			return g.Arrive(0, Arrival{Cost: 1, Deadline: Never}, nil)
 		}
-		g.SetBounds(Bounds{Cap: 2, Pressed: spillway.Signal})
-		for i, want := range []spillway.Reason{0, 0, spillway.Signal} {
+		g.SetBounds(Bounds{Cap: 2, Pressed: spillway.ReasonSignal})
+		for i, want := range []spillway.Reason{0, 0, spillway.ReasonSignal} {
 			if d := arrive(); d.Reason != want || (d.Action == Admit) != (dry || want == 0) {
 				t.Errorf("dry run %v, arrival %d: %+v, want %v", dry, i, d, want)
 			}

@@ -31,7 +31,7 @@ func TestAFreeSlotIsGiven(t *testing.T) {
 	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now + 1}, nil); d.Action != Admit {
 		t.Errorf("a slot is free, and work that has a nanosecond is answered %+v", d)
 	}
-	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now}, nil); d.Action != Reject || d.Reason != spillway.DeadlineTooClose {
+	if d := g.Arrive(now, Arrival{Cost: 1, Deadline: now}, nil); d.Action != Reject || d.Reason != spillway.ReasonDeadlineTooClose {
 		t.Errorf("work whose deadline has passed is answered %+v", d)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // While the law, a slow start or a signal held the limit below a lease, MaxRefused once admitted
 // two thousand pieces of work over a lease of ten.
 func TestALeaseIsNotExceededForMaxRefused(t *testing.T) {
-	for _, b := range []Bounds{{}, {High: 5}, {Share: 0.5}, {Cap: 4, Pressed: spillway.Memory}} {
+	for _, b := range []Bounds{{}, {High: 5}, {Share: 0.5}, {Cap: 4, Pressed: spillway.ReasonMemory}} {
 		for _, law := range []int{8, 20} {
 			b.Leased = 10
 			g := New(Config{Law: limit.NewFixed(law), MaxRefused: 0.05, MaxWait: time.Second})

@@ -101,7 +101,7 @@ func (g *Gate) Late(p spillway.Priority, w *Waiter) {
 	lv := priority.Level(p)
 	g.ledger[lv].cancelled--
 	g.beginShortage()
-	g.rejected[lv][spillway.DeadlineTooClose]++
+	g.rejected[lv][spillway.ReasonDeadlineTooClose]++
 }
 
 // Shrink returns some of the slots of running work, which runs on with the rest. The owner lowers

@@ -133,7 +133,7 @@ func (g *Gate) blame(reason spillway.Reason) spillway.Reason {
 	case l.rule == CapRules:
 		return l.bounds.Pressed
 	case l.rule == LeaseRules:
-		return spillway.Budget
+		return spillway.ReasonBudget
 	}
 	return reason
 }

@@ -84,7 +84,7 @@ func (d *demand) arrive(lv int, slots, n float64) {
 // refuse counts n refusals.
 func (d *demand) refuse(n float64, reason spillway.Reason) {
 	d.refusals += n
-	if reason == spillway.Budget {
+	if reason == spillway.ReasonBudget {
 		d.leaseRefusals += n
 	}
 }

@@ -29,9 +29,9 @@ func (w *Waiter) Since() time.Duration { return w.since }
 // Late is the reason for a waiter that Next drops.
 func (w *Waiter) Late() spillway.Reason {
 	if w.deadline == Never {
-		return spillway.WaitTooLong
+		return spillway.ReasonWaitTooLong
 	}
-	return spillway.DeadlineTooClose
+	return spillway.ReasonDeadlineTooClose
 }
 
 // queue is first come, first served; any waiter can leave.
@@ -100,7 +100,7 @@ func (g *Gate) Expire(w *Waiter) bool {
 		return false
 	}
 	g.take(w)
-	g.refuse(w.level, spillway.WaitTooLong, 1, 0)
+	g.refuse(w.level, spillway.ReasonWaitTooLong, 1, 0)
 	g.rejectedOf(w.kind, 1)
 	return true
 }
@@ -108,7 +108,7 @@ func (g *Gate) Expire(w *Waiter) bool {
 // CloseIntake refuses every later arrival with reason. Waiters stay: drain them
 // with Next, or Drop them. Closed is final; Draining may still become Closed.
 func (g *Gate) CloseIntake(reason spillway.Reason) {
-	if g.closed != spillway.Closed {
+	if g.closed != spillway.ReasonClosed {
 		g.closed = reason
 	}
 }

@@ -17,10 +17,10 @@ func (g *Gate) Repeats(a Arrival, d Decision, mayWait bool) (until, needs time.D
 	waits := mayWait && g.cfg.QueueSize > 0 && g.service.known()
 	switch {
 	case g.cfg.MaxRefused > 0, // the next refusal may exceed the share
-		a.Cost != 1, a.Traits != 0, d.Action != Reject, d.Reason == spillway.DeadlineTooClose, d.ofKind, g.closed != 0,
-		waits && lv == levels-1 && g.queues[lv].n == 0,                 // the floor may serve work that has more time
-		waits && g.life.helps(),                                        // work that has more time may wait longer
-		waits && d.Reason == spillway.QueueFull && a.Deadline != Never: // with another deadline the reason might be WaitTooLong
+		a.Cost != 1, a.Traits != 0, d.Action != Reject, d.Reason == spillway.ReasonDeadlineTooClose, d.ofKind, g.closed != 0,
+		waits && lv == levels-1 && g.queues[lv].n == 0,                       // the floor may serve work that has more time
+		waits && g.life.helps(),                                              // work that has more time may wait longer
+		waits && d.Reason == spillway.ReasonQueueFull && a.Deadline != Never: // with another deadline the reason might be WaitTooLong
 		return 0, 0, false
 	case !waits:
 		needs = 1 // work whose deadline has passed is refused for another reason

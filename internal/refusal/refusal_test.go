@@ -14,8 +14,8 @@ func TestAdviceStaysNearTheWaitAndDiffersBetweenCallers(t *testing.T) {
 	for _, wait := range []time.Duration{time.Millisecond, 120 * time.Millisecond, time.Second, 7 * time.Second, time.Hour} {
 		seen := map[time.Duration]bool{}
 		for range 1000 {
-			r := table.For(spillway.QueueFull, wait)
-			if r.Reason != spillway.QueueFull || !errors.Is(r, spillway.ErrRejected) {
+			r := table.For(spillway.ReasonQueueFull, wait)
+			if r.Reason != spillway.ReasonQueueFull || !errors.Is(r, spillway.ErrRejected) {
 				t.Fatalf("wrong rejection %v", r)
 			}
 			low := min(wait, longest) * 3 / 4
@@ -28,7 +28,7 @@ func TestAdviceStaysNearTheWaitAndDiffersBetweenCallers(t *testing.T) {
 			t.Errorf("every caller is told to return after %v together", wait)
 		}
 	}
-	if r := table.For(spillway.Closed, 0); r.RetryAfter != 0 {
+	if r := table.For(spillway.ReasonClosed, 0); r.RetryAfter != 0 {
 		t.Errorf("no wait gives advice %v", r.RetryAfter)
 	}
 }
@@ -36,7 +36,7 @@ func TestAdviceStaysNearTheWaitAndDiffersBetweenCallers(t *testing.T) {
 func TestRefusingAllocatesNothing(t *testing.T) {
 	table := NewTable(1)
 	var sink error
-	if n := testing.AllocsPerRun(1000, func() { sink = table.For(spillway.WaitTooLong, time.Second) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { sink = table.For(spillway.ReasonWaitTooLong, time.Second) }); n != 0 {
 		t.Fatalf("%v allocations", n)
 	}
 	_ = sink

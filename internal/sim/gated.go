@@ -26,7 +26,7 @@ func (p *gated) arrive(c *call) {
 		Cost: c.class.Cost, Priority: c.class.Priority, Deadline: p.deadline(c), Kind: p.gate.KindOf(c.class.Kind),
 	}, c.waiter)
 	if d.Preempted != nil {
-		p.refuse(d.Preempted.Owner.(*call), spillway.Preempted)
+		p.refuse(d.Preempted.Owner.(*call), spillway.ReasonPreempted)
 	}
 	switch d.Action {
 	case gate.Admit:

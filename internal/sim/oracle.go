@@ -54,7 +54,7 @@ func (o *oracle) dispatch() {
 		}
 		o.waiting--
 		if c.deadline-o.run.now <= o.need {
-			o.run.refuse(c, spillway.DeadlineTooClose, 0)
+			o.run.refuse(c, spillway.ReasonDeadlineTooClose, 0)
 			continue
 		}
 		o.n++

@@ -104,7 +104,7 @@ func (r *run) handle(e event) {
 		r.expired(e.call)
 	case overdue:
 		if p := e.call.replica.policy; e.call.state == waiting && p.overdue(e.call) {
-			r.refuse(e.call, spillway.WaitTooLong, 0)
+			r.refuse(e.call, spillway.ReasonWaitTooLong, 0)
 			p.dispatch()
 		}
 	case planned:

@@ -100,7 +100,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					if granted {
 						admitted(w.Owner.(uint64), now)
 					} else {
-						got[w.Owner.(uint64)] = decision{sim.Refused, now, spillway.DeadlineTooClose}
+						got[w.Owner.(uint64)] = decision{sim.Refused, now, spillway.ReasonDeadlineTooClose}
 					}
 				}
 			}
@@ -117,7 +117,7 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					waiters[e.Attempt] = w
 					d := g.Arrive(e.At, a, w)
 					if d.Preempted != nil {
-						got[d.Preempted.Owner.(uint64)] = decision{sim.Refused, e.At, spillway.Preempted}
+						got[d.Preempted.Owner.(uint64)] = decision{sim.Refused, e.At, spillway.ReasonPreempted}
 					}
 					switch d.Action {
 					case gate.Admit:
@@ -131,8 +131,8 @@ func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
 					}
 					drain(e.At)
 				case sim.Refused:
-					if e.Reason == spillway.WaitTooLong && g.Expire(waiters[e.Attempt]) {
-						got[e.Attempt] = decision{sim.Refused, e.At, spillway.WaitTooLong}
+					if e.Reason == spillway.ReasonWaitTooLong && g.Expire(waiters[e.Attempt]) {
+						got[e.Attempt] = decision{sim.Refused, e.At, spillway.ReasonWaitTooLong}
 						drain(e.At)
 					}
 				case sim.Ended:

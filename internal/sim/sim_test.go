@@ -251,7 +251,7 @@ func TestCallersTryAgain(t *testing.T) {
 	s.Arrivals = sim.Replay([]sim.Request{{At: 0}, {At: 100 * ms}, {At: 200 * ms}})
 
 	r := run(t, s)
-	if r.Total.OK != 1 || r.Total.Refused != 2 || r.RefusedBy[spillway.QueueFull] != 2 {
+	if r.Total.OK != 1 || r.Total.Refused != 2 || r.RefusedBy[spillway.ReasonQueueFull] != 2 {
 		t.Errorf("without retries: %d ok, %d refused, by reason %v; want 1 and 2, queue_full", r.Total.OK, r.Total.Refused, r.RefusedBy)
 	}
 	s.Retry = sim.Retry{Attempts: 5, Backoff: 200 * ms}

@@ -243,7 +243,7 @@ func TestLimiterOfTheProcessDefersJobs(t *testing.T) {
 func TestTheLimiterOfTheProcessIsSoonAskedAgain(t *testing.T) {
 	w := &worker{q: open(t, Config{}), ctx: t.Context()}
 	enqueue(t, w.q, jobqueue.Job{})
-	full := &spillway.Rejection{Reason: spillway.Quota, RetryAfter: time.Minute}
+	full := &spillway.Rejection{Reason: spillway.ReasonQuota, RetryAfter: time.Minute}
 	own, below := &task{}, w.q.receive(taken(t, w.q), time.Now())
 	if w.refused(own, full); own.after != limiterAgain || own.away {
 		t.Errorf("asked again after %s", own.after)

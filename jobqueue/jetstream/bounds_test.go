@@ -31,7 +31,7 @@ func TestFullQueueSaysSo(t *testing.T) {
 			switch {
 			case err == nil:
 				stored.Add(1)
-			case refused && r.Reason == spillway.QueueFull && r.RetryAfter > 0:
+			case refused && r.Reason == spillway.ReasonQueueFull && r.RetryAfter > 0:
 				full.Add(1)
 			default:
 				t.Error(err)

@@ -81,7 +81,7 @@ type committer struct {
 	ended   sync.WaitGroup
 }
 
-var errClosed = &spillway.Rejection{Reason: spillway.Closed}
+var errClosed = &spillway.Rejection{Reason: spillway.ReasonClosed}
 
 // store commits an entry, and returns the entry's error. If ctx ends before, the entry may be stored
 // or not; no later batch has the entry.

@@ -114,7 +114,7 @@ func TestRejectedJobIsDeferredWithoutAnAttempt(t *testing.T) {
 	done := make(chan int, 1)
 	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error {
 		if runs.Add(1) < 4 {
-			return fmt.Errorf("below: %w", &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Millisecond})
+			return fmt.Errorf("below: %w", &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: time.Millisecond})
 		}
 		done <- d.Attempt
 		return nil

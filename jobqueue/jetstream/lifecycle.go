@@ -19,7 +19,7 @@ func (q *queue) open() error {
 	case failed != nil:
 		return failed
 	case q.drained:
-		return &spillway.Rejection{Reason: spillway.Draining}
+		return &spillway.Rejection{Reason: spillway.ReasonDraining}
 	}
 	return nil
 }

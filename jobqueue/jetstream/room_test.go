@@ -33,7 +33,7 @@ func noDisk(t *testing.T, q jobqueue.Queue) {
 	t.Helper()
 	_, err := q.Enqueue(within(t), jobqueue.Job{Key: "refused"})
 	r, rejected := errors.AsType[*spillway.Rejection](err)
-	if !errors.Is(err, jobqueue.ErrDiskFull) || !rejected || r.Reason != spillway.QueueFull || r.RetryAfter <= 0 {
+	if !errors.Is(err, jobqueue.ErrDiskFull) || !rejected || r.Reason != spillway.ReasonQueueFull || r.RetryAfter <= 0 {
 		t.Errorf("Enqueue on a full disk: %v", err)
 	}
 }

@@ -265,7 +265,7 @@ func (a *advice) rejection(removed func() (uint64, bool)) *spillway.Rejection {
 		}
 	}
 	wait := max(a.wait, leastAdvice)
-	return &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: wait + rand.N(wait/4+1)}
+	return &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: wait + rand.N(wait/4+1)}
 }
 
 // estimate returns how long it takes to make room for the refused jobs.

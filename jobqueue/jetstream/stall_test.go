@@ -78,7 +78,7 @@ func TestJobsThatAreHandedBackWereNotTried(t *testing.T) {
 				if rejected.Swap(true) {
 					again.Store(true)
 				}
-				return &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Millisecond}
+				return &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: time.Millisecond}
 			}
 			running.Add(1)
 			<-ctx.Done()

@@ -78,7 +78,7 @@ func (c *core) enqueue(now time.Time, job jobqueue.Job) (duplicate bool, full *s
 	}
 	it := &item{job: job, size: sizeOf(job), enqueued: now}
 	if c.count >= c.cfg.MaxQueued || c.bytes+it.size > c.cfg.MaxBytes {
-		return false, &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: c.advice()}
+		return false, &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: c.advice()}
 	}
 	it.known = &known{key: job.Key, until: now.Add(c.cfg.Dedupe)}
 	c.keys[job.Key] = it.known

@@ -160,9 +160,9 @@ func (q *queue) enter(ctx context.Context) error {
 		return err
 	}
 	q.shared.mu.Lock()
-	if q.refusal == spillway.Closed {
+	if q.refusal == spillway.ReasonClosed {
 		q.shared.mu.Unlock()
-		return &spillway.Rejection{Reason: spillway.Closed}
+		return &spillway.Rejection{Reason: spillway.ReasonClosed}
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (q *queue) Stats(ctx context.Context) (jobqueue.Stats, error) {
 
 // Drain closes the intake and waits for the running handlers.
 func (q *queue) Drain(ctx context.Context) error {
-	q.shut(spillway.Draining)
+	q.shut(spillway.ReasonDraining)
 	select {
 	case <-q.ended():
 		return nil
@@ -243,7 +243,7 @@ func (q *queue) Drain(ctx context.Context) error {
 // Close hands running jobs to other workers, ends the handlers' contexts and waits for the
 // handlers.
 func (q *queue) Close() error {
-	q.shut(spillway.Closed)
+	q.shut(spillway.ReasonClosed)
 	q.shared.mu.Lock()
 	runs := slices.Collect(maps.Keys(q.runs))
 	for _, r := range runs {

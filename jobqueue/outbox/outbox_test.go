@@ -256,7 +256,7 @@ func TestAClosedQueueEndsItsRelay(t *testing.T) {
 	}
 	commit(t, b, jobqueue.Job{})
 	err := b.Relay(await.Context(t, "Relay ends"))
-	if r, ok := errors.AsType[*spillway.Rejection](err); !ok || r.Reason != spillway.Closed {
+	if r, ok := errors.AsType[*spillway.Rejection](err); !ok || r.Reason != spillway.ReasonClosed {
 		t.Error(err)
 	}
 	if n := stats(t, b); n.Waiting != 1 || n.Refused != 0 {

@@ -201,7 +201,7 @@ func forGood(err error) bool {
 // shut reports whether err says that the queue of this process takes no more jobs.
 func shut(err error) bool {
 	r, ok := errors.AsType[*spillway.Rejection](err)
-	return ok && (r.Reason == spillway.Draining || r.Reason == spillway.Closed)
+	return ok && (r.Reason == spillway.ReasonDraining || r.Reason == spillway.ReasonClosed)
 }
 
 // backoff returns the wait after a failure, the n-th after that many in a row. Jitter adds at most

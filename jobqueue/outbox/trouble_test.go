@@ -195,7 +195,7 @@ func TestBackoffsGrowAndHaveABoundAndJitter(t *testing.T) {
 		}
 	}
 	for advice, want := range map[time.Duration]time.Duration{time.Second: time.Second, time.Hour: mostBackoff, 0: firstBackoff} {
-		err := fmt.Errorf("wrapped: %w", &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: advice})
+		err := fmt.Errorf("wrapped: %w", &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: advice})
 		if got := backoff(0, err); got < want || got >= want+want/4 {
 			t.Errorf("advice %s: %s", advice, got)
 		}
@@ -208,8 +208,8 @@ func TestWhichErrorsAreForGood(t *testing.T) {
 		errPlanted:              true,
 		jobqueue.ErrUnavailable: false,
 		jobqueue.ErrDiskFull:    false,
-		&spillway.Rejection{Reason: spillway.QueueFull}: false,
-		context.DeadlineExceeded:                        false,
+		&spillway.Rejection{Reason: spillway.ReasonQueueFull}: false,
+		context.DeadlineExceeded:                              false,
 	} {
 		if got := forGood(fmt.Errorf("wrapped: %w", err)); got != want {
 			t.Errorf("%v: %v", err, got)

@@ -194,7 +194,7 @@ func (s *Scheduler) enqueue(ctx context.Context, i int, p *progress) (retry time
 	}
 	retry = retryEvery
 	if rejection, ok := errors.AsType[*spillway.Rejection](err); ok {
-		if rejection.Reason == spillway.Draining || rejection.Reason == spillway.Closed {
+		if rejection.Reason == spillway.ReasonDraining || rejection.Reason == spillway.ReasonClosed {
 			return 0, errEnded
 		}
 		retry = max(retry, rejection.RetryAfter)

@@ -317,7 +317,7 @@ func TestALaterInstantTakesThePlaceOfAnEarlier(t *testing.T) {
 func TestAFullQueueIsTriedAgainWhenItAdvises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &away{Queue: opened(t, memory.Config{})}
-		q.fail(fmt.Errorf("full: %w", &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: 7 * time.Second}))
+		q.fail(fmt.Errorf("full: %w", &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: 7 * time.Second}))
 		p := begin(t, q, 0, each(t, "0 1 * * *", 0))
 		until("1:00")
 		time.Sleep(30 * time.Second)

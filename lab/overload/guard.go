@@ -42,7 +42,7 @@ type Guard struct {
 }
 
 // ErrRefused is the refusal of a contestant without an error of its own.
-var ErrRefused = &spillway.Rejection{Reason: spillway.QueueFull}
+var ErrRefused = &spillway.Rejection{Reason: spillway.ReasonQueueFull}
 
 // NewGuard returns the contestant of that name in front of a database with that many
 // slots. Close it. Only the program has Failsafe.

@@ -177,7 +177,7 @@ func FuzzWeighted(f *testing.F) {
 			}
 			s.Release(m.used)
 			st := s.Limiter().Stats()
-			delete(st.RejectedBy, spillway.QueueFull) // of TryAcquire
+			delete(st.RejectedBy, spillway.ReasonQueueFull) // of TryAcquire
 			if st.InFlight != 0 || st.Queued != 0 || len(st.RejectedBy) > 0 || st.Completed != st.Admitted || s.total != 0 || len(s.held) != 0 {
 				t.Errorf("at the end: %+v", st)
 			}
@@ -412,7 +412,7 @@ func TestAfterADrainAllIsRefused(t *testing.T) {
 	}
 	for _, n := range []int64{1, 2} {
 		rejection, ok := errors.AsType[*spillway.Rejection](s.Acquire(t.Context(), n))
-		if !ok || rejection.Reason != spillway.Draining || s.TryAcquire(n) {
+		if !ok || rejection.Reason != spillway.ReasonDraining || s.TryAcquire(n) {
 			t.Errorf("%d slots: %+v", n, rejection)
 		}
 	}
@@ -423,7 +423,7 @@ func TestAGivenLimiterMayRefuse(t *testing.T) {
 	s := over(t, limiter.Config{Law: limit.NewFixed(4), QueueSize: -1})
 	hold(t, s, 9) // runs alone
 	rejection, ok := errors.AsType[*spillway.Rejection](s.Acquire(t.Context(), 1))
-	if !ok || rejection.Reason != spillway.QueueFull {
+	if !ok || rejection.Reason != spillway.ReasonQueueFull {
 		t.Errorf("%+v", rejection)
 	}
 	s.Release(4)

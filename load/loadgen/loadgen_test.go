@@ -60,7 +60,7 @@ func TestEveryErrorHasItsOutcome(t *testing.T) {
 		want Outcome
 	}{
 		{nil, OK},
-		{&spillway.Rejection{Reason: spillway.QueueFull}, Rejected},
+		{&spillway.Rejection{Reason: spillway.ReasonQueueFull}, Rejected},
 		{fmt.Errorf("store: %w", spillway.ErrRejected), Rejected},
 		{fmt.Errorf("store: %w", context.DeadlineExceeded), Timeout},
 		{context.Canceled, Error},

@@ -69,7 +69,7 @@ func TestOnlyARefusalIsAnsweredAsOne(t *testing.T) {
 		status int
 		after  bool
 	}{
-		"refused by the transport":      {fmt.Errorf("sent: %w", &spillway.Rejection{Reason: spillway.Signal}), http.StatusServiceUnavailable, true},
+		"refused by the transport":      {fmt.Errorf("sent: %w", &spillway.Rejection{Reason: spillway.ReasonSignal}), http.StatusServiceUnavailable, true},
 		"ended by its deadline":         {fmt.Errorf("sent: %w", context.DeadlineExceeded), http.StatusGatewayTimeout, false},
 		"ended by a timeout of the net": {fmt.Errorf("dial: %w", os.ErrDeadlineExceeded), http.StatusGatewayTimeout, false},
 		"given up by its client":        {context.Canceled, http.StatusBadGateway, false},

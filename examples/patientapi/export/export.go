@@ -127,7 +127,7 @@ func (e *Exports) Start(ctx context.Context, ticket string, r Request) error {
 		return errors.Join(ErrDisk, err)
 	}
 	if len(there) >= e.cfg.Most {
-		return &spillway.Rejection{Reason: spillway.QueueFull, Cause: "exports that are kept", RetryAfter: time.Minute}
+		return &spillway.Rejection{Reason: spillway.ReasonQueueFull, Cause: "exports that are kept", RetryAfter: time.Minute}
 	}
 	if err := e.disk.add(ticket, r); err != nil {
 		return errors.Join(ErrDisk, err)

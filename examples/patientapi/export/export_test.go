@@ -112,7 +112,7 @@ func TestARejectionCountsNoAttempt(t *testing.T) {
 		advice := 7 * time.Second
 		shed := func(_ context.Context, call int64) error {
 			if call < 10*tries || call > 200 && call < 200+20*tries {
-				return &spillway.Rejection{Reason: spillway.WaitTooLong, RetryAfter: advice}
+				return &spillway.Rejection{Reason: spillway.ReasonWaitTooLong, RetryAfter: advice}
 			}
 			return nil
 		}

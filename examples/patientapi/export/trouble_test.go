@@ -169,7 +169,7 @@ func TestWhatIsTooMuchIsRejectedAndLeavesNothing(t *testing.T) {
 	check := func(what string) {
 		t.Helper()
 		var rejection *spillway.Rejection
-		if err := start(); !errors.As(err, &rejection) || rejection.Reason != spillway.QueueFull {
+		if err := start(); !errors.As(err, &rejection) || rejection.Reason != spillway.ReasonQueueFull {
 			t.Errorf("%s: %v", what, err)
 		}
 		if left, _ := os.ReadDir(dir); len(left) != 2 {
@@ -206,7 +206,7 @@ func TestAFullDiskOfTheQueueIsADiskAndNoOverload(t *testing.T) {
 type crammed struct{ jobqueue.Queue }
 
 func (crammed) Enqueue(context.Context, jobqueue.Job) (jobqueue.Receipt, error) {
-	return jobqueue.Receipt{}, fmt.Errorf("%w: 12 MiB left (%w)", jobqueue.ErrDiskFull, &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Second})
+	return jobqueue.Receipt{}, fmt.Errorf("%w: 12 MiB left (%w)", jobqueue.ErrDiskFull, &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: time.Second})
 }
 
 // away is a queue whose engine does not answer.

@@ -58,7 +58,7 @@ func oneTurn[T any](ctx context.Context, r *patterns.Runner, timeout time.Durati
 // wait for its exports.
 func mayPass(err error) bool {
 	if rejection, ok := errors.AsType[*spillway.Rejection](err); ok {
-		return rejection.Reason != spillway.Draining && rejection.Reason != spillway.Closed
+		return rejection.Reason != spillway.ReasonDraining && rejection.Reason != spillway.ReasonClosed
 	}
 	return errors.Is(err, patientapi.ErrUnavailable)
 }

@@ -81,7 +81,7 @@ func TestDrainRefusesWhatComesLaterAndFinishesTheRest(t *testing.T) {
 				})
 				synctest.Wait()
 				rej, ok := errors.AsType[*spillway.Rejection](lookupErr(r))
-				if !ok || rej.Reason != spillway.Draining {
+				if !ok || rej.Reason != spillway.ReasonDraining {
 					t.Errorf("while draining: %v", rej)
 				}
 				wg.Wait()

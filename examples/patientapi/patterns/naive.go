@@ -77,7 +77,7 @@ func (n *naive) enter(ctx context.Context) error {
 	n.offered++
 	if n.draining {
 		n.refused++
-		return &spillway.Rejection{Reason: spillway.Draining}
+		return &spillway.Rejection{Reason: spillway.ReasonDraining}
 	}
 	if err := ctx.Err(); err != nil {
 		n.cancelled++
@@ -126,7 +126,7 @@ func (n *naive) stats(s *Stats) {
 	s.Offered, s.Completed, s.Rejected, s.Cancelled, s.InFlight = n.offered, n.completed, n.refused, n.cancelled, n.inFlight
 	s.Admitted = n.completed + uint64(n.inFlight)
 	if n.refused > 0 {
-		s.Reasons[spillway.Draining.String()] = n.refused
+		s.Reasons[spillway.ReasonDraining.String()] = n.refused
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func TestErrorOfAHandlerDecides(t *testing.T) {
 	p := jobqueue.Policy{MaxAttempts: 3, Backoff: time.Second, MaxBackoff: 3 * time.Second}
 	failed := errors.New("failed")
-	rejected := &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Minute}
+	rejected := &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: time.Minute}
 	for name, c := range map[string]struct {
 		err     error
 		attempt int
@@ -49,7 +49,7 @@ func TestErrorOfAHandlerDecides(t *testing.T) {
 // Neither the way Work ended nor a driver's error for a cancelled query changes the settlement.
 func TestAnErrorAfterTheEndOfWorkIsNoAttempt(t *testing.T) {
 	p := jobqueue.Policy{MaxAttempts: 1}
-	rejected := &spillway.Rejection{Reason: spillway.QueueFull, RetryAfter: time.Minute}
+	rejected := &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: time.Minute}
 	for name, c := range map[string]struct {
 		err  error
 		want Settlement

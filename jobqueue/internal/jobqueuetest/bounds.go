@@ -24,7 +24,7 @@ func full(w *world) {
 		}
 	}
 	r, ok := errors.AsType[*spillway.Rejection](err)
-	if !ok || r.Reason != spillway.QueueFull || r.RetryAfter <= 0 || taken != w.options.MaxQueued {
+	if !ok || r.Reason != spillway.ReasonQueueFull || r.RetryAfter <= 0 || taken != w.options.MaxQueued {
 		w.Fatalf("after %d jobs: %v", taken, err)
 	}
 	if s := w.ready(q, taken); s.Refused != 1 || s.Enqueued != uint64(taken) {

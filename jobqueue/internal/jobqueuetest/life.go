@@ -326,7 +326,7 @@ func purgedHeld(w *world) {
 		case purged.Load():
 			late.Add(1)
 		}
-		return &spillway.Rejection{Reason: spillway.Quota, RetryAfter: after}
+		return &spillway.Rejection{Reason: spillway.ReasonQuota, RetryAfter: after}
 	})
 	w.until("all are rejected", func() bool { return w.stats(q).Deferred >= uint64(jobs) })
 	if _, err := w.queue().Purge(w.Context(), jobqueue.Waiting); err != nil {

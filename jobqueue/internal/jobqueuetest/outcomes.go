@@ -170,7 +170,7 @@ func rejected(w *world) {
 	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
 		seen.add(d)
 		if seen.len() <= 4 {
-			return fmt.Errorf("below: %w", &spillway.Rejection{Reason: spillway.WaitTooLong, RetryAfter: after})
+			return fmt.Errorf("below: %w", &spillway.Rejection{Reason: spillway.ReasonWaitTooLong, RetryAfter: after})
 		}
 		return nil
 	})
@@ -238,7 +238,7 @@ func crowded(w *world) {
 }
 
 func rejectedHere(w *world) {
-	goes(w, &spillway.Rejection{Reason: spillway.Quota, RetryAfter: 50 * time.Millisecond})
+	goes(w, &spillway.Rejection{Reason: spillway.ReasonQuota, RetryAfter: 50 * time.Millisecond})
 }
 
 func notHere(w *world) { goes(w, jobqueue.NotHere(errFailed)) }

@@ -163,7 +163,7 @@ func drain(w *world) {
 		_, err := q.Enqueue(w.Context(), jobqueue.Job{Key: "a"})
 		return err != nil
 	})
-	w.refused(q, spillway.Draining)
+	w.refused(q, spillway.ReasonDraining)
 	select {
 	case err := <-drained:
 		w.Fatalf("Drain did not wait: %v", err)
@@ -265,7 +265,7 @@ func closing(w *world) {
 	if err := wait(w, "Work returns", worked); err != nil {
 		w.Errorf("Work after Close: %v", err)
 	}
-	w.refused(q, spillway.Closed)
+	w.refused(q, spillway.ReasonClosed)
 	if err := q.Work(context.Background(), nothing); err != nil {
 		w.Errorf("Work once closed: %v", err)
 	}

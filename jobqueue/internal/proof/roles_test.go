@@ -146,7 +146,7 @@ func enqueue(ctx context.Context, q jobqueue.Queue, record *ledger, key string) 
 			return record.add(key)
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case full && rejection.Reason == spillway.QueueFull:
+		case full && rejection.Reason == spillway.ReasonQueueFull:
 			pause(ctx, min(rejection.RetryAfter, 100*time.Millisecond))
 		case !errors.Is(err, jobqueue.ErrUnavailable):
 			return fmt.Errorf("Enqueue: %w", err)

@@ -112,7 +112,7 @@ func newSubmitter(name string, workers, buffer int, nonblocking bool) (submitter
 		return submitter{
 			submit:  func(j *job) { _ = p.Submit(ctx, j.ours) },
 			try:     func(j *job) bool { return p.TrySubmit(ctx, j.ours) == nil },
-			refused: func() uint64 { return p.Stats().RejectedBy[spillway.QueueFull] },
+			refused: func() uint64 { return p.Stats().RejectedBy[spillway.ReasonQueueFull] },
 			close:   func() { _ = p.Drain(ctx) },
 		}, err
 	}

@@ -231,11 +231,11 @@ var operations = []string{
 // Every operation says in FHIR whatever becomes of it.
 func TestEveryFailureIsFHIR(t *testing.T) {
 	for err, want := range map[error]string{
-		patientapi.ErrUnavailable:                       "502 no-store",
-		context.DeadlineExceeded:                        "504 timeout",
-		io.ErrUnexpectedEOF:                             "500 exception",
-		&spillway.Rejection{Reason: spillway.QueueFull}: "503 throttled",
-		&spillway.Rejection{Reason: spillway.Quota}:     "429 throttled",
+		patientapi.ErrUnavailable:                             "502 no-store",
+		context.DeadlineExceeded:                              "504 timeout",
+		io.ErrUnexpectedEOF:                                   "500 exception",
+		&spillway.Rejection{Reason: spillway.ReasonQueueFull}: "503 throttled",
+		&spillway.Rejection{Reason: spillway.ReasonQuota}:     "429 throttled",
 	} {
 		api := serve(t, broken{newStore(t), err})
 		for _, operation := range operations {
