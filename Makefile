@@ -11,7 +11,7 @@ ci: ## exactly what CI does
 	bash .ci/run
 
 soak: ## what is about real time, on a quiet machine; NAMES="a b" for some of it, NAMES=-list for the names
-	$(if $(filter -list,$(NAMES)),,bash scripts/with-programs.sh )go run ./internal/soak/run $(if $(NAMES),$(NAMES),-write)
+	$(if $(filter -list,$(NAMES)),,bash scripts/with-programs.sh )go run ./tools/soak $(if $(NAMES),$(NAMES),-write)
 
 troubles: ## what goes wrong with a service, recorded anew on a quiet machine, with the golden files that depend on it
 	go run ./lab/contestants/troubles -write
@@ -28,10 +28,10 @@ vet: ## go vet, every module
 	go vet work
 
 layers: ## imports only point down, and tests of the gate depend on the code alone
-	go test ./internal/layers ./internal/gaterule
+	go test ./tools/layers ./tools/gaterule
 
 api: ## renew the list of the exported API, docs/api/current.txt
-	go run ./internal/api
+	go run ./tools/api
 
 test: ## tests of the root module, without the race detector
 	go test ./...

@@ -4,5 +4,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-GOWORK=off go -C internal/tools run ./platforms ../.. darwin/arm64,windows/amd64 ./... ./cmd/spillway
-GOWORK=off go -C internal/tools run ./platforms ../.. linux/386 ./...
+GOWORK=off go -C tools/pinned run ./platforms ../.. darwin/arm64,windows/amd64 ./... ./cmd/spillway
+GOWORK=off go -C tools/pinned run ./platforms ../.. linux/386 ./...

@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 go list -m -f '{{.Dir}}'
-echo "$PWD/internal/tools"
+echo "$PWD/tools/pinned"

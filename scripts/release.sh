@@ -60,7 +60,7 @@ trap 'forget; rm -rf "$work"' EXIT
 forget
 
 export GOWORK=off
-go -C internal/tools build -o "$work/modzip" ./modzip
+go -C tools/pinned build -o "$work/modzip" ./modzip
 proxy=$(go env GOPROXY)
 export GOPROXY="file://$work/proxy,${proxy}" GONOSUMDB=$self
 [ -z "$dry" ] || export GOPROXY="file://$work/proxy,off" GOSUMDB=off

@@ -17,7 +17,7 @@ release) # the modules' requirements, what their packages import, and what makes
 	inputs() {
 		go env GOVERSION
 		grep '^## ' CHANGELOG.md | head -n 1
-		git ls-files -z -- go.work '*go.mod' '*go.sum' scripts/release.sh internal/tools cmd/spillway/main.go | xargs -0 sha256sum
+		git ls-files -z -- go.work '*go.mod' '*go.sum' scripts/release.sh tools/pinned cmd/spillway/main.go | xargs -0 sha256sum
 		git ls-files -z -- '*.go' | xargs -0 grep -HE '^(import[[:space:]]+|	)([[:alnum:]_.]+[[:space:]]+)?"[^" ]+"([[:space:]]*//.*)?$|^//go:(embed|build) ' |
 			sed -E 's|/[^/:]*:|: |' | sort -u
 	}

@@ -11,7 +11,7 @@ package conformance
 import _ "embed"
 
 //go:generate sh -c "go run ../../cmd/patientapi openapi >openapi.json"
-//go:generate env GOWORK=off go tool -modfile=../../../../internal/tools/go.mod oapi-codegen -config client/config.yaml openapi.json
+//go:generate env GOWORK=off go tool -modfile=../../../../tools/pinned/go.mod oapi-codegen -config client/config.yaml openapi.json
 //go:generate sh -c "sha256sum <openapi.json >client/openapi.sha256"
 
 // Document is the OpenAPI document that the client was generated from.

@@ -1,7 +1,7 @@
-// Run is the soak: it runs what is about real time, one at a time, and prints a line for
+// Soak runs what is about real time, one at a time, and prints a line for
 // every figure with its bound.
 //
-//	go run ./internal/soak/run [-list] [-write] [PATTERN...]
+//	go run ./tools/soak [-list] [-write] [PATTERN...]
 //
 // A pattern is a regular expression over names such as jobqueue/internal/proof.Kills.
 // Without one, everything runs. The result is a failure if anything failed.
@@ -48,7 +48,7 @@ func main() {
 	list := flag.Bool("list", false, "only print the names")
 	write := flag.Bool("write", false, "write the results of a whole run to "+page)
 	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "usage: go run ./internal/soak/run [-list] [-write] [PATTERN...]\n\nRuns the tests of what is about real time, one at a time. Leave the machine alone meanwhile.\nA pattern is a regular expression over the names that -list prints.\n\n")
+		fmt.Fprintf(flag.CommandLine.Output(), "usage: go run ./tools/soak [-list] [-write] [PATTERN...]\n\nRuns the tests of what is about real time, one at a time. Leave the machine alone meanwhile.\nA pattern is a regular expression over the names that -list prints.\n\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()

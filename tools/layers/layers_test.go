@@ -17,8 +17,8 @@ import (
 // layers lists the folders of all packages, each once, the lowest layer first. Packages
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
-	{"examples/patientapi/internal/assert", "examples/patientapi/internal/require", "internal/await", "internal/carry", "internal/clock", "internal/gaterule", "internal/names", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
-	{".", "histogram", "clusterlimit/internal/budget", "internal/ablation", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "jobqueue/internal/ends", "retrybudget", "route/internal/shape"},
+	{"examples/patientapi/internal/assert", "examples/patientapi/internal/require", "internal/await", "internal/carry", "internal/clock", "tools/gaterule", "internal/names", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
+	{".", "histogram", "clusterlimit/internal/budget", "internal/ablation", "tools/api", "internal/fair", "tools/layers", "tools/soak", "tools/testreport", "tools/pinned/modzip", "tools/pinned/platforms", "jobqueue/internal/ends", "retrybudget", "route/internal/shape"},
 	{"internal/priority", "internal/refusal", "limit", "load/loadgen", "objectpool", "route/internal/encode", "route/internal/openapi", "route/internal/wire"},
 	{"internal/handoff", "internal/laws", "internal/places", "internal/processors"},
 	{"internal/gate"},
@@ -92,7 +92,7 @@ func inspect(fsys fs.FS, layers [][]string) (violations []string, err error) {
 	for i, row := range layers {
 		for _, dir := range row {
 			if first, twice := layer[dir]; twice {
-				violation("package %s is in rows %d and %d of the table of internal/layers: it has one place", dir, first+1, i+1)
+				violation("package %s is in rows %d and %d of the table of tools/layers: it has one place", dir, first+1, i+1)
 			}
 			layer[dir] = i
 		}
@@ -143,7 +143,7 @@ func inspect(fsys fs.FS, layers [][]string) (violations []string, err error) {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(commented)) {
 		if _, ok := layerOf(dir); !ok {
-			violation("package %s has no layer: give it a place in the table of internal/layers", dir)
+			violation("package %s has no layer: give it a place in the table of tools/layers", dir)
 		}
 		if !commented[dir] {
 			violation("package %s has no package comment", dir)
@@ -151,7 +151,7 @@ func inspect(fsys fs.FS, layers [][]string) (violations []string, err error) {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(layer)) {
 		if _, ok := commented[dir]; !ok && path.Base(dir) != "*" {
-			violation("package %s has a layer and no files: take it out of the table of internal/layers", dir)
+			violation("package %s has a layer and no files: take it out of the table of tools/layers", dir)
 		}
 	}
 	mod, err := fs.ReadFile(fsys, "go.mod")

@@ -106,7 +106,7 @@ func words(fsys fs.FS, exceptions []exception) (found []string, err error) {
 	}
 	for _, e := range exceptions {
 		if !used[e] {
-			found = append(found, fmt.Sprintf("the exception for %s in %s is of no use any more: take it out of the table of internal/layers", e.word, e.folder))
+			found = append(found, fmt.Sprintf("the exception for %s in %s is of no use any more: take it out of the table of tools/layers", e.word, e.folder))
 		}
 	}
 	return found, err

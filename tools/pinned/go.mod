@@ -1,4 +1,4 @@
-module github.com/spillway-go/spillway/internal/tools
+module github.com/spillway-go/spillway/tools/pinned
 
 go 1.26.0
 

@@ -1,8 +1,8 @@
 // Command api lists what the packages for users export, one line each, in
 // docs/api/current.txt, so that a change of the API is seen in a review:
 //
-//	go run ./internal/api            write the list
-//	go run ./internal/api -check     fail if the list is not up to date, or if a change of it
+//	go run ./tools/api            write the list
+//	go run ./tools/api -check     fail if the list is not up to date, or if a change of it
 //	                                 breaks a package on its way to v1 unannounced
 //
 // The list of the last release is docs/api/released.txt.
@@ -130,7 +130,7 @@ func exported() ([]string, error) {
 // forUsers reports whether packages in that folder are made to be imported by others.
 func forUsers(path string) bool {
 	return !slices.ContainsFunc(strings.Split(strings.TrimPrefix(path, self), "/"), func(part string) bool {
-		return part == "internal" || part == "examples" || part == "lab" || part == "cmd" || part == "load"
+		return part == "internal" || part == "examples" || part == "lab" || part == "cmd" || part == "load" || part == "tools"
 	})
 }
 

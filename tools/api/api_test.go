@@ -118,7 +118,7 @@ func TestWhatBreaksAStablePackageIsAnnounced(t *testing.T) {
 func TestWhatIsForUsers(t *testing.T) {
 	for path, want := range map[string]bool{
 		self: true, self + "/admissionhttp/client": true, self + "/internal/gate": false, self + "/examples/batch": false,
-		self + "/lab/report": false, self + "/load/judge": false, self + "/load/loadgen": false, ".": true, "./lab": false, "./lab/contestants": false, "./metricsprom": true, "./examples/frameworks": false,
+		self + "/lab/report": false, self + "/load/judge": false, self + "/load/loadgen": false, self + "/tools/layers": false, ".": true, "./lab": false, "./lab/contestants": false, "./metricsprom": true, "./examples/frameworks": false,
 	} {
 		if forUsers(path) != want {
 			t.Errorf("%s: %v", path, !want)
