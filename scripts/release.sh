@@ -3,6 +3,8 @@
 #
 #	bash scripts/release.sh v0.1.0             the branch release/v0.1.0 and its tags; nothing is pushed
 #	bash scripts/release.sh --dry-run v0.1.0   the same without a network, and nothing of it is kept
+#	bash scripts/release.sh --artefacts DIR …  also the archives, lists of modules and images of scripts/artefacts.sh,
+#	                                           in DIR; of a dry run, too, which needs a network then
 #
 # All work is done in a temporary clone, so that a failure leaves the repository as it was. There
 # the modules lose the lines of go.mod that a release must not have, those first that others
@@ -18,11 +20,20 @@ fail() { # fail SENTENCE: what is wrong with the input, and what to do
 	exit 2
 }
 
-dry=
-if [ "${1:-}" = --dry-run ]; then
-	dry=yes
+dry= artefacts=
+while [[ ${1:-} = --* ]]; do
+	case $1 in
+	--dry-run) dry=yes ;;
+	--artefacts)
+		[ $# -gt 2 ] || fail 'name a folder after --artefacts, and the version'
+		mkdir -p "$2"
+		artefacts=$(cd "$2" && pwd)
+		shift
+		;;
+	*) fail "there is no $1: see the top of scripts/release.sh" ;;
+	esac
 	shift
-fi
+done
 [ $# -eq 1 ] || fail 'say one version, as in: bash scripts/release.sh --dry-run v0.1.0'
 version=$1
 [[ $version =~ ^v[01]\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z]+([.-][0-9A-Za-z]+)*)?$ ]] ||
@@ -61,7 +72,7 @@ forget
 
 export GOWORK=off
 go -C tools/pinned build -o "$work/modzip" ./modzip
-proxy=$(go env GOPROXY)
+proxy=$(go env GOPROXY) sumdb=$(go env GOSUMDB)
 export GOPROXY="file://$work/proxy,${proxy}" GONOSUMDB=$self
 [ -z "$dry" ] || export GOPROXY="file://$work/proxy,off" GOSUMDB=off
 
@@ -117,6 +128,10 @@ for folder in $order; do
 done
 (cd "$work" && GOBIN="$work/bin" go install "$self/cmd/spillway@$version")
 [ "$("$work/bin/spillway" version | cut -d ' ' -f 2)" = "$version" ] || fail "the installed command is not $version: $("$work/bin/spillway" version)"
+
+if [ -n "$artefacts" ]; then
+	TOOLS_PROXY=$proxy TOOLS_SUMDB=$sumdb bash "$root/scripts/artefacts.sh" "$version" "$artefacts"
+fi
 
 git commit -q -m "release: $version"
 tags=()
