@@ -14,8 +14,8 @@ import (
 func TestACallToAFleetAllocatesNothing(t *testing.T) {
 	for _, balancer := range []sim.Balancer{sim.RoundRobin, sim.LeastLoaded, sim.PowerOfTwo} {
 		s := service(sim.Degrading(20, 0.5), 1)
-		s.Fleet = sim.Fleet{Replicas: 100, Balancer: balancer, Drain: sec, Boot: sec, Warm: sec, SlowStart: sec, Cold: 0.5}
-		s.Changes = []sim.Change{{At: 2 * sec, Count: 10, Restart: 5}}
+		s.Fleet = sim.Fleet{Replicas: 20, Balancer: balancer, Drain: sec, Boot: sec, Warm: sec, SlowStart: sec, Cold: 0.5}
+		s.Changes = []sim.Change{{At: 2 * sec, Count: 4, Restart: 2}}
 		s.Retry = sim.Retry{Attempts: 2, Backoff: 50 * ms, Budget: 0.1, Clients: 1000}
 		s.Arrivals = sim.Poisson(1.1 * s.Capacity())
 		allocations := func(d time.Duration) float64 {
@@ -24,9 +24,9 @@ func TestACallToAFleetAllocatesNothing(t *testing.T) {
 				run(t, s)
 			})
 		}
-		short, long := allocations(20*sec), allocations(40*sec)
+		short, long := allocations(15*sec), allocations(35*sec)
 		if calls := 1.1 * s.Capacity() * 20; (long-short)/calls > 0.005 {
-			t.Errorf("%v: %v allocations in 20 s, %v in 40 s: %.4f a call", balancer, short, long, (long-short)/calls)
+			t.Errorf("%v: %v allocations in 15 s, %v in 35 s: %.4f a call", balancer, short, long, (long-short)/calls)
 		}
 	}
 }

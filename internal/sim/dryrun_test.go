@@ -11,6 +11,7 @@ import (
 	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/internal/refusal"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -297,6 +298,7 @@ func TestADryRunDoubtsAFallOfThroughput(t *testing.T) {
 // measure what the backend would do behind a limit. It must mark its estimate as unsafe, even if
 // the load jumps past the best concurrency at once.
 func TestADryRunSaysThatItsEstimateIsUnsafe(t *testing.T) {
+	soak.WithoutRace(t)
 	suddenly := func(seed uint64, b Backend, load float64) Scenario {
 		s := threePriorities(seed, b, load)
 		s.Arrivals = Steps(Step{0, 0.3 * s.Capacity()}, Step{20 * time.Second, load * s.Capacity()})

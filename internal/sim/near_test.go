@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/internal/sim"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -12,6 +13,7 @@ import (
 // sixty times the load these took every slot, none could finish, and 0 to 12 in 50 were answered. A
 // caller that left while its work ran was no loss to the law, so the limit stayed above the slots.
 func TestWorkThatTakesNearlyAsLongAsCallersWait(t *testing.T) {
+	soak.WithoutRace(t)
 	for _, load := range []float64{2, 12, 60} {
 		for name, c := range map[string]sim.Class{"a deadline": {Deadline: sec}, "callers that leave": {LeaveAfter: sim.Fixed(sec)}} {
 			c.Share, c.Service = 1, sim.Uniform(700*ms, 900*ms)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/internal/sim"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -80,6 +81,7 @@ func kept(t *testing.T) map[string]float64 {
 //
 //	go test ./internal/sim -v -run InFrontOfRecorded
 func TestInFrontOfRecordedBackendsTheLawIsAsGoodAsItWas(t *testing.T) {
+	soak.WithoutRace(t)
 	names, all := recordings(t)
 	rows := make([][]row, len(all))
 	t.Run("recordings", func(t *testing.T) {
@@ -175,6 +177,7 @@ func (w *watching) Observe(s limit.Sample, _ limit.Load) {
 // A recorded backend that always has so many calls does what it did for so many workers: the same rate, and the same
 // latencies. It changes its rate at once; the step of the recording tells whether the real backend did.
 func TestARecordingIsPlayedAsItWas(t *testing.T) {
+	soak.WithoutRace(t)
 	names, all := recordings(t)
 	for i, r := range all {
 		for _, l := range r.Levels {

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limit"
 )
 
 // MaxRefused bounds refusals of every kind: by a full queue, by a wait that is too long (with and
 // without a deadline), and by preemption.
 func TestMaxRefusedBoundsEveryKindOfRefusal(t *testing.T) {
+	soak.WithoutRace(t)
 	for _, deadline := range []time.Duration{0, 200 * time.Millisecond} {
 		for _, queue := range []int{-1, 1, 5, 50, 0} {
 			for _, most := range Few(0.1, 0.5) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spillway-go/spillway/internal/sim"
+	"github.com/spillway-go/spillway/internal/soak"
 )
 
 // storm is a scenario in which every replica has a fifth of its speed for three seconds, and
@@ -32,6 +33,7 @@ func storm(backend sim.Backend, load float64, protections int) sim.Scenario {
 // neither storm. Together with the limiter, deadlines raise the share of answered calls during the
 // trouble.
 func TestWhichProtectionsEndAStorm(t *testing.T) {
+	soak.WithoutRace(t)
 	names := []string{"limiter", "deadlines", "budget"}
 	const slots = 10
 	for _, test := range []struct {

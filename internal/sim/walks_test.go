@@ -11,6 +11,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/pages"
 	"github.com/spillway-go/spillway/internal/sim"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -22,6 +23,7 @@ import (
 //
 //	go test ./internal/sim -v -run TestWalks
 func TestWalks(t *testing.T) {
+	soak.WithoutRace(t)
 	var table strings.Builder
 	for _, of := range []struct {
 		load float64
