@@ -14,6 +14,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/metricsprom"
 	"github.com/spillway-go/spillway/shedlog"
 )
@@ -55,7 +56,7 @@ func Run(ctx context.Context, cfg limiter.Config, public, admin net.Listener, no
 	defer service.Close()
 
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metricsprom.NewLimiter(lim))
+	registry.MustRegister(metricsprom.New(metrics.Limiter(lim)))
 	inside := http.NewServeMux()
 	inside.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	inside.Handle("GET /debug/spillway/", admissionhttp.DebugHandler(lim))

@@ -17,6 +17,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/metricsprom"
 	"github.com/spillway-go/spillway/shedlog"
 )
@@ -150,7 +151,7 @@ func address(l net.Listener) string {
 // operate is what operators ask.
 func operate(lim *limiter.Limiter, up *admissionhttp.Switch, logger *slog.Logger) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metricsprom.NewLimiter(lim))
+	registry.MustRegister(metricsprom.New(metrics.Limiter(lim)))
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", admissionhttp.DebugHandler(lim))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
