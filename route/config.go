@@ -59,15 +59,12 @@ type Config struct {
 	// plain handlers are not observed. Nil costs nothing.
 	Observe func(r *http.Request, o Outcome)
 
-	// Operation edits each operation of the OpenAPI document before Route.Operation does. See
-	// [Route.Operation].
-	Operation func(op map[string]any)
-
 	// Discreet leaves the names of unknown members and parameters out of faults, because clients
 	// choose these names.
 	Discreet bool
 
-	// Untimed leaves out Server-Timing on every route.
+	// Untimed leaves out Server-Timing, which tells clients how long decoding, waiting and handling
+	// took. Server-Timing costs three clock reads, or four with a Limiter.
 	Untimed bool
 }
 

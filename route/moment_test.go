@@ -197,7 +197,7 @@ func TestWhatACodecPutsThereCanBeEncoded(t *testing.T) {
 		"#/single":         func(s *spoken) { s.Single = &nan },
 		"#/number":         func(s *spoken) { s.Number = "abc" },
 		"#/at":             func(s *spoken) { s.At = odd },
-		"#/maybe":          func(s *spoken) { s.Maybe = Some(odd) },
+		"#/maybe":          func(s *spoken) { s.Maybe = some(odd) },
 		"#/times/1":        func(s *spoken) { s.Times = []*time.Time{nil, &odd} },
 		"#/stamp":          func(s *spoken) { s.Stamp = stamp{odd} },
 		"#/stamps/a":       func(s *spoken) { s.Stamps = map[string]stamp{"a": {odd}} },

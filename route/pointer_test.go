@@ -17,10 +17,10 @@ type loaned struct {
 	seen func(*loaned)
 }
 
-func (l *loaned) Release() { l.seen(l) }
+func (l *loaned) Close() error { l.seen(l); return nil }
 
 // The methods of a pointer to the response were once not called, because the response's type does
-// not have them. Release was then never called.
+// not have them. Close was then never called.
 func TestMethodsOfThePointerToAResponseAreCalled(t *testing.T) {
 	var seen []*loaned
 	m := NewMux(Config{})

@@ -109,10 +109,10 @@ func multiparted(parts ...string) (media, body string) {
 func TestEverySourceIsBound(t *testing.T) {
 	born := time.Date(1815, 12, 10, 0, 0, 0, 0, time.UTC)
 	age := int8(36)
-	params := everything{ID: "a/b", Page: Some[int64](2), Sizes: []uint16{1, 255}, Since: time.Hour, Match: `"7"`}
+	params := everything{ID: "a/b", Page: some[int64](2), Sizes: []uint16{1, 255}, Since: time.Hour, Match: `"7"`}
 	with := func(set func(*everything)) everything { e := params; set(&e); return e }
 	all := func(e *everything) {
-		e.Name, e.Age, e.Rate, e.On, e.Born, e.Tags, e.Maybe = "Ada", &age, 1.5, true, born, []string{"a", "b"}, Some(false)
+		e.Name, e.Age, e.Rate, e.On, e.Born, e.Tags, e.Maybe = "Ada", &age, 1.5, true, born, []string{"a", "b"}, some(false)
 	}
 	multiMedia, multi := multiparted("name", "Ada", "age", "36", "rate", "1.5", "on", "true", "born", "1815-12-10T00:00:00Z",
 		"tags", "a", "tags", "b", "maybe", "false", "@file", "\x89PNG")
@@ -169,7 +169,7 @@ func TestAbsentIsToldFromZero(t *testing.T) {
 	zero := 0
 	for body, want := range map[string]patch{
 		`{"count":0,"must":false}`:                       {Count: &zero},
-		`{"count":0,"must":false,"name":"","note":null}`: {Count: &zero, Name: Some(""), Note: Some[*string](nil)},
+		`{"count":0,"must":false,"name":"","note":null}`: {Count: &zero, Name: some(""), Note: some[*string](nil)},
 	} {
 		if w := do(s, "PATCH", "/", "application/json", body); w.Code != 204 || !reflect.DeepEqual(s.got, want) {
 			t.Errorf("%s: %d %s\n%+v", body, w.Code, w.Body, s.got)

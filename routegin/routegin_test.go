@@ -108,7 +108,7 @@ func TestEverySourceIsBound(t *testing.T) {
 		w := do(engine, "POST", "/x/7?page=2", c.media, c.body, "If-Match", `"3"`)
 		var want everything
 		if c.set != nil {
-			want = everything{ID: "7", Page: route.Some(2), Match: `"3"`}
+			want = everything{ID: "7", Page: route.Optional[int]{Value: 2, Set: true}, Match: `"3"`}
 			c.set(&want)
 		}
 		if w.Code != c.status || !reflect.DeepEqual(got, want) {

@@ -121,7 +121,7 @@ func TestARouteBindsYAMLAsItBindsJSON(t *testing.T) {
 		mux.ServeHTTP(w, r)
 		return w.Code, w.Body.String()
 	}
-	want := in{Ward: "7", Name: "Ada", Age: route.Some(0)}
+	want := in{Ward: "7", Name: "Ada", Age: route.Optional[int]{Set: true}}
 	want.Home.City = "x"
 	if code, body := send("name: Ada\nage: 0\nhome: {city: x}\n"); code != 204 || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d %s %+v", code, body, got)

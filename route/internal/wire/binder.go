@@ -17,7 +17,8 @@ import (
 type Binder struct {
 	Plan   *shape.Plan
 	Limits Limits
-	Refuse func(name string) bool // refuses unknown names that would be ignored; nil: none
+	// Ignores must all return true for an unknown name that is ignored.
+	Ignores []func(r *http.Request, name string) bool
 }
 
 // Limits bound the cost of a request.
@@ -119,9 +120,17 @@ func (b *Binder) query(s *Scratch, query string, v reflect.Value) {
 	}
 }
 
-// ignores reports whether an unknown parameter or form field with the given name may be ignored.
+// ignores reports whether an unknown parameter, field or member with the given name may be ignored.
 func (b *Binder) ignores(s *Scratch, name string) bool {
-	return s.AllowUnknown && (b.Refuse == nil || !b.Refuse(name))
+	if !s.AllowUnknown {
+		return false
+	}
+	for _, ignored := range b.Ignores {
+		if !ignored(s.Request, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // Faults of a pair in a query or a form.
