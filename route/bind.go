@@ -31,7 +31,7 @@ func (c *core) bind(s *wire.Scratch, w http.ResponseWriter, r *http.Request, val
 	default:
 		values = r
 	}
-	c.binder.Parameters(s, kind, values, r.URL.RawQuery, r.Header, v)
+	c.binder.Parameters(s, values, r.URL.RawQuery, r.Header, v)
 	c.binder.Validate(s, kind, v)
 	if len(s.Faults) == 0 && c.plan.Validates {
 		addInvalid(s, v.Addr().Interface().(interface{ Validate() error }).Validate())

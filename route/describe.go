@@ -48,12 +48,9 @@ func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 func (r *Route) operation(cfg *Config) openapi.Operation {
 	op := openapi.Operation{
 		Method: r.method, Pattern: r.pattern, ID: r.name, Summary: r.summary, Tags: r.tags,
-		Plan: r.plan, AllowUnknown: r.allowUnknown && len(r.ignores) == 0, JSON: r.jsonTypes(cfg),
+		Plan: r.plan, AllowUnknown: r.allowUnknown && len(r.ignores) == 0, JSON: r.jsonTypes(cfg), Codecs: cfg.codecTypes(),
 		Produces: cmp.Or(r.produces, cfg.Produces, jsonContent[0]), Status: r.success(), Body: r.answer.body(),
 		Problems: r.problems(cfg), Open: len(r.failsWith) == 0, Edits: r.edits,
-	}
-	for _, codec := range cfg.Codecs {
-		op.Codecs = append(op.Codecs, codec.MediaType())
 	}
 	for _, a := range r.answers {
 		described := openapi.Answer{Status: a.status, Description: a.Description, Headers: a.Headers}
@@ -82,7 +79,7 @@ func (r *Route) problems(cfg *Config) (problems []openapi.Problem) {
 		errs = append(errs, &InvalidError{})
 	}
 	if r.plan.Body() {
-		errs = append(errs, errNoType, errCut, errTooSlow, errTooBig, unsupported(r.plan, r.jsonTypes(cfg), cfg.Codecs))
+		errs = append(errs, errNoType, errCut, errTooSlow, errTooBig, unsupported(r.plan, r.jsonTypes(cfg), cfg.codecTypes()))
 	}
 	if r.limiter != nil || r.until != nil {
 		errs = append(errs, &spillway.Rejection{RetryAfter: time.Second})

@@ -31,7 +31,6 @@ type core struct {
 	until        context.Context // nil: no end but that of the request
 	timings      *timings        // nil if the route is untimed
 	allowUnknown bool
-	escapes      bool // user code gets a pointer into the request
 }
 
 // override holds the context and path values that an adapter passes next to the request, if any.
@@ -150,7 +149,7 @@ func (c *core) refuse(w http.ResponseWriter, r *http.Request, by override, t *pr
 func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by override, t *progress, permit limiter.Permit) {
 	b := e.boxes.Get().(*box[Req, Res])
 	req, res := &b.req, &b.res
-	if e.escapes {
+	if e.plan.Escapes {
 		req = new(Req)
 	}
 	err := e.bind(&b.Scratch, w, r, by.values, reflect.ValueOf(req).Elem())

@@ -23,7 +23,7 @@ func documented(t testing.TB) *Mux {
 		Note      *string           `json:"note,omitempty"`
 		Next      *address          `json:"next"`
 	}
-	m := NewMux(Config{Codecs: []Codec{lineCodec{}}})
+	m := NewMux(Config{Codecs: lines})
 	check(t, m.Add(
 		New("POST", "/x/{id}", func(context.Context, everything) (listed, error) { return listed{}, nil }).
 			Name("everything").Describe("Takes a field of every source.").Tags("all").Status(201).Answers(404, Answer{}).Answers(409, Answer{}),

@@ -77,35 +77,6 @@ func TestResponseWhoseElementsAreKeptIsNotReused(t *testing.T) {
 	}
 }
 
-// hoarding is a codec that keeps its decode target.
-type hoarding struct{ kept []any }
-
-func (*hoarding) MediaType() string { return "application/x-hoard" }
-func (c *hoarding) Decode(_ []byte, v any) error {
-	v.(*keptByCodec).A = 7
-	c.kept = append(c.kept, v)
-	return nil
-}
-
-type keptByCodec struct {
-	A int `json:"a"`
-}
-
-func TestRequestThatACodecKeepsIsNotReused(t *testing.T) {
-	c := &hoarding{}
-	s := serving(t, func(f func(context.Context, keptByCodec) (Empty, error)) *Route { return New("POST", "/", f) }, Config{Codecs: []Codec{c}})
-	for range 3 {
-		if w := do(s, "POST", "/", "application/x-hoard", "x"); w.Code != 204 {
-			t.Fatal(w.Code)
-		}
-	}
-	for _, v := range c.kept {
-		if v.(*keptByCodec).A != 7 {
-			t.Error("reused")
-		}
-	}
-}
-
 func TestFilesAndStreamsBehindAnInterfaceAreWhatTheyAre(t *testing.T) {
 	for _, h := range []http.Handler{
 		answering(t, Config{}, func() (any, error) { return File{Content: strings.NewReader("text")}, nil }),

@@ -22,9 +22,8 @@
 // Fields with json, form or xml tags are members of the body. The tags that are present decide
 // which content types the route accepts: application/json, application/x-www-form-urlencoded and
 // multipart/form-data, application/xml and text/xml. A field of body:"text" is the whole text/plain
-// body. A field of body:"json" is the whole JSON document. A [Codec] adds further types.
-// [Transcoded] makes a Codec of a function that rewrites a body as JSON. Fields of embedded structs
-// count as fields of the request type. A slice takes every value of a query parameter or form
+// body. A field of body:"json" is the whole JSON document. Config.Codecs adds further types, by
+// functions that rewrite a body as JSON. Fields of embedded structs count as fields of the request type. A slice takes every value of a query parameter or form
 // field, and every element of a list header. Strings must be UTF-8; a []byte takes text unchanged.
 //
 // New compiles the types at start-up: a tag that makes no sense is an error that names the field. A
@@ -40,7 +39,7 @@
 //
 // The validate tag is a list, separated by commas, of
 //
-//	required        must be sent; null, and a zero value from a Codec, count as not sent
+//	required        must be sent; null counts as not sent
 //	min=N, max=N    bounds the value of a number, the length of a string in characters,
 //	                or the number of elements of a slice or map; the bound of a
 //	                time.Duration has a unit: min=1.5s
@@ -251,11 +250,7 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 		Plan: c.plan, Ignores: r.ignores,
 		Limits: wire.Limits{File: l.File, Memory: l.memory, Depth: l.Depth, Fields: l.Fields, Parts: l.Parts},
 	}
-	c.unsupported = unsupported(c.plan, c.json, cfg.Codecs)
-	c.escapes = c.plan.Escapes || c.plan.Accepts.JSON && slices.ContainsFunc(cfg.Codecs, func(codec Codec) bool {
-		_, ours := codec.(transcoder)
-		return !ours
-	})
+	c.unsupported = unsupported(c.plan, c.json, cfg.codecTypes())
 	if err := errors.Join(r.check(&cfg)...); err != nil {
 		return nil, fmt.Errorf("route %s: %w", r.Pattern(), err)
 	}

@@ -3,6 +3,7 @@ package routegin_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -60,13 +61,9 @@ type everything struct {
 	Text  string              `body:"text"`
 }
 
-// upperCodec stands for a codec of the user.
-type upperCodec struct{}
-
-func (upperCodec) MediaType() string { return "application/x-upper" }
-func (upperCodec) Decode(data []byte, v any) error {
-	v.(*everything).Name = strings.ToUpper(string(data))
-	return nil
+// upper stands for a codec of the user.
+func upper(body []byte) ([]byte, error) {
+	return fmt.Appendf(nil, `{"name":%q}`, bytes.ToUpper(body)), nil
 }
 
 func multiparted() (media, body string) {
@@ -82,7 +79,7 @@ func multiparted() (media, body string) {
 func TestEverySourceIsBound(t *testing.T) {
 	var got everything
 	engine := gin.New()
-	check(t, routegin.NewAPI(route.Config{Codecs: []route.Codec{upperCodec{}}}).Register(engine,
+	check(t, routegin.NewAPI(route.Config{Codecs: map[string]func([]byte) ([]byte, error){"application/x-upper": upper}}).Register(engine,
 		routegin.New("POST", "/x/:id", func(_ *routegin.Context, req everything) (route.Empty, error) {
 			got = req
 			return route.Empty{}, nil

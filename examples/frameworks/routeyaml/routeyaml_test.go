@@ -106,7 +106,7 @@ type in struct {
 
 func TestARouteBindsYAMLAsItBindsJSON(t *testing.T) {
 	var got in
-	mux := route.NewMux(route.Config{Codecs: []route.Codec{routeyaml.Codec()}, Limits: route.Limits{Depth: 3}})
+	mux := route.NewMux(route.Config{Codecs: map[string]func([]byte) ([]byte, error){routeyaml.MediaType: routeyaml.JSON}, Limits: route.Limits{Depth: 3}})
 	if err := mux.Add(route.New("POST", "/{ward}", func(_ context.Context, req in) (route.Empty, error) {
 		got = req
 		return route.Empty{}, nil

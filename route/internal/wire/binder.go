@@ -40,20 +40,13 @@ const (
 	Multipart
 	XML
 	Text
-	Codec
 )
 
 // Text binds a text/plain body.
 func (b *Binder) Text(s *Scratch, v reflect.Value) { s.text(b.Plan.Text, v, string(s.Body)) }
 
-// Parameters binds the parameters, after the body. A codec may have set a field that is not a
-// member of the body, by its Go name. Such a field is cleared, or overwritten from its real source.
-func (b *Binder) Parameters(s *Scratch, kind Kind, path interface{ PathValue(name string) string }, query string, header http.Header, v reflect.Value) {
-	if kind == Codec {
-		for _, f := range b.Plan.Foreign {
-			f.Of(v).SetZero()
-		}
-	}
+// Parameters binds the parameters, after the body.
+func (b *Binder) Parameters(s *Scratch, path interface{ PathValue(name string) string }, query string, header http.Header, v reflect.Value) {
 	for _, f := range b.Plan.Params {
 		switch f.Source {
 		case shape.FromPath:
