@@ -26,7 +26,7 @@ const (
 type shedding struct {
 	base        time.Time
 	since, last atomic.Int64 // times of the first and the latest refusal; zero: none
-	told        atomic.Int64 // when OnShedding was last called; zero: never
+	onset       atomic.Int64 // when OnShedding was last called; zero: never
 }
 
 // now returns the time since base, above zero.
@@ -66,7 +66,7 @@ func (g *guard) counted(p *page, priority spillway.Priority, advice time.Duratio
 		return wholeSeconds(adviceFor(advice, 0)) // little work is ahead of the request: its caller gave too little time
 	}
 	lasts, now, first := g.shedding.refused()
-	if first && g.onShedding != nil && due(&g.shedding.told, now, onsetEvery) {
+	if first && g.onShedding != nil && due(&g.shedding.onset, now, onsetEvery) {
 		go g.onShedding()
 	}
 	return wholeSeconds(adviceFor(advice, lasts))
