@@ -94,7 +94,8 @@ import (
 // goroutine of the call; fullMethod is "/package.service/method". Fields may be added.
 type Config struct {
 	// Limiter admits calls. If Limiter and Keyed are nil, an adaptive limiter does so, in the mode
-	// of the environment variable SPILLWAY_MODE: off, dryrun or enforce, the default.
+	// of the environment variable SPILLWAY_MODE: off, dryrun or enforce, the default. That limiter
+	// cannot be drained or watched from outside.
 	Limiter *limiter.Limiter
 	// Keyed replaces Limiter, with one limiter for each class of methods.
 	Keyed *limiter.Keyed
@@ -108,8 +109,9 @@ type Config struct {
 	// Cost returns how many slots a call takes. Nil means the cost of its context, or one. The
 	// metadata of a trusted caller overrides both.
 	Cost func(ctx context.Context, fullMethod string) int
-	// Trusted reports whether to honor spillway-priority and spillway-cost of a call: read the peer
-	// in ctx, or the result of authentication there. Nil honors the metadata of no caller.
+	// Trusted reports whether to honor the metadata of a call: spillway-priority, which is low,
+	// normal, high or critical, and spillway-cost, a whole number of slots from 1. Read the peer in
+	// ctx, or the result of authentication there. Nil honors the metadata of no caller.
 	Trusted func(ctx context.Context) bool
 
 	// Deadlines limit the time of a call, including its wait, by priority. A priority without an
@@ -215,10 +217,6 @@ func complete(entries map[spillway.Priority]time.Duration) map[spillway.Priority
 	}
 	return all
 }
-
-// Limiter returns the limiter that admits calls, for its Stats, SetMode and Drain. It is nil with
-// Keyed.
-func (i *Interceptor) Limiter() *limiter.Limiter { return i.cfg.Limiter }
 
 const healthService = "/grpc.health.v1.Health/"
 

@@ -10,14 +10,11 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// The keys of metadata that callers send. The deadline travels in gRPC's own
-// grpc-timeout.
+// The keys of metadata that callers send, as Config.Trusted says. The deadline travels in gRPC's
+// own grpc-timeout.
 const (
-	// PriorityKey carries the priority of a call: "low", "normal", "high" or
-	// "critical".
-	PriorityKey = "spillway-priority"
-	// CostKey carries how many slots a call takes, a whole number from 1.
-	CostKey = "spillway-cost"
+	priorityKey = "spillway-priority"
+	costKey     = "spillway-cost"
 )
 
 // said is the priority and cost in the metadata of a call.
@@ -28,11 +25,11 @@ type said struct {
 }
 
 func readMetadata(ctx context.Context) (s said) {
-	if v := single(metadata.ValueFromIncomingContext(ctx, PriorityKey)); v != "" {
+	if v := single(metadata.ValueFromIncomingContext(ctx, priorityKey)); v != "" {
 		p, err := spillway.ParsePriority(v)
 		s.priority, s.hasPriority = p, err == nil
 	}
-	s.cost = parseCost(single(metadata.ValueFromIncomingContext(ctx, CostKey)))
+	s.cost = parseCost(single(metadata.ValueFromIncomingContext(ctx, costKey)))
 	return s
 }
 
@@ -75,19 +72,19 @@ func outgoing(ctx context.Context) context.Context {
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy
 	p, cost := spillway.PriorityFrom(ctx), spillway.CostFrom(ctx)
 	hasPriority := p != spillway.Normal && p >= spillway.Low && p <= spillway.Critical
-	if !hasPriority && cost <= 1 && md[PriorityKey] == nil && md[CostKey] == nil {
+	if !hasPriority && cost <= 1 && md[priorityKey] == nil && md[costKey] == nil {
 		return ctx
 	}
 	if md == nil {
 		md = metadata.MD{}
 	}
-	delete(md, PriorityKey)
-	delete(md, CostKey)
+	delete(md, priorityKey)
+	delete(md, costKey)
 	if hasPriority {
-		md.Set(PriorityKey, p.String())
+		md.Set(priorityKey, p.String())
 	}
 	if cost > 1 {
-		md.Set(CostKey, strconv.Itoa(cost))
+		md.Set(costKey, strconv.Itoa(cost))
 	}
 	return metadata.NewOutgoingContext(ctx, md)
 }

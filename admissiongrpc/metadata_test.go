@@ -24,14 +24,14 @@ func TestMetadataIsReadFromTrustedCallersOnly(t *testing.T) {
 		want     found
 	}{
 		"nothing":                   {nil, true, found{spillway.Low, 2}},
-		"both":                      {[]string{PriorityKey, "critical", CostKey, "5"}, true, found{spillway.Critical, 5}},
-		"normal":                    {[]string{PriorityKey, "Normal"}, true, found{spillway.Normal, 2}},
-		"forged":                    {[]string{PriorityKey, "critical", CostKey, "5"}, false, found{spillway.Low, 2}},
-		"unknown":                   {[]string{PriorityKey, "9", CostKey, "five"}, true, found{spillway.Low, 2}},
-		"a cost of nothing":         {[]string{CostKey, "0"}, true, found{spillway.Low, 2}},
-		"a cost below nothing":      {[]string{CostKey, "-5"}, true, found{spillway.Low, 2}},
-		"two that differ":           {[]string{PriorityKey, "low", PriorityKey, "critical"}, true, found{spillway.Low, 2}},
-		"passed on and added to it": {[]string{CostKey, "1", CostKey, "9"}, true, found{spillway.Low, 2}},
+		"both":                      {[]string{priorityKey, "critical", costKey, "5"}, true, found{spillway.Critical, 5}},
+		"normal":                    {[]string{priorityKey, "Normal"}, true, found{spillway.Normal, 2}},
+		"forged":                    {[]string{priorityKey, "critical", costKey, "5"}, false, found{spillway.Low, 2}},
+		"unknown":                   {[]string{priorityKey, "9", costKey, "five"}, true, found{spillway.Low, 2}},
+		"a cost of nothing":         {[]string{costKey, "0"}, true, found{spillway.Low, 2}},
+		"a cost below nothing":      {[]string{costKey, "-5"}, true, found{spillway.Low, 2}},
+		"two that differ":           {[]string{priorityKey, "low", priorityKey, "critical"}, true, found{spillway.Low, 2}},
+		"passed on and added to it": {[]string{costKey, "1", costKey, "9"}, true, found{spillway.Low, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lim := fixed(t, 10)
@@ -77,7 +77,7 @@ func TestAClientPassesItsContextOn(t *testing.T) {
 		ss := must(testpb.NewTestServiceClient(conn).FullDuplexCall(ctx))
 		_, _ = ss.Recv()
 	}
-	forged := metadata.AppendToOutgoingContext(t.Context(), PriorityKey, "critical", CostKey, "99", "other", "stays")
+	forged := metadata.AppendToOutgoingContext(t.Context(), priorityKey, "critical", costKey, "99", "other", "stays")
 	high := spillway.WithCost(spillway.WithPriority(forged, spillway.High), 3)
 	for name, c := range map[string]struct {
 		ctx                   context.Context
@@ -92,7 +92,7 @@ func TestAClientPassesItsContextOn(t *testing.T) {
 	} {
 		for _, send := range []func(context.Context){unary, stream} {
 			send(c.ctx)
-			for key, want := range map[string]string{PriorityKey: c.priority, CostKey: c.cost, "other": c.other} {
+			for key, want := range map[string]string{priorityKey: c.priority, costKey: c.cost, "other": c.other} {
 				if v := got.Get(key); len(v) > 1 || single(v) != want {
 					t.Errorf("%s: %s is %q, want %q", name, key, v, want)
 				}
@@ -108,10 +108,10 @@ func FuzzMetadata(f *testing.F) {
 	f.Add("priority(7)", "2147483648", false)
 	f.Add("\x00normal", "+1", true)
 	f.Fuzz(func(t *testing.T, priority, cost string, twice bool) {
-		md := metadata.MD{PriorityKey: {priority}, CostKey: {cost}}
+		md := metadata.MD{priorityKey: {priority}, costKey: {cost}}
 		if twice {
-			md.Append(PriorityKey, priority)
-			md.Append(CostKey, cost)
+			md.Append(priorityKey, priority)
+			md.Append(costKey, cost)
 		}
 		s := readMetadata(metadata.NewIncomingContext(t.Context(), md))
 		if twice && s != (said{}) {
@@ -136,7 +136,7 @@ func FuzzMetadata(f *testing.F) {
 		if back.priority != s.priority || max(back.cost, 1) != max(s.cost, 1) {
 			t.Errorf("%+v became %+v by %v", s, back, sent)
 		}
-		if sent[CostKey] != nil && sent[CostKey][0] != strconv.Itoa(s.cost) {
+		if sent[costKey] != nil && sent[costKey][0] != strconv.Itoa(s.cost) {
 			t.Errorf("sent %v", sent)
 		}
 	})

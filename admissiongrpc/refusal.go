@@ -19,14 +19,13 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// The keys of the trailer of a refused call.
-const (
-	// ReasonKey carries the reason in snake case, such as "queue_full".
-	ReasonKey = "spillway-reason"
-	// PushbackKey carries gRPC's retry pushback: the milliseconds after which the client may try
-	// again, or -1 if it should not.
-	PushbackKey = "grpc-retry-pushback-ms"
-)
+// ReasonKey is the key of the trailer with the reason of a refusal, in snake case, such as
+// "queue_full".
+const ReasonKey = "spillway-reason"
+
+// pushbackKey is the key of gRPC's retry pushback: the milliseconds after which the client may try
+// again, or -1 if it should not.
+const pushbackKey = "grpc-retry-pushback-ms"
 
 // refused is the answer to a refused call: a status for gRPC, and the *spillway.Rejection for
 // interceptors outside.
@@ -61,7 +60,7 @@ func Refuse(ctx context.Context, err error) error {
 	advice := adviceOf(rejection)
 	trailer := metadata.Pairs(ReasonKey, rejection.Reason.String())
 	if ms, ok := pushback(ctx, rejection.Reason, advice); ok {
-		trailer.Set(PushbackKey, strconv.FormatInt(ms, 10))
+		trailer.Set(pushbackKey, strconv.FormatInt(ms, 10))
 	}
 	_ = grpc.SetTrailer(ctx, trailer) // without the trailer the status says enough
 	return &refused{statusOf(rejection, advice), rejection}

@@ -61,7 +61,7 @@ func TestWhatARefusedCallIsTold(t *testing.T) {
 			if got := status.Code(err); got != c.code {
 				t.Errorf("code %v, want %v: %v", got, c.code, err)
 			}
-			if got := trailer.Get(PushbackKey); len(got) > 1 || len(got) == 0 && c.pushback != "" || len(got) == 1 && got[0] != c.pushback {
+			if got := trailer.Get(pushbackKey); len(got) > 1 || len(got) == 0 && c.pushback != "" || len(got) == 1 && got[0] != c.pushback {
 				t.Errorf("pushback %q, want %q", got, c.pushback)
 			}
 			if got := retryDelay(err); got != c.delay {
@@ -90,7 +90,7 @@ func TestARefusalWithoutAdviceHasAPushback(t *testing.T) {
 			trailer, err := do(t.Context(), conn)
 			delay := retryDelay(err)
 			want := strconv.FormatInt((delay + time.Millisecond - 1).Milliseconds(), 10)
-			if got := trailer.Get(PushbackKey); delay <= 0 || delay > 2*firstAdvice+time.Millisecond || len(got) != 1 || got[0] != want {
+			if got := trailer.Get(pushbackKey); delay <= 0 || delay > 2*firstAdvice+time.Millisecond || len(got) != 1 || got[0] != want {
 				t.Errorf("%s: pushback %q, delay %v", name, got, delay)
 			}
 			if rejection.Reason == spillway.ReasonQueueFull && outcome(t.Context(), err) != spillway.ErrRejected {
@@ -111,7 +111,7 @@ func TestAColdLimiterHasAPushback(t *testing.T) {
 	release := hold(t, lim)
 	defer release()
 	trailer, err := do(t.Context(), conn)
-	if got := trailer.Get(PushbackKey); status.Code(err) != codes.Unavailable || len(got) != 1 || got[0] == "-1" || retryDelay(err) <= 0 {
+	if got := trailer.Get(pushbackKey); status.Code(err) != codes.Unavailable || len(got) != 1 || got[0] == "-1" || retryDelay(err) <= 0 {
 		t.Errorf("%v, pushback %q", err, got)
 	}
 }
@@ -129,7 +129,7 @@ func TestAFullLimiterRefuses(t *testing.T) {
 	if d := retryDelay(err); d > 0 {
 		ms = strconv.FormatInt((d + time.Millisecond - 1).Milliseconds(), 10)
 	}
-	if got := trailer.Get(PushbackKey); len(got) != 1 || got[0] != ms {
+	if got := trailer.Get(pushbackKey); len(got) != 1 || got[0] != ms {
 		t.Errorf("pushback %q, but a retry delay of %q ms", got, ms)
 	}
 	release()
@@ -137,7 +137,7 @@ func TestAFullLimiterRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	lim.Close()
-	if trailer, err = do(t.Context(), conn); status.Code(err) != codes.Unavailable || trailer.Get(PushbackKey)[0] != "-1" {
+	if trailer, err = do(t.Context(), conn); status.Code(err) != codes.Unavailable || trailer.Get(pushbackKey)[0] != "-1" {
 		t.Errorf("%v %v", err, trailer)
 	}
 }
@@ -164,7 +164,7 @@ func TestARefusalIsStillARejection(t *testing.T) {
 		return Refuse(ctx, &spillway.Rejection{Reason: spillway.ReasonMemory, RetryAfter: time.Second})
 	}})
 	trailer, _ := do(t.Context(), conn)
-	if got := trailer.Get(PushbackKey); len(got) != 1 || got[0] != "1000" {
+	if got := trailer.Get(pushbackKey); len(got) != 1 || got[0] != "1000" {
 		t.Errorf("pushback %q", got)
 	}
 }

@@ -229,7 +229,7 @@ func TestEachMethodHasALimiterOfItsOwn(t *testing.T) {
 func TestADryRunRefusesNothing(t *testing.T) {
 	t.Setenv(modeVariable, "dryrun")
 	i, err := New(Config{})
-	if err != nil || i.Limiter().Mode() != limiter.DryRun {
+	if err != nil || i.cfg.Limiter.Mode() != limiter.DryRun {
 		t.Fatal(err)
 	}
 	lim := fixed(t, 1)

@@ -25,7 +25,7 @@ import (
 // Protect returns h behind its own adaptive limiter, in the mode of the environment variable
 // SPILLWAY_MODE: enforce, the default, dryrun or off. Protect logs any other value to slog's
 // default logger and then enforces: a misspelt mode must not switch the protection off. Health
-// probes are exempt: see [Probe] and [WithProbes]. Refusals, and requests that a dry run would have refused, are logged to the
+// probes are exempt: see [Config.Exempt]. Refusals, and requests that a dry run would have refused, are logged to the
 // same logger, in at most one line per ten seconds.
 //
 // The limiter cannot be drained or watched from outside. To do so, pass a limiter to New.
@@ -58,8 +58,8 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		priority: cfg.Priority, trusted: cfg.Trusted, cost: cfg.Cost, kind: cfg.Kind,
 		header: http.CanonicalHeaderKey(cmp.Or(cfg.DeadlineHeader, HeaderDeadline)),
 		exempt: cfg.Exempt, long: cfg.Long, hold: cfg.Hold, outcome: cfg.Outcome,
-		caller: cfg.Caller, percent: uint64(cmp.Or(cfg.EnforcePercent, 100)), seed: cfg.EnforceSeed,
-		refusal: cfg.Refusal, logger: cfg.Logger, recording: cfg.Recording,
+		caller: cfg.Caller, percent: uint64(cmp.Or(cfg.EnforcePercent, 100)),
+		refusal: cfg.Refusal, logger: cfg.Logger, onShedding: cfg.OnShedding,
 		shedding: shedding{base: now}, hash: maphash.MakeSeed(), processors: processors.Of(now),
 	}
 	if cfg.DeadlineHeader == noHeader {
@@ -70,7 +70,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 		g.clients.timeout = cmp.Or(cfg.ClientTimeout, usualClientTimeout)
 	}
 	if g.exempt == nil {
-		g.exempt, g.agents = Probe, true
+		g.exempt, g.agents = isProbe, true
 	}
 	if g.caller == nil {
 		g.caller = address
@@ -101,18 +101,15 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	}
 	return func(next http.Handler) http.Handler {
 		present(next)
-		inner, own := next, probes(slices.Clone(cfg.Probes))
-		for p, ok := inner.(*probed); ok; p, ok = inner.(*probed) {
-			inner, own = p.Handler, append(own, p.probes...)
-		}
+		own := probes(slices.Clone(cfg.Probes))
 		to := &router{}
-		to.mux, _ = inner.(*http.ServeMux)
+		to.mux, _ = next.(*http.ServeMux)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if len(own) > 0 && own.has(r) {
-				inner.ServeHTTP(w, r)
+				next.ServeHTTP(w, r)
 				return
 			}
-			g.serve(inner, to, w, r)
+			g.serve(next, to, w, r)
 		})
 	}, nil
 }
@@ -153,15 +150,14 @@ type guard struct {
 	agents     bool // health checks are exempt by their User-Agent
 	long       func(*http.Request) bool
 	hold       bool
-	outcome    func(int, http.Header) error
+	outcome    func(int, http.Header, error) error
 	caller     func(*http.Request) string
 	shares     *fair.Shares // nil: no FairShares
 	percent    uint64
-	seed       uint64
-	refusal    func(http.ResponseWriter, *http.Request, Refusal)
+	refusal    func(http.ResponseWriter, *http.Request, int)
 	logger     *slog.Logger
 	shed       *shedlog.Log // nil: no log
-	recording  *Recording
+	onShedding func()       // nil: none
 	hash       maphash.Seed
 	processors *processors.Monitor // nil in virtual time
 
@@ -196,7 +192,7 @@ func (g *guard) serve(next http.Handler, to *router, w http.ResponseWriter, r *h
 		req.Cost = g.cost(r)
 	}
 	req.Kind = g.kindOf(ctx, to, r)
-	req.DryRun = g.percent < 100 && fair.Hash(g.seed, g.caller(r))%100 >= g.percent
+	req.DryRun = g.percent < 100 && fair.Hash(g.caller(r))%100 >= g.percent
 
 	stream := r.Method == http.MethodConnect && r.ProtoMajor > 1 // an HTTP/1 tunnel is hijacked
 	if g.long != nil {

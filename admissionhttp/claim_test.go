@@ -70,7 +70,7 @@ func TestAPanicOfTheConfigurationCostsNoSlot(t *testing.T) {
 		"Priority": {Priority: func(*http.Request) spillway.Priority { panic("a bug") }},
 		"Trusted":  {Trusted: func(*http.Request) bool { panic("a bug") }},
 		"Caller":   {FairShares: true, Caller: func(*http.Request) string { panic("a bug") }},
-		"Outcome":  {Outcome: func(int, http.Header) error { panic("a bug") }},
+		"Outcome":  {Outcome: func(int, http.Header, error) error { panic("a bug") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg.Limiter = one(t)

@@ -65,11 +65,21 @@ type Config struct {
 	// digits. The header can only make a deadline earlier. Empty means Spillway-Deadline, "-" none.
 	DeadlineHeader string
 
-	// Exempt reports requests that are not counted, limited or delayed. Nil means [Probe], and a GET or
-	// HEAD with the User-Agent of a health check (kube-probe/, GoogleHC/, ELB-HealthChecker/). Any client
-	// can send that User-Agent, so at most four such requests run at a time; further ones are admitted
-	// like other requests. An attacker gets four requests past the limiter by it, and can take their
-	// places from the health checks: name the paths of your probes in Probes.
+	// Exempt reports requests that are not counted, limited or delayed. Nil means probes: a GET or HEAD
+	// of a path that platforms use for health, metrics or profiles, with or without a slash at the end:
+	//
+	//	/livez /readyz /healthz /startupz /health /live /ready /up /ping /metrics
+	//	/health/live /health/ready /api/health /-/healthy /-/ready
+	//	/actuator/health and /debug/pprof, and all below these two
+	//
+	// A client that can reach these paths may call them without a bound. Keep expensive handlers off
+	// these paths, or on their own listener. If one of the paths belongs to your API, set a function: a
+	// function replaces this default, so name the paths of your probes in Probes.
+	//
+	// Nil also means a GET or HEAD with the User-Agent of a health check (kube-probe/, GoogleHC/,
+	// ELB-HealthChecker/). Any client can send that User-Agent, so at most four such requests run at a
+	// time; further ones are admitted like other requests. An attacker gets four requests past the
+	// limiter by it, and can take their places from the health checks.
 	Exempt func(*http.Request) bool
 	// Probes are paths of further probes, in addition to Exempt: a GET or HEAD of such a path, with or
 	// without a slash at the end, is exempt. A path with a slash at the end stands for all below it
@@ -101,9 +111,14 @@ type Config struct {
 	// Hold puts the slot into the request's context, for the function Hold. It costs a copy of the
 	// request.
 	Hold bool
-	// Outcome returns the outcome of an answer for the limiter: the error for Permit.Done. Outcome
-	// must not keep or change the header. Nil means DefaultOutcome.
-	Outcome func(status int, header http.Header) error
+	// Outcome returns the outcome of an answer for the limiter: the error for Permit.Done. Usual is
+	// the outcome without this function: nil, a sample, for a status below 500 apart from 408 and 429;
+	// spillway.ErrRejected for 503 with Retry-After; context.DeadlineExceeded for 504; and for any other
+	// status another error, no sample. Neither a caller's quota (429) nor the time that a client took
+	// for its body (408) shows the capacity, and a broken service fails fast. A 503 from a service below
+	// for deadline_too_close or budget is no sample: clients choose their deadlines, and other replicas
+	// use up a shared budget. Outcome must not keep or change the header.
+	Outcome func(status int, header http.Header, usual error) error
 
 	// Caller identifies the caller of a request, for FairShares and EnforcePercent. Use an
 	// authenticated name: a caller that can make up names has a share for each name. Nil means the
@@ -119,16 +134,16 @@ type Config struct {
 	FairShares bool
 	// EnforcePercent enforces decisions for this percentage of the callers, from 1 to 100, always
 	// the same ones. For other callers there is a dry run, and nothing bounds how much of their
-	// work runs. Zero means all. The percentage of a middleware is fixed: to change it without a
-	// restart, make another middleware over the same Limiter and switch between them.
+	// work runs. Zero means all. The name of a caller alone decides, so all replicas choose the same
+	// callers. The percentage of a middleware is fixed: to change it without a restart, make another
+	// middleware over the same Limiter and switch between them.
 	EnforcePercent int
-	// EnforceSeed changes the choice of callers. Replicas need the same seed.
-	EnforceSeed uint64
 
-	// Refusal writes the answer to a refused request. The headers Retry-After, Spillway-Reason and
-	// Cache-Control are already set; Refusal writes the status and the body. Nil means
+	// Refusal writes the answer to a refused request: the status and the body. The status is 503 for a
+	// lack of capacity, 429 for one caller's quota, and 499 for a client that left while its request
+	// waited. The headers Retry-After, Spillway-Reason and Cache-Control are already set. Nil means
 	// application/problem+json.
-	Refusal func(http.ResponseWriter, *http.Request, Refusal)
+	Refusal func(w http.ResponseWriter, r *http.Request, status int)
 
 	// Logger receives refusals from package shedlog, in at most one line per ten seconds, with counts
 	// and no data of a request. Nil means none. What a dry run would have refused is logged
@@ -137,8 +152,10 @@ type Config struct {
 	// would say first when work fails, is lost or does not end, with what to do: at the onset, once a
 	// minute, and when the trouble is over.
 	Logger *slog.Logger
-	// Recording writes a flight recording at the onset of shedding. Nil means none.
-	Recording *Recording
+	// OnShedding is called when shedding begins: for the first refusal for lack of capacity in a second,
+	// and at most once a minute. It runs on its own goroutine, so it may take long: write what a
+	// trace.FlightRecorder has, for the seconds before the onset, or a profile. Nil means none.
+	OnShedding func()
 }
 
 // Names of headers. HeaderReason has the reason of a refusal, such as queue_full.
@@ -148,19 +165,19 @@ const (
 	HeaderReason   = "Spillway-Reason"
 )
 
-// ModeVariable is the environment variable that ModeFromEnv reads.
-const ModeVariable = "SPILLWAY_MODE"
+// modeVariable is the environment variable that ModeFromEnv reads.
+const modeVariable = "SPILLWAY_MODE"
 
 // ModeFromEnv returns the mode in SPILLWAY_MODE: off, dryrun or enforce. Unset or empty means
 // limiter.Enforce. Any other value means limiter.Enforce too, with an error.
 func ModeFromEnv() (limiter.Mode, error) {
-	text := os.Getenv(ModeVariable)
+	text := os.Getenv(modeVariable)
 	if text == "" {
 		return limiter.Enforce, nil
 	}
 	m, err := limiter.ParseMode(text)
 	if err != nil {
-		return limiter.Enforce, fmt.Errorf("admissionhttp: %s: %w", ModeVariable, err)
+		return limiter.Enforce, fmt.Errorf("admissionhttp: %s: %w", modeVariable, err)
 	}
 	return m, nil
 }
@@ -201,11 +218,6 @@ func (cfg *Config) check() error {
 	}
 	if err := probes(cfg.Probes).check(); err != nil {
 		fault("Probes: %w", err)
-	}
-	if cfg.Recording != nil {
-		if err := cfg.Recording.check(); err != nil {
-			fault("%w", err)
-		}
 	}
 	return errors.Join(wrong...)
 }

@@ -86,10 +86,10 @@
 //
 // # Stopping
 //
-// Signal that no traffic is wanted ([Ready] with a [Switch]), wait until load balancers have
+// Signal that no traffic is wanted ([Ready] with an atomic.Bool), wait until load balancers have
 // noticed, tell streams to end, call Limiter.Drain, then http.Server.Shutdown:
 //
-//	up.Set(false)
+//	up.Store(false)
 //	time.Sleep(propagation)
 //	stopStreams()
 //	draining, cancel := context.WithTimeout(ctx, most)

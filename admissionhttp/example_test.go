@@ -2,10 +2,10 @@ package admissionhttp_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -54,18 +54,18 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	var up admissionhttp.Switch
+	var up atomic.Bool
 	mux := http.NewServeMux()
-	mux.Handle("GET /readyz", admissionhttp.Ready(&up, lim))
+	mux.Handle("GET /readyz", admissionhttp.Ready(up.Load, lim.Open))
 	mux.Handle("GET /orders", admit(http.HandlerFunc(hello)))
 	mux.Handle("POST /orders", admissionhttp.WithPriority(spillway.Critical, admit(http.HandlerFunc(hello))))
 	mux.Handle("GET /export", admissionhttp.WithPriority(spillway.Low, admit(http.HandlerFunc(hello))))
 
 	fmt.Println("starting:", answer(mux, http.MethodGet, "/readyz"))
-	up.Set(true)
+	up.Store(true)
 	fmt.Println("ready:", answer(mux, http.MethodGet, "/readyz"), answer(mux, http.MethodPost, "/orders"))
 
-	up.Set(false) // then wait until load balancers have noticed
+	up.Store(false) // then wait until load balancers have noticed
 	if err := lim.Drain(context.Background()); err != nil {
 		fmt.Println(err)
 	}
@@ -126,15 +126,4 @@ func ExampleRefuse() {
 	// Output:
 	// 503 queue_full application/problem+json
 	// 200
-}
-
-// A framework with its own error responses can use the fields of a Refusal.
-func ExampleRefusalOf() {
-	f, refused := admissionhttp.RefusalOf(&spillway.Rejection{Reason: spillway.ReasonQuota, RetryAfter: 20 * time.Second})
-	fmt.Println(refused, f.Status, f.Reason, f.RetryAfter > 0)
-	_, refused = admissionhttp.RefusalOf(errors.New("another error"))
-	fmt.Println(refused)
-	// Output:
-	// true 429 quota true
-	// false
 }

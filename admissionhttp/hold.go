@@ -80,16 +80,6 @@ func Hold(ctx context.Context) (release func()) {
 	})
 }
 
-// Held returns a handler that runs h and holds the slot until h returns. Use Held for handlers
-// inside of http.TimeoutHandler.
-func Held(h http.Handler) http.Handler {
-	present(h)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer Hold(r.Context())()
-		h.ServeHTTP(w, r)
-	})
-}
-
 // hold adds a holder, unless all have ended.
 func (w *work) hold() bool {
 	for {

@@ -14,6 +14,14 @@ import (
 const timeout = time.Second
 
 // slow works for three times the timeout, and ignores its context.
+// held returns h, which holds its slot until h returns.
+func held(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer admissionhttp.Hold(r.Context())()
+		h.ServeHTTP(w, r)
+	})
+}
+
 func slow(http.ResponseWriter, *http.Request) { time.Sleep(3 * timeout) }
 
 func TestInsideOfTimeoutHandlerTheSlotIsHeldWhileWorkRuns(t *testing.T) {
@@ -39,7 +47,7 @@ func TestOutsideOfTimeoutHandlerHoldKeepsTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim, ends := taught(t, 1)
 		protect := middleware(t, admissionhttp.Config{Limiter: lim, Hold: true})
-		h := protect(http.TimeoutHandler(admissionhttp.Held(http.HandlerFunc(slow)), timeout, ""))
+		h := protect(http.TimeoutHandler(held(http.HandlerFunc(slow)), timeout, ""))
 		if w := get(h, "/"); w.Code != 503 {
 			t.Fatalf("%d", w.Code)
 		}
@@ -87,7 +95,7 @@ func TestTheLastPartEndsThePermitOnce(t *testing.T) {
 func TestHoldWithoutASlotDoesNothing(t *testing.T) {
 	admissionhttp.Hold(t.Context())()
 	lim := one(t)
-	h := middleware(t, admissionhttp.Config{Limiter: lim})(admissionhttp.Held(ok))
+	h := middleware(t, admissionhttp.Config{Limiter: lim})(held(ok))
 	if w := get(h, "/"); w.Code != 200 {
 		t.Fatal(w.Code)
 	}

@@ -57,7 +57,7 @@ func FuzzHeaders(f *testing.F) {
 func TestEverySlotComesBackFromACrowd(t *testing.T) {
 	lim := must(limiter.New(limiter.Config{}))
 	admit := middleware(t, admissionhttp.Config{Limiter: lim, Hold: true, FairShares: true})
-	h := admit(http.TimeoutHandler(admissionhttp.Held(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := admit(http.TimeoutHandler(held(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		release := admissionhttp.Hold(r.Context())
 		go release()
 		switch r.URL.Path {

@@ -17,13 +17,10 @@ func TestWhatIsNotThereIsFoundWhileTheProgramStarts(t *testing.T) {
 	}
 	protect := must(New(Config{}))
 	for name, start := range map[string]func() http.Handler{
-		"New":            func() http.Handler { return protect(nil) },
-		"Protect":        func() http.Handler { return Protect(nil) },
-		"Held":           func() http.Handler { return Held(nil) },
-		"WithPriority":   func() http.Handler { return WithPriority(spillway.High, nil) },
-		"WithProbes":     func() http.Handler { return WithProbes(nil) },
-		"Ready":          func() http.Handler { return Ready(new(Switch), nil) },
-		"Ready, limiter": func() http.Handler { return Ready(failed) },
+		"New":          func() http.Handler { return protect(nil) },
+		"Protect":      func() http.Handler { return Protect(nil) },
+		"WithPriority": func() http.Handler { return WithPriority(spillway.High, nil) },
+		"Ready":        func() http.Handler { return Ready(nil) },
 	} {
 		func() {
 			defer func() {
@@ -34,4 +31,10 @@ func TestWhatIsNotThereIsFoundWhileTheProgramStarts(t *testing.T) {
 			start()
 		}()
 	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Ready took a limiter that is nil")
+		}
+	}()
+	Ready(failed.Open)
 }

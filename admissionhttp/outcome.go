@@ -53,13 +53,14 @@ func (w *work) result(r *http.Request) error {
 	if status == 0 {
 		status = http.StatusOK
 	}
+	var usual error
+	if !served(status) {
+		usual = unserved(status, w.Header())
+	}
 	if w.guard.outcome != nil {
-		return w.guard.outcome(status, w.Header())
+		return w.guard.outcome(status, w.Header(), usual)
 	}
-	if served(status) {
-		return nil
-	}
-	return DefaultOutcome(status, w.Header())
+	return usual
 }
 
 // cutOff reports whether a deadline of the middleware has ended the answer in its middle, as Config.Deadlines
@@ -93,16 +94,9 @@ func served(status int) bool {
 // noOverload has the reasons for a 503 from a service below that are no sign of overload.
 var noOverload = []string{spillway.ReasonDeadlineTooClose.String(), spillway.ReasonBudget.String()}
 
-// DefaultOutcome returns the outcome of an answer for the limiter. Below 500, apart from 408 and
-// 429, it is nil: a sample. For 503 with Retry-After it is spillway.ErrRejected. For 504 it is
-// context.DeadlineExceeded. For any other status it is another error: no sample. Neither a caller's
-// quota (429) nor the time that a client took for its body (408) shows the capacity, and a broken
-// service fails fast. A 503 from a service below for deadline_too_close or budget is no sample:
-// clients choose their deadlines, and other replicas use up a shared budget.
-func DefaultOutcome(status int, header http.Header) error {
+// unserved returns the outcome of an answer that is not served, as Config.Outcome says.
+func unserved(status int, header http.Header) error {
 	switch {
-	case served(status):
-		return nil
 	case status == http.StatusServiceUnavailable && header.Get("Retry-After") != "" && !slices.Contains(noOverload, header.Get(HeaderReason)):
 		return spillway.ErrRejected
 	case status == http.StatusGatewayTimeout:

@@ -142,14 +142,14 @@ func TestAPanicIsAFailureAndNoSample(t *testing.T) {
 
 func TestAnOutcomeOfOnesOwn(t *testing.T) {
 	lim, ends := taught(t, 1)
-	h := middleware(t, admissionhttp.Config{Limiter: lim, Outcome: func(status int, header http.Header) error {
+	h := middleware(t, admissionhttp.Config{Limiter: lim, Outcome: func(status int, header http.Header, usual error) error {
 		if header.Get("X-Panic") != "" {
 			panic("in Outcome")
 		}
 		if status == 404 {
 			return errors.New("no sample")
 		}
-		return admissionhttp.DefaultOutcome(status, header)
+		return usual
 	}})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Panic", r.URL.Query().Get("panic"))
 		w.WriteHeader(404)

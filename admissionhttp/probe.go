@@ -3,21 +3,11 @@ package admissionhttp
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 )
 
-// Probe reports whether r is a GET or HEAD of a path that platforms use for health, metrics or
-// profiles, with or without a slash at the end:
-//
-//	/livez /readyz /healthz /startupz /health /live /ready /up /ping /metrics
-//	/health/live /health/ready /api/health /-/healthy /-/ready
-//	/actuator/health and /debug/pprof, and all below these two
-//
-// By default such requests are never refused, so a client that can reach these paths may call them
-// without a bound. Keep expensive handlers off these paths, or on their own listener; if one of the
-// paths belongs to your API, set [Config.Exempt].
-func Probe(r *http.Request) bool {
+// isProbe reports whether r is a probe by the default of Config.Exempt.
+func isProbe(r *http.Request) bool {
 	if !plain(r) {
 		return false
 	}
@@ -69,26 +59,6 @@ func (all probes) check() error {
 		}
 	}
 	return nil
-}
-
-// WithProbes returns h with paths of further probes, for a middleware directly around it. WithProbes
-// is [Config.Probes] for a handler that is protected without a Config:
-//
-//	admissionhttp.Protect(admissionhttp.WithProbes(mux, "/my/health"))
-//
-// WithProbes panics for a path that does not begin with a slash, and for "/".
-func WithProbes(h http.Handler, paths ...string) http.Handler {
-	present(h)
-	p := &probed{h, slices.Clone(paths)}
-	if err := p.probes.check(); err != nil {
-		panic("admissionhttp: WithProbes: " + err.Error())
-	}
-	return p
-}
-
-type probed struct {
-	http.Handler
-	probes
 }
 
 // agents are the beginnings of the User-Agent of health checks, whose path is the user's choice.

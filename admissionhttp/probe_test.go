@@ -1,7 +1,6 @@
 package admissionhttp_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -55,11 +54,8 @@ func TestProbesOfYourOwn(t *testing.T) {
 	paths := []string{"/my/health", "/checks/"}
 	never := func(*http.Request) bool { return false }
 	for name, h := range map[string]http.Handler{
-		"Probes":          full(t, admissionhttp.Config{Probes: paths})(ok),
-		"beside Exempt":   full(t, admissionhttp.Config{Probes: append(paths, "/livez"), Exempt: never})(ok),
-		"WithProbes":      full(t, admissionhttp.Config{})(admissionhttp.WithProbes(ok, paths...)),
-		"both":            full(t, admissionhttp.Config{Probes: paths[:1]})(admissionhttp.WithProbes(ok, paths[1:]...)),
-		"WithProbes once": full(t, admissionhttp.Config{})(admissionhttp.WithProbes(admissionhttp.WithProbes(ok, paths[0]), paths[1])),
+		"Probes":        full(t, admissionhttp.Config{Probes: paths})(ok),
+		"beside Exempt": full(t, admissionhttp.Config{Probes: append(paths, "/livez"), Exempt: never})(ok),
 	} {
 		for target, want := range map[string]int{
 			"/my/health": 200, "/my/health/": 200, "/checks": 200, "/checks/database": 200, "/livez": 200,
@@ -74,14 +70,6 @@ func TestProbesOfYourOwn(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "/", "health", "GET /health"} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%q was accepted", path)
-				}
-			}()
-			admissionhttp.WithProbes(ok, path)
-		}()
 		if _, err := admissionhttp.New(admissionhttp.Config{Probes: []string{path}}); err == nil {
 			t.Errorf("%q was accepted", path)
 		}
@@ -116,16 +104,8 @@ func TestHealthChecksByTheirUserAgent(t *testing.T) {
 			t.Errorf("%q: %d", agent, got)
 		}
 	}
-	only := full(t, admissionhttp.Config{Exempt: admissionhttp.Probe})(ok)
+	only := full(t, admissionhttp.Config{Exempt: func(*http.Request) bool { return false }})(ok)
 	if got := status(only, http.MethodGet, "/", "kube-probe/1.33"); got != 503 {
 		t.Errorf("with an Exempt of its own: %d", got)
 	}
-}
-
-// A path of a probe in one line. The platform need not be told another one.
-func ExampleWithProbes() {
-	h := admissionhttp.Protect(admissionhttp.WithProbes(http.HandlerFunc(hello), "/my/health"))
-
-	fmt.Println(answer(h, http.MethodGet, "/my/health"))
-	// Output: 200
 }

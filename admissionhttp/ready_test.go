@@ -2,6 +2,7 @@ package admissionhttp_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spillway-go/spillway/admissionhttp"
@@ -9,8 +10,8 @@ import (
 
 func TestReadinessFollowsStartAndDrainAndNeverTheLoad(t *testing.T) {
 	lim := one(t)
-	var up admissionhttp.Switch
-	h := admissionhttp.Ready(&up, lim)
+	var up atomic.Bool
+	h := admissionhttp.Ready(up.Load, lim.Open)
 	expect := func(when string, want int) {
 		t.Helper()
 		if w := get(h, "/readyz"); w.Code != want {
@@ -18,16 +19,16 @@ func TestReadinessFollowsStartAndDrainAndNeverTheLoad(t *testing.T) {
 		}
 	}
 	expect("starting", 503)
-	up.Set(true)
+	up.Store(true)
 	expect("started", 200)
 	permit, _ := lim.Acquire(t.Context())
 	if _, err := lim.Acquire(t.Context()); err == nil {
 		t.Fatal("there is room")
 	}
 	expect("full", 200)
-	up.Set(false)
+	up.Store(false)
 	expect("stopping", 503)
-	up.Set(true)
+	up.Store(true)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = lim.Drain(ended)

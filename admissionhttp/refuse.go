@@ -12,34 +12,6 @@ import (
 	"github.com/spillway-go/spillway"
 )
 
-// Refusal is the answer to a request that was not admitted, as problem details of RFC 9457.
-type Refusal struct {
-	// Status is 503 for a lack of capacity, 429 for one caller's quota, and 499 for
-	// a client that left while its request waited.
-	Status int
-	// Reason is the reason of the rejection in snake case, "rejected" for a rejection without a
-	// known reason, or "cancelled".
-	Reason string
-	// RetryAfter is in whole seconds; zero sends no header.
-	RetryAfter          int
-	Type, Title, Detail string
-}
-
-// RefusalOf returns the answer to err, an error of Acquire: a rejection, or the error of the
-// context that ended the wait. It reports false for any other error. RetryAfter is measured and
-// jittered.
-func RefusalOf(err error) (Refusal, bool) {
-	p, advice := pageOf(err)
-	if p == nil {
-		return Refusal{}, false
-	}
-	f := p.refusal
-	if p.retry {
-		f.RetryAfter = wholeSeconds(spread(max(advice, time.Second)))
-	}
-	return f, true
-}
-
 // Refuse answers a request that a limiter did not admit, in one call:
 //
 //	permit, err := lim.Acquire(r.Context())
@@ -49,7 +21,8 @@ func RefusalOf(err error) (Refusal, bool) {
 //	defer permit.Release()
 //	permit.Done(work(r.Context()))
 //
-// Refuse reports whether err is a refusal, like RefusalOf; for any other err it writes nothing.
+// Refuse reports whether err is a refusal: a rejection, or the error of the context that ended the
+// wait. For any other err it writes nothing. Retry-After is measured and jittered.
 // If a deadline passed before the admission, the answer is deadline_too_close. The limiter counts the
 // same if it stands in front of the service: call Limiter.Front.
 // Pass the error of the limiter, not of the work. In the error of Limiter.Do, a deadline may be the
@@ -65,10 +38,19 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error) bool {
 	return true
 }
 
+// problemDetails is the body of a refusal, as problem details of RFC 9457.
+type problemDetails struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Reason string `json:"reason"` // of the rejection, "rejected" without a known one, or "cancelled"
+}
+
 // page is a refusal, ready to be sent. A page never changes: all its answers share its header
 // values.
 type page struct {
-	refusal   Refusal
+	status    int
 	retry     bool                // sends Retry-After
 	stops     bool                // the instance is stopping: the client should find another one
 	rejection *spillway.Rejection // for the log
@@ -88,11 +70,11 @@ var (
 
 	pages     = makePages()
 	otherPage = newPage("rejected", capacity)
-	gonePage  = newPage("cancelled", Refusal{Status: statusGone, Type: "about:blank", Title: "Client Closed Request"})
+	gonePage  = newPage("cancelled", problemDetails{Status: statusGone, Type: "about:blank", Title: "Client Closed Request"})
 	seconds   = makeSeconds()
 )
 
-var capacity = Refusal{
+var capacity = problemDetails{
 	Status: http.StatusServiceUnavailable, Type: typeBase + "temporary-reduced-capacity",
 	Title: "Temporarily reduced capacity", Detail: "The service has no capacity left for this request. It was not started.",
 }
@@ -120,17 +102,11 @@ func makePages() (all [reasonSlots]*page) {
 	return all
 }
 
-func newPage(reason string, f Refusal) *page {
+func newPage(reason string, f problemDetails) *page {
 	f.Reason = reason
-	body, _ := json.Marshal(struct { // strings and numbers: Marshal cannot fail
-		Type   string `json:"type"`
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Detail string `json:"detail,omitempty"`
-		Reason string `json:"reason"`
-	}{f.Type, f.Title, f.Status, f.Detail, f.Reason})
+	body, _ := json.Marshal(f) // strings and numbers: Marshal cannot fail
 	return &page{
-		rejection: &spillway.Rejection{}, refusal: f, retry: f.Status != statusGone, body: body,
+		rejection: &spillway.Rejection{}, status: f.Status, retry: f.Status != statusGone, body: body,
 		reason: []string{reason},
 	}
 }
@@ -159,7 +135,7 @@ func pageOf(err error) (*page, time.Duration) {
 }
 
 // write answers r. If body is not nil, body writes the status and the body of the answer.
-func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body func(http.ResponseWriter, *http.Request, Refusal)) {
+func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body func(http.ResponseWriter, *http.Request, int)) {
 	h := w.Header()
 	// Of an answer not sent. As in http.Error, Content-Encoding stays, and net/http sets Content-Length:
 	// middleware may compress the body on its way.
@@ -170,21 +146,17 @@ func (p *page) write(w http.ResponseWriter, r *http.Request, after int, body fun
 	h[HeaderReason] = p.reason
 	if p.retry {
 		h["Retry-After"] = seconds[after]
-	} else {
-		after = 0
 	}
 	switch {
 	case p.stops && r.ProtoMajor <= 2, r.ProtoMajor == 1 && !drainable(w, r):
 		h["Connection"] = closing // in HTTP/2, net/http sends GOAWAY and finishes the requests in progress
 	}
 	if body != nil {
-		f := p.refusal
-		f.RetryAfter = after
-		body(w, r, f)
+		body(w, r, p.status)
 		return
 	}
 	h["Content-Type"] = problem
-	w.WriteHeader(p.refusal.Status)
+	w.WriteHeader(p.status)
 	_, _ = w.Write(p.body) // a client that left is no error
 }
 

@@ -13,6 +13,8 @@ import (
 
 const (
 	logEvery = 10 * time.Second
+	// onsetEvery is the least time between two calls of OnShedding.
+	onsetEvery = time.Minute
 	// calm is the time without a refusal after which shedding is over.
 	calm = time.Second
 	// riseEvery is how long refusals last before the advice doubles. Each doubling of that time
@@ -24,7 +26,7 @@ const (
 type shedding struct {
 	base        time.Time
 	since, last atomic.Int64 // times of the first and the latest refusal; zero: none
-	recorded    atomic.Int64
+	onset       atomic.Int64 // when OnShedding was last called; zero: never
 }
 
 // now returns the time since base, above zero.
@@ -55,7 +57,7 @@ func due(last *atomic.Int64, now int64, every time.Duration) bool {
 	return (at == 0 || now-at >= int64(every)) && last.CompareAndSwap(at, now)
 }
 
-// counted reports a refusal to the log and the recording, and returns the advice for it in seconds.
+// counted reports a refusal to the log and to OnShedding, and returns the advice for it in seconds.
 func (g *guard) counted(p *page, priority spillway.Priority, advice time.Duration) int {
 	if g.shed != nil {
 		g.shed.Rejected(priority, p.rejection)
@@ -64,8 +66,8 @@ func (g *guard) counted(p *page, priority spillway.Priority, advice time.Duratio
 		return wholeSeconds(adviceFor(advice, 0)) // little work is ahead of the request: its caller gave too little time
 	}
 	lasts, now, first := g.shedding.refused()
-	if first && g.recording != nil && due(&g.shedding.recorded, now, g.recording.every()) {
-		g.recording.start(g.logger)
+	if first && g.onShedding != nil && due(&g.shedding.onset, now, onsetEvery) {
+		go g.onShedding()
 	}
 	return wholeSeconds(adviceFor(advice, lasts))
 }

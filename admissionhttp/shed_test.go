@@ -2,14 +2,8 @@ package admissionhttp_test
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
-	"runtime/trace"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -132,7 +126,7 @@ func TestOneLineAPeriodAndNothingOfARequest(t *testing.T) {
 
 // With its own limiter, the middleware logs the refusals that a dry run would have made.
 func TestADryRunIsLogged(t *testing.T) {
-	t.Setenv(admissionhttp.ModeVariable, "dryrun")
+	t.Setenv("SPILLWAY_MODE", "dryrun")
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		backend := make(chan struct{}, 10)
@@ -174,77 +168,23 @@ func TestAKeyWithoutALimiterIsAnErrorOfTheServer(t *testing.T) {
 	}
 }
 
-// closer reports when it was closed, and the bytes written before.
-type closer struct {
-	bytes.Buffer
-	closed chan *closer
-}
-
-func (c *closer) Close() error { c.closed <- c; return nil }
-
-// recorder returns a started flight recorder. A process has only one.
-func recorder(t *testing.T) *trace.FlightRecorder {
-	t.Helper()
-	r := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: time.Second})
-	if err := r.Start(); err != nil {
-		t.Skip(err) // the test binary itself is being traced
-	}
-	t.Cleanup(r.Stop)
-	return r
-}
-
-func TestAFlightRecordingAtTheOnset(t *testing.T) {
-	lim := one(t)
-	_, _ = lim.Acquire(t.Context())
-	closed := make(chan *closer, 10)
-	opened := 0
-	h := middleware(t, admissionhttp.Config{Limiter: lim, Recording: &admissionhttp.Recording{
-		Recorder: recorder(t),
-		To:       func() (io.WriteCloser, error) { opened++; return &closer{closed: closed}, nil },
-	}})(ok)
-	for range 100 {
-		get(h, "/")
-	}
-	c := <-closed
-	if !strings.HasPrefix(c.String(), "go 1.") || opened != 1 {
-		t.Errorf("%d recordings, the first of %d bytes", opened, c.Len())
-	}
-}
-
-func TestRecordingsInAFolderAreFew(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 5 {
-		check(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("spillway-2000010%dT000000.000.trace", i)), nil, 0o600))
-	}
-	other := filepath.Join(dir, "another.trace")
-	check(t, os.WriteFile(other, nil, 0o600))
-	c := &admissionhttp.Recording{Recorder: recorder(t), Dir: dir, Keep: 3}
-	check(t, c.Write())
-	names, _ := filepath.Glob(filepath.Join(dir, "spillway-*.trace"))
-	if len(names) != 3 || !strings.HasSuffix(names[0], "20000103T000000.000.trace") {
-		t.Errorf("%q", names)
-	}
-	if info, err := os.Stat(names[2]); err != nil || info.Size() == 0 || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
-	}
-	if _, err := os.Stat(other); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestARecordingThatFailsSaysSo(t *testing.T) {
-	stopped := trace.NewFlightRecorder(trace.FlightRecorderConfig{})
-	if _, err := admissionhttp.New(admissionhttp.Config{Recording: &admissionhttp.Recording{Recorder: stopped, Dir: t.TempDir(), Every: 60}}); err == nil || !strings.Contains(err.Error(), "Every is 60ns") {
-		t.Error(err)
-	}
-	if err := (&admissionhttp.Recording{Recorder: stopped, Dir: t.TempDir()}).Write(); err == nil {
-		t.Error("a recorder that is not started")
-	}
-	fault := errors.New("no room")
-	c := &admissionhttp.Recording{Recorder: recorder(t), To: func() (io.WriteCloser, error) { return nil, fault }}
-	if err := c.Write(); !errors.Is(err, fault) {
-		t.Error(err)
-	}
+func TestTheOnsetOfSheddingIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lim := one(t)
+		_, _ = lim.Acquire(t.Context())
+		var calls atomic.Int64
+		h := middleware(t, admissionhttp.Config{Limiter: lim, OnShedding: func() { calls.Add(1) }})(ok)
+		for _, want := range []int64{1, 1, 2} { // of a minute each onset but the first is not told
+			for range 100 {
+				get(h, "/")
+			}
+			synctest.Wait()
+			if n := calls.Load(); n != want {
+				t.Errorf("%d calls, want %d", n, want)
+			}
+			time.Sleep(40 * time.Second)
+		}
+	})
 }
 
 // While one caller offers more than three times the capacity, the requests of other callers, which

@@ -80,7 +80,7 @@ func TestPanicsAbortsAndGoexitsCostNoSlot(t *testing.T) {
 			lim := one(t)
 			h := http.Handler(ending)
 			if hold {
-				h = admissionhttp.Held(h)
+				h = held(h)
 			}
 			survives(t, serve(t, middleware(t, admissionhttp.Config{Limiter: lim, Hold: hold})(h)))
 			atRest(t, lim, 350)

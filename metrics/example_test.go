@@ -24,7 +24,7 @@ func ExampleSource_Read() {
 		m := all[s.Metric]
 		switch {
 		case m.Kind == metrics.Histogram:
-			fmt.Printf("%s{%s=%s} in %d buckets\n", m.Name, label, name, len(s.Times.Counts))
+			fmt.Printf("%s{%s=%s} in %d buckets\n", m.Name, label, name, len(s.Counts))
 		case s.Value == 1 || m.Name == "spillway.limit":
 			fmt.Printf("%s{%s=%s} %v %q\n", m.Name, label, name, s.Value, s.Labels)
 		}

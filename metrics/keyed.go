@@ -63,7 +63,7 @@ func Keyed(cfg KeyedConfig) (*Source, error) {
 	}
 	f := &family{cfg: cfg, sums: map[string]samples{}, last: map[*limiter.Limiter]samples{}}
 	f.watch = cfg.Family.Watch(f.evicted)
-	return &Source{kind: "limiter", name: Clean(cfg.Name), metrics: limiterMetrics, read: f.read}, nil
+	return &Source{kind: "limiter", name: clean(cfg.Name), metrics: limiterMetrics, read: f.read}, nil
 }
 
 func (f *family) read() []Sample {
@@ -125,7 +125,7 @@ func (f *family) evicted(key string, l *limiter.Limiter) {
 func (f *family) take(key string, l *limiter.Limiter) (label string, now samples) {
 	label = key
 	if key != limiter.Overflow {
-		label = Clean(f.cfg.Label(key))
+		label = clean(f.cfg.Label(key))
 	}
 	stats := l.Stats()
 	stats.Demand *= float64(stats.Limit) // demand in slots, which can be added up
@@ -149,7 +149,7 @@ func (s samples) zero(key string) samples {
 	for i := range z {
 		z[i].Labels = slices.Clone(z[i].Labels)
 		z[i].Labels[0] = key
-		z[i].Value, z[i].Times = 0, Times{Counts: make([]uint64, len(z[i].Times.Counts))}
+		z[i].Value, z[i].Counts = 0, make([]uint64, len(z[i].Counts))
 	}
 	return z
 }
@@ -166,7 +166,7 @@ func (s samples) shown() {
 				s[i].Value /= limit
 			}
 		}
-		s[i].Times.Counts = slices.Clone(s[i].Times.Counts)
+		s[i].Counts = slices.Clone(s[i].Counts)
 	}
 }
 
@@ -188,12 +188,11 @@ func (s samples) count(now, last samples) {
 			before = last[i]
 		}
 		sum.Value += n.Value - before.Value // the difference is never negative, even after rounding
-		sum.Times.Sum += n.Times.Sum - before.Times.Sum
-		for j, c := range n.Times.Counts {
-			if before.Times.Counts != nil {
-				c -= before.Times.Counts[j]
+		for j, c := range n.Counts {
+			if before.Counts != nil {
+				c -= before.Counts[j]
 			}
-			sum.Times.Counts[j] += c
+			sum.Counts[j] += c
 		}
 	}
 }

@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -90,7 +91,7 @@ func TestNoSumFallsByRounding(t *testing.T) {
 		sum := func() (seconds float64) {
 			for _, s := range source.Read() {
 				if s.Metric == duration {
-					seconds += s.Times.Sum
+					seconds += s.Value
 				}
 			}
 			return seconds
@@ -190,7 +191,7 @@ func TestASampleDoesNotChangeAfterItWasRead(t *testing.T) {
 	finished := func(all []Sample) (n uint64) {
 		for _, s := range all {
 			if s.Metric == duration {
-				for _, c := range s.Times.Counts {
+				for _, c := range s.Counts {
 					n += c
 				}
 			}
@@ -220,6 +221,14 @@ func TestTheSharedLimiterHasALabelOfItsOwn(t *testing.T) {
 	}{{limiter.Overflow, 1}, {"plan of a", 1}, {other, 2}} {
 		if n := read(t, source)["spillway.requests "+want.label+" admitted"]; n != want.n {
 			t.Errorf("%s: %v requests, want %v", want.label, n, want.n)
+		}
+	}
+}
+
+func TestKeyedSaysWhatIsWrong(t *testing.T) {
+	for want, cfg := range map[string]KeyedConfig{"needs a Family": {}, "MaxLabels is -1": {Family: newFamily(t, limiter.KeyedConfig{}), MaxLabels: -1}} {
+		if _, err := Keyed(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

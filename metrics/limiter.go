@@ -66,7 +66,7 @@ var modes = []limiter.Mode{limiter.Enforce, limiter.DryRun, limiter.Off}
 // Limiter returns a limiter as metrics.
 func Limiter(l *limiter.Limiter) *Source {
 	return &Source{
-		kind: "limiter", name: Clean(l.Name()), metrics: limiterMetrics,
+		kind: "limiter", name: clean(l.Name()), metrics: limiterMetrics,
 		read: func() []Sample {
 			s := l.Stats()
 			return limiterSamples("", s, s.ByKind)
@@ -88,7 +88,7 @@ func allKinds(s limiter.Stats) map[string]limiter.KindStats {
 func byLabel(kinds map[string]limiter.KindStats) map[string]limiter.KindStats {
 	by := make(map[string]limiter.KindStats, len(kinds))
 	for name, k := range kinds {
-		label := Clean(name)
+		label := clean(name)
 		if other, ok := by[label]; ok {
 			k.InFlight, k.Rejected, k.Ended = k.InFlight+other.InFlight, k.Rejected+other.Rejected, maps.Clone(k.Ended)
 			for o, n := range other.Ended {

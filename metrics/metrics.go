@@ -38,22 +38,8 @@ const (
 	Counter       Kind = iota // only rises
 	UpDownCounter             // rises and falls; the sum over instances is meaningful
 	Gauge                     // rises and falls; the sum over instances may be meaningless
-	Histogram                 // counts in buckets: Sample.Times
+	Histogram                 // durations in buckets: Sample.Counts
 )
-
-func (k Kind) String() string {
-	switch k {
-	case Counter:
-		return "counter"
-	case UpDownCounter:
-		return "updowncounter"
-	case Gauge:
-		return "gauge"
-	case Histogram:
-		return "histogram"
-	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
-}
 
 // Metric describes a metric.
 type Metric struct {
@@ -68,14 +54,8 @@ type Metric struct {
 type Sample struct {
 	Metric int      // index in Source.Metrics
 	Labels []string // values, in the order of Metric.Labels; an empty value means that the label is absent
-	Value  float64  // unset for a Histogram
-	Times  Times    // set for a Histogram
-}
-
-// Times are durations counted in buckets.
-type Times struct {
-	Counts []uint64 // one for each of Bounds, not cumulative, and one for larger values
-	Sum    float64  // seconds
+	Value  float64  // for a Histogram the sum of all durations, in seconds
+	Counts []uint64 // for a Histogram only: one for each of Bounds, not cumulative, and one for larger values
 }
 
 // Bounds are the upper bounds of all histogram buckets, in seconds: from the cost of a free slot to
@@ -103,7 +83,7 @@ func New(kind, name string, metrics []Metric, read func() []Sample) *Source {
 	if read == nil {
 		read = func() []Sample { return nil }
 	}
-	s := &Source{kind: kind, name: Clean(name), metrics: slices.Clone(metrics)}
+	s := &Source{kind: kind, name: clean(name), metrics: slices.Clone(metrics)}
 	s.read = func() []Sample { return s.fitting(read()) }
 	return s
 }
@@ -115,12 +95,12 @@ func (s *Source) fitting(all []Sample) []Sample {
 		if one.Metric < 0 || one.Metric >= len(s.metrics) || len(one.Labels) != len(s.metrics[one.Metric].Labels) {
 			continue
 		}
-		if s.metrics[one.Metric].Kind == Histogram && len(one.Times.Counts) != len(Bounds())+1 {
+		if s.metrics[one.Metric].Kind == Histogram && len(one.Counts) != len(Bounds())+1 {
 			continue
 		}
 		one.Labels = slices.Clone(one.Labels)
 		for i, l := range one.Labels {
-			one.Labels[i] = Clean(l)
+			one.Labels[i] = clean(l)
 		}
 		fit = append(fit, one)
 	}
@@ -139,12 +119,6 @@ func (s *Source) Metrics() []Metric { return slices.Clone(s.metrics) }
 // first event misses that event. Read costs some microseconds for each limiter or pool. Other
 // sources document their cost.
 func (s *Source) Read() []Sample { return s.read() }
-
-// OfLimiters describes the result of Read of a limiter or a family.
-func OfLimiters() []Metric { return slices.Clone(limiterMetrics) }
-
-// OfPools describes the result of Read of a pool.
-func OfPools() []Metric { return slices.Clone(poolMetrics) }
 
 // Distinct returns an error if two of the sources have the same kind and the same name: their
 // samples would be indistinguishable.
@@ -192,15 +166,13 @@ func (g *gathering) put(metric int, value float64, labels ...string) {
 // times adds a histogram of nanoseconds.
 func (g *gathering) times(metric int, h *histogram.Histogram, labels ...string) {
 	bounds := Bounds()
-	t := Times{Counts: make([]uint64, 0, len(bounds)+1), Sum: h.Sum() / float64(time.Second)}
-	below := uint64(0)
+	counts, below := make([]uint64, 0, len(bounds)+1), uint64(0)
 	for _, b := range bounds {
 		upTo := h.CountAtMost(int64(math.Round(b * float64(time.Second))))
-		t.Counts, below = append(t.Counts, upTo-below), upTo
+		counts, below = append(counts, upTo-below), upTo
 	}
-	t.Counts = append(t.Counts, h.Count()-below)
-	g.put(metric, 0, labels...)
-	g.samples[len(g.samples)-1].Times = t
+	g.put(metric, h.Sum()/float64(time.Second), labels...)
+	g.samples[len(g.samples)-1].Counts = append(counts, h.Count()-below)
 }
 
 // reasons adds a count for every reason, with the labels and the reason.
@@ -222,8 +194,8 @@ func number(b bool) float64 {
 // longest is the maximum length of a label value in bytes.
 const longest = 128
 
-// Clean returns s as a valid label value.
-func Clean(s string) string {
+// clean returns s as a valid label value.
+func clean(s string) string {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	if len(s) <= longest {
 		return s

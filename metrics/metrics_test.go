@@ -44,11 +44,14 @@ func read(t *testing.T, s *Source) map[string]float64 {
 		if len(sample.Labels) != len(m.Labels) {
 			t.Fatalf("%s has the labels %q, want %q", m.Name, sample.Labels, m.Labels)
 		}
-		if isHistogram := len(sample.Times.Counts) > 0; isHistogram != (m.Kind == Histogram) {
-			t.Errorf("%s is a %v and has %d buckets", m.Name, m.Kind, len(sample.Times.Counts))
+		if isHistogram := len(sample.Counts) > 0; isHistogram != (m.Kind == Histogram) {
+			t.Errorf("%s is a %v and has %d buckets", m.Name, m.Kind, len(sample.Counts))
 		}
 		value := sample.Value
-		for _, n := range sample.Times.Counts {
+		if m.Kind == Histogram {
+			value = 0
+		}
+		for _, n := range sample.Counts {
 			value += float64(n)
 		}
 		id := m.Name + " " + strings.Join(sample.Labels, " ")
@@ -201,11 +204,11 @@ func FuzzClean(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := Clean(s)
+		got := clean(s)
 		if !utf8.ValidString(got) || len(got) > longest {
 			t.Errorf("%q of %d bytes", got, len(got))
 		}
-		if Clean(got) != got {
+		if clean(got) != got {
 			t.Errorf("%q changes again", got)
 		}
 		if utf8.ValidString(s) && len(s) <= longest && got != s {

@@ -39,7 +39,7 @@ type shownPool struct {
 // Pool returns a worker pool as metrics.
 func Pool(p *workerpool.Pool) *Source {
 	shown := &shownPool{Pool: p, last: map[string]uint64{}}
-	return &Source{kind: "pool", name: Clean(p.Stats().Name), metrics: poolMetrics, read: shown.read}
+	return &Source{kind: "pool", name: clean(p.Stats().Name), metrics: poolMetrics, read: shown.read}
 }
 
 func (p *shownPool) read() []Sample {

@@ -230,7 +230,7 @@ func TestEveryMetricIsThereAsItIsDescribed(t *testing.T) {
 	for _, m := range got {
 		there[m.Name] = m
 	}
-	want := append(metrics.OfLimiters(), metrics.OfPools()...)
+	want := append(metrics.Limiter(lim).Metrics(), metrics.Pool(pool).Metrics()...)
 	if len(there) != len(want) {
 		t.Errorf("%d metrics, want %d", len(there), len(want))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,12 +21,11 @@ import (
 // limiter's name. A family has one name for all its keys, since external keys are not a bounded
 // label. limiter.Observers combines it with other observers.
 func Observer(meter metric.Meter, name string) (*limiter.Observer, error) {
-	all := metrics.OfLimiters()
-	waited, err := newTimes(meter, all, "spillway.request.time_in_queue", "limiter", name)
+	waited, err := newTimes(meter, "spillway.request.time_in_queue", "How long admitted requests waited.", "limiter", name)
 	if err != nil {
 		return nil, err
 	}
-	times, err := newTimes(meter, all, "spillway.request.duration", "limiter", name)
+	times, err := newTimes(meter, "spillway.request.duration", "How long finished requests took, by kind, without the wait and without long work.", "limiter", name)
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +43,11 @@ func Observer(meter metric.Meter, name string) (*limiter.Observer, error) {
 // long it ran. Call the function in workerpool.Config.OnDone, which must still handle the job's
 // error.
 func JobTimes(meter metric.Meter, name string) (func(workerpool.Result), error) {
-	all := metrics.OfPools()
-	waited, err := newTimes(meter, all, "spillway.pool.job.time_in_queue", "pool", name)
+	waited, err := newTimes(meter, "spillway.pool.job.time_in_queue", "How long started jobs waited.", "pool", name)
 	if err != nil {
 		return nil, err
 	}
-	times, err := newTimes(meter, all, "spillway.pool.job.duration", "pool", name)
+	times, err := newTimes(meter, "spillway.pool.job.duration", "How long jobs that returned took, without the wait.", "pool", name)
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +75,21 @@ type times struct {
 // may have others each.
 const mostKinds = 32
 
-func newTimes(meter metric.Meter, all []metrics.Metric, name, label, value string) (*times, error) {
-	m := all[slices.IndexFunc(all, func(m metrics.Metric) bool { return m.Name == name })]
-	h, err := meter.Float64Histogram(m.Name, metric.WithDescription(m.Help), metric.WithUnit(m.Unit),
+// newTimes makes a histogram. Its name and its help are those of package metrics.
+func newTimes(meter metric.Meter, name, help, label, value string) (*times, error) {
+	h, err := meter.Float64Histogram(name, metric.WithDescription(help), metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries(metrics.Bounds()...))
 	if err != nil {
 		return nil, fmt.Errorf("metricsotel: %w", err)
 	}
-	own := attribute.String(label, metrics.Clean(value))
+	own := attribute.String(label, clean(value))
 	return &times{histogram: h, own: own, label: options(own)}, nil
+}
+
+// clean returns s as a valid label value: New cleans the name of a source.
+func clean(s string) string {
+	_, value := metrics.New("", s, nil, nil).Label()
+	return value
 }
 
 func options(attributes ...attribute.KeyValue) []metric.RecordOption {
@@ -106,7 +109,7 @@ func (t *times) recordOf(kind string, d time.Duration) {
 			t.record(d)
 			return
 		}
-		known, _ = t.kinds.LoadOrStore(kind, options(t.own, attribute.String("kind", metrics.Clean(kind))))
+		known, _ = t.kinds.LoadOrStore(kind, options(t.own, attribute.String("kind", clean(kind))))
 	}
 	t.histogram.Record(context.Background(), d.Seconds(), known.([]metric.RecordOption)...)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 )
 
 // threshold returns the target utilization of each replica from the deployment file.
@@ -53,7 +54,7 @@ func TestScalingByDemandComesToRestWhereNothingIsRefused(t *testing.T) {
 				for i := range replicas {
 					lim := newLimiter(t, limiter.Config{Name: strconv.Itoa(i), Law: limit.NewFixed(slots), MaxWait: work})
 					lims = append(lims, lim)
-					registry.MustRegister(NewLimiter(lim))
+					registry.MustRegister(New(metrics.Limiter(lim)))
 				}
 				for i := range int(30 * time.Second / every) {
 					go func() {

@@ -8,16 +8,17 @@ import (
 
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/metricsprom"
 )
 
-func ExampleNewLimiter() {
+func ExampleNew() {
 	lim, err := limiter.New(limiter.Config{Name: "database", Law: limit.NewFixed(20)})
 	if err != nil {
 		panic(err)
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metricsprom.NewLimiter(lim))
+	registry.MustRegister(metricsprom.New(metrics.Limiter(lim)))
 
 	_ = lim.Do(context.Background(), func(context.Context) error { return nil })
 

@@ -12,13 +12,14 @@ import (
 	"github.com/spillway-go/spillway/internal/pages"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 )
 
 // The page says how many series a further key makes.
 func TestTheSeriesOfAKey(t *testing.T) {
 	series := func(keys ...string) (n int) {
 		registry := prometheus.NewPedanticRegistry()
-		registry.MustRegister(keyed(t, KeyedConfig{Name: "a", Family: family(t, keys...)}))
+		registry.MustRegister(keyed(t, metrics.KeyedConfig{Name: "a", Family: family(t, keys...)}))
 		all, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)
@@ -56,13 +57,13 @@ func use(t *testing.T, f *limiter.Keyed, keys ...string) {
 	}
 }
 
-func keyed(t *testing.T, cfg KeyedConfig) prometheus.Collector {
+func keyed(t *testing.T, cfg metrics.KeyedConfig) prometheus.Collector {
 	t.Helper()
-	c, err := NewKeyed(cfg)
+	source, err := metrics.Keyed(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return New(source)
 }
 
 func admitted(s map[string]float64, key string) float64 {
@@ -73,7 +74,7 @@ func admitted(s map[string]float64, key string) float64 {
 func TestNoKeyFailsAScrape(t *testing.T) {
 	long := strings.Repeat("ä", 1000)
 	keys := []string{"\xff", "\xfe\xff", "", "a\nb\"c\\", "\x00", long + "1", long + "2", limiter.Overflow, "(other)"}
-	s := gather(t, keyed(t, KeyedConfig{Name: "tenants", Family: family(t, keys...)}))
+	s := gather(t, keyed(t, metrics.KeyedConfig{Name: "tenants", Family: family(t, keys...)}))
 	sum := 0.0
 	for sample, n := range s {
 		if strings.HasPrefix(sample, "spillway_requests_total{") {
@@ -90,7 +91,7 @@ func TestNoKeyFailsAScrape(t *testing.T) {
 
 func TestKeysFromOutsideAreABoundedLabel(t *testing.T) {
 	f := family(t, "first", "second")
-	c := keyed(t, KeyedConfig{Name: "tenants", Family: f, MaxLabels: 2})
+	c := keyed(t, metrics.KeyedConfig{Name: "tenants", Family: f, MaxLabels: 2})
 	gather(t, c)
 	for i := range 500 {
 		use(t, f, fmt.Sprint("made up ", i), "first")
@@ -121,18 +122,10 @@ func TestKeysOfOneLabelAreShownAsOne(t *testing.T) {
 		}
 		synctest.Wait()
 		plan := func(key string) string { plan, _, _ := strings.Cut(key, "-"); return plan }
-		s := gather(t, keyed(t, KeyedConfig{Name: "tenants", Family: f, Label: plan}))
+		s := gather(t, keyed(t, metrics.KeyedConfig{Name: "tenants", Family: f, Label: plan}))
 		if admitted(s, "free") != 2 || s["spillway_limit{key=free,limiter=tenants}"] != 6 || s["spillway_active_requests{key=free,limiter=tenants}"] != 2 ||
 			s["spillway_mode{key=free,limiter=tenants,mode=enforce}"] != 2 || admitted(s, "paid") != 1 {
 			t.Errorf("%v", s)
 		}
 	})
-}
-
-func TestNewKeyedSaysWhatIsWrong(t *testing.T) {
-	for want, cfg := range map[string]KeyedConfig{"needs a Family": {}, "MaxLabels is -1": {Family: family(t), MaxLabels: -1}} {
-		if _, err := NewKeyed(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
 }

@@ -1,6 +1,6 @@
 // Package metricsprom exports limiters and worker pools to Prometheus.
 //
-//	registry.MustRegister(metricsprom.NewLimiter(lim), metricsprom.NewPool(pool))
+//	registry.MustRegister(metricsprom.New(metrics.Limiter(lim), metrics.Pool(pool)))
 //
 // A collector reads Stats when it is scraped and does nothing in between: the measured work pays
 // nothing. A registry accepts any number of collectors with distinct names. It refuses a collector
@@ -22,9 +22,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/metrics"
-	"github.com/spillway-go/spillway/workerpool"
 )
 
 //go:embed dashboard.json
@@ -34,41 +32,10 @@ var dashboard string
 // for the data source and works for any number of services and limiters.
 func Dashboard() []byte { return []byte(dashboard) }
 
-// NewLimiter returns a collector over limiters. All limiters and families in the same registry must
-// have different names (limiter.Config.Name): otherwise registering the collector is an error. The
-// limiter of semaphore.NewWeighted has no name: give a semaphore a limiter with one (semaphore.New).
-func NewLimiter(lims ...*limiter.Limiter) prometheus.Collector {
-	sources := make([]*metrics.Source, len(lims))
-	for i, l := range lims {
-		sources[i] = metrics.Limiter(l)
-	}
-	return New(sources...)
-}
-
-// NewPool returns a collector over worker pools. All pools in the same registry must have different
-// names: otherwise registering the collector is an error.
-func NewPool(pools ...*workerpool.Pool) prometheus.Collector {
-	sources := make([]*metrics.Source, len(pools))
-	for i, p := range pools {
-		sources[i] = metrics.Pool(p)
-	}
-	return New(sources...)
-}
-
-// KeyedConfig configures the metrics of a family of limiters.
-type KeyedConfig = metrics.KeyedConfig
-
-// NewKeyed returns a collector over a family of limiters, like metrics.Keyed. The error names the
-// wrong setting.
-func NewKeyed(cfg KeyedConfig) (prometheus.Collector, error) {
-	source, err := metrics.Keyed(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return New(source), nil
-}
-
-// New returns a collector over any sources. Names must differ as with NewLimiter.
+// New returns a collector over limiters (metrics.Limiter), worker pools (metrics.Pool), families of
+// limiters (metrics.Keyed) and other sources. All sources of one kind in the same registry must have
+// different names (limiter.Config.Name): otherwise registering the collector is an error. The limiter
+// of semaphore.NewWeighted has no name: give a semaphore a limiter with one (semaphore.New).
 func New(sources ...*metrics.Source) prometheus.Collector {
 	if err := metrics.Distinct(sources...); err != nil {
 		return refused{err}
@@ -156,10 +123,10 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 func histogramOf(desc *prometheus.Desc, bounds []float64, s metrics.Sample) prometheus.Metric {
 	buckets, upTo := make(map[float64]uint64, len(bounds)), uint64(0)
 	for i, b := range bounds {
-		upTo += s.Times.Counts[i]
+		upTo += s.Counts[i]
 		buckets[b] = upTo
 	}
-	return prometheus.MustNewConstHistogram(desc, upTo+s.Times.Counts[len(bounds)], s.Times.Sum, buckets, s.Labels...)
+	return prometheus.MustNewConstHistogram(desc, upTo+s.Counts[len(bounds)], s.Value, buckets, s.Labels...)
 }
 
 // refused is a collector that every registry refuses.

@@ -15,6 +15,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/workerpool"
 )
 
@@ -99,7 +100,7 @@ func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 			wg.Go(func() { _ = lim.Do(ctx, nap) })
 			synctest.Wait() // in this order: 2 run, 3 wait, 4 are refused
 		}
-		s := gather(t, NewLimiter(lim))
+		s := gather(t, New(metrics.Limiter(lim)))
 		expect(t, s, map[string]float64{
 			"spillway_requests_total{limiter=db,result=admitted}":   2,
 			"spillway_requests_total{limiter=db,result=queue_full}": 4,
@@ -113,7 +114,7 @@ func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 		})
 		cancel() // the last in the queue leaves; the other two are admitted after a second
 		wg.Wait()
-		s = gather(t, NewLimiter(lim))
+		s = gather(t, New(metrics.Limiter(lim)))
 		expect(t, s, map[string]float64{
 			"spillway_requests_total{limiter=db,result=cancelled}":     1,
 			"spillway_requests_total{limiter=db,result=admitted}":      4,
@@ -143,7 +144,7 @@ func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 			_ = pool.Submit(ctx, job)
 		}
 		synctest.Wait()
-		expect(t, gather(t, NewPool(pool)), map[string]float64{
+		expect(t, gather(t, New(metrics.Pool(pool))), map[string]float64{
 			"spillway_pool_workers{pool=mail,state=busy}":           2,
 			"spillway_pool_workers{pool=mail,state=idle}":           0,
 			"spillway_pool_queued_jobs{pool=mail}":                  3,
@@ -155,7 +156,7 @@ func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 		if err := pool.Drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s := gather(t, NewPool(pool))
+		s := gather(t, New(metrics.Pool(pool)))
 		for result, want := range map[string]float64{"completed": 2, "failed": 1, "panicked": 1, "cancelled": 1, "dropped": 0, "queue_full": 2} {
 			expect(t, s, map[string]float64{"spillway_pool_jobs_total{pool=mail,result=" + result + "}": want})
 		}
@@ -168,7 +169,7 @@ func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 
 func TestMetricsPassTheLinter(t *testing.T) {
 	lim, pool := newLimiter(t, limiter.Config{Name: "a"}), newPool(t, workerpool.Config{Name: "a"})
-	for _, c := range []prometheus.Collector{NewLimiter(lim), NewPool(pool), keyed(t, KeyedConfig{Family: family(t, "a")})} {
+	for _, c := range []prometheus.Collector{New(metrics.Limiter(lim)), New(metrics.Pool(pool)), keyed(t, metrics.KeyedConfig{Family: family(t, "a")})} {
 		problems, err := testutil.CollectAndLint(c)
 		if err != nil || len(problems) > 0 {
 			t.Errorf("%v, %v", problems, err)
@@ -186,7 +187,7 @@ func TestKindsWithEqualLabelsAreOneSeries(t *testing.T) {
 		}
 		p.Done(nil)
 	}
-	s := gather(t, NewLimiter(lim))
+	s := gather(t, New(metrics.Limiter(lim)))
 	for label, want := range map[string]float64{"\ufffd": 2, "GET /": 1} {
 		name := "spillway_kind_requests_total{kind=" + label + ",limiter=db,outcome=ok}"
 		if got, ok := s[name]; !ok || got != want {

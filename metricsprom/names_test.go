@@ -26,9 +26,9 @@ func exposition(t *testing.T) map[string][]string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		NewLimiter(newLimiter(t, limiter.Config{Name: "http"})),
-		NewPool(newPool(t, workerpool.Config{Name: "mail"})),
-		keyed(t, KeyedConfig{Name: "tenants", Family: family(t, "a")}),
+		New(metrics.Limiter(newLimiter(t, limiter.Config{Name: "http"}))),
+		New(metrics.Pool(newPool(t, workerpool.Config{Name: "mail"}))),
+		keyed(t, metrics.KeyedConfig{Name: "tenants", Family: family(t, "a")}),
 	)
 	w := httptest.NewRecorder()
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), "GET", "/metrics", nil))
@@ -184,14 +184,16 @@ func TestTheDocumentationHasEveryMetricAndNoOther(t *testing.T) {
 	}
 	verify(t, "autoscaling.md", string(scaling), shown)
 	rows := 0
-	for _, m := range append(metrics.OfLimiters(), metrics.OfPools()...) {
+	kinds := map[metrics.Kind]string{metrics.Counter: "counter", metrics.UpDownCounter: "updowncounter", metrics.Gauge: "gauge", metrics.Histogram: "histogram"}
+	ofLimiters := metrics.Limiter(newLimiter(t, limiter.Config{})).Metrics()
+	for _, m := range append(ofLimiters, metrics.Pool(newPool(t, workerpool.Config{})).Metrics()...) {
 		labels := ""
 		for _, l := range m.Labels {
 			if l != "key" {
 				labels += "`" + l + "`, "
 			}
 		}
-		want := fmt.Sprintf("| `%s` | `%s` | %v | %s", m.Name, nameOf(m), m.Kind, strings.TrimSuffix(labels, ", "))
+		want := fmt.Sprintf("| `%s` | `%s` | %s | %s", m.Name, nameOf(m), kinds[m.Kind], strings.TrimSuffix(labels, ", "))
 		if !strings.Contains(string(text), want) {
 			t.Errorf("metrics.md has no row %s", want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/workerpool"
 )
 
@@ -37,9 +38,9 @@ func TestManyCollectorsShareARegistry(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for _, name := range []string{"a", "b"} {
 		for _, c := range []prometheus.Collector{
-			NewLimiter(newLimiter(t, limiter.Config{Name: name}), newLimiter(t, limiter.Config{Name: name + " too"})),
-			NewPool(newPool(t, workerpool.Config{Name: name})),
-			keyed(t, KeyedConfig{Name: "tenants of " + name, Family: family(t, "k")}),
+			New(metrics.Limiter(newLimiter(t, limiter.Config{Name: name})), metrics.Limiter(newLimiter(t, limiter.Config{Name: name + " too"}))),
+			New(metrics.Pool(newPool(t, workerpool.Config{Name: name}))),
+			keyed(t, metrics.KeyedConfig{Name: "tenants of " + name, Family: family(t, "k")}),
 		} {
 			if err := registry.Register(c); err != nil {
 				t.Error(err)
@@ -63,10 +64,10 @@ func TestANameThatIsThereTwiceIsRefusedAtOnce(t *testing.T) {
 	a, again := newLimiter(t, limiter.Config{Name: "a"}), newLimiter(t, limiter.Config{Name: "a"})
 	p, q := newPool(t, workerpool.Config{Name: "a"}), newPool(t, workerpool.Config{Name: "a"})
 	for _, pair := range [][2]prometheus.Collector{
-		{NewLimiter(a), NewLimiter(again)},
-		{NewLimiter(a), keyed(t, KeyedConfig{Name: "a", Family: family(t)})},
-		{keyed(t, KeyedConfig{Family: family(t)}), keyed(t, KeyedConfig{Family: family(t)})},
-		{NewPool(p), NewPool(q)},
+		{New(metrics.Limiter(a)), New(metrics.Limiter(again))},
+		{New(metrics.Limiter(a)), keyed(t, metrics.KeyedConfig{Name: "a", Family: family(t)})},
+		{keyed(t, metrics.KeyedConfig{Family: family(t)}), keyed(t, metrics.KeyedConfig{Family: family(t)})},
+		{New(metrics.Pool(p)), New(metrics.Pool(q))},
 	} {
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(pair[0])
@@ -75,7 +76,7 @@ func TestANameThatIsThereTwiceIsRefusedAtOnce(t *testing.T) {
 		}
 		scrape(t, registry)
 	}
-	for want, c := range map[string]prometheus.Collector{`two limiters are named "a"`: NewLimiter(a, again), `two pools are named "a"`: NewPool(p, q)} {
+	for want, c := range map[string]prometheus.Collector{`two limiters are named "a"`: New(metrics.Limiter(a), metrics.Limiter(again)), `two pools are named "a"`: New(metrics.Pool(p), metrics.Pool(q))} {
 		if err := prometheus.NewRegistry().Register(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -84,12 +85,12 @@ func TestANameThatIsThereTwiceIsRefusedAtOnce(t *testing.T) {
 
 // The registry's own error said that a collector was there twice, and not what to do.
 func TestTwoLimitersWithoutANameAreToldToHaveOne(t *testing.T) {
-	one := NewLimiter(newLimiter(t, limiter.Config{}))
+	one := New(metrics.Limiter(newLimiter(t, limiter.Config{})))
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(one)
 	for want, second := range map[string]prometheus.Collector{
-		"two limiters have no name: give them names (limiter.Config.Name)": NewLimiter(newLimiter(t, limiter.Config{})),
-		"two pools have no name: give them names (workerpool.Config.Name)": NewPool(newPool(t, workerpool.Config{}), newPool(t, workerpool.Config{})),
+		"two limiters have no name: give them names (limiter.Config.Name)": New(metrics.Limiter(newLimiter(t, limiter.Config{}))),
+		"two pools have no name: give them names (workerpool.Config.Name)": New(metrics.Pool(newPool(t, workerpool.Config{})), metrics.Pool(newPool(t, workerpool.Config{}))),
 	} {
 		if err := registry.Register(second); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %s", err, want)
@@ -102,7 +103,7 @@ func TestTwoLimitersWithoutANameAreToldToHaveOne(t *testing.T) {
 }
 
 func TestANameThatIsNotUTF8IsMended(t *testing.T) {
-	s := gather(t, NewLimiter(newLimiter(t, limiter.Config{Name: "a\xff" + strings.Repeat("b", 1000)})))
+	s := gather(t, New(metrics.Limiter(newLimiter(t, limiter.Config{Name: "a\xff" + strings.Repeat("b", 1000)}))))
 	if s["spillway_limit{limiter=a\uFFFD"+strings.Repeat("b", 121)+"…}"] == 0 {
 		t.Errorf("%v", s)
 	}
@@ -115,7 +116,7 @@ func TestADryRunShowsWhatItWouldHaveRefused(t *testing.T) {
 			go func() { _ = lim.Do(t.Context(), nap) }()
 		}
 		synctest.Wait()
-		expect(t, gather(t, NewLimiter(lim)), map[string]float64{
+		expect(t, gather(t, New(metrics.Limiter(lim))), map[string]float64{
 			"spillway_would_reject_total{limiter=db,reason=queue_full}": 2,
 			"spillway_requests_total{limiter=db,result=admitted}":       3,
 			"spillway_mode{limiter=db,mode=dryrun}":                     1,
@@ -135,7 +136,7 @@ func TestPermitsThatNeverEndedAreShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(90 * time.Second)
-		c := NewLimiter(lim)
+		c := New(metrics.Limiter(lim))
 		s := gather(t, c)
 		if s["spillway_oldest_active_request_seconds{limiter=db}"] != 90 || s["spillway_leaked_permits_total{limiter=db}"] != 1 || s["spillway_overdue_permits{limiter=db}"] != 1 {
 			t.Errorf("%v", s)

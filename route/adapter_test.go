@@ -87,7 +87,7 @@ func TestAContextBesideTheRequestIsTheHandlersAndThatOfItsProblems(t *testing.T)
 		serve := func() *httptest.ResponseRecorder {
 			seen = nil
 			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
-			h.(ContextHandler).ServeContext(context.WithValue(r.Context(), key{}, "here"), w, r, wards{"ward": "7"})
+			h.(contextHandler).ServeContext(context.WithValue(r.Context(), key{}, "here"), w, r, wards{"ward": "7"})
 			return w
 		}
 		want := []any{"7", "here", c.name == "with a time limit", "report", "here", "here"}
@@ -109,7 +109,7 @@ func TestAContextBesideTheRequestIsTheHandlersAndThatOfItsProblems(t *testing.T)
 func TestMiddlewareOfARouteHasToFindAllInTheRequest(t *testing.T) {
 	r := New("GET", "/", func(context.Context, Empty) (Empty, error) { return Empty{}, nil }).Use(func(h http.Handler) http.Handler { return http.HandlerFunc(h.ServeHTTP) })
 	h := must(r.Handler(Config{}))
-	if _, beside := h.(ContextHandler); beside {
+	if _, beside := h.(contextHandler); beside {
 		t.Error("its middleware would be left out")
 	}
 }
@@ -126,9 +126,9 @@ func TestAMarkedRouteTakesAContextBesideTheRequest(t *testing.T) {
 			})
 		}
 		h := must(r.Handler(Config{}))
-		direct, ok := h.(ContextHandler)
+		direct, ok := h.(contextHandler)
 		if ok == behind {
-			t.Fatal("a ContextHandler is what has no middleware")
+			t.Fatal("a contextHandler is what has no middleware")
 		}
 		ctx := spillway.WithPriority(t.Context(), spillway.Critical)
 		w, req := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)

@@ -49,19 +49,19 @@ func (a admission) apply(r *http.Request) *http.Request {
 	return r.WithContext(a.context(r.Context()))
 }
 
-// wrap returns h for requests with a, as a ContextHandler if h is one.
+// wrap returns h for requests with a, as a contextHandler if h is one.
 func (a admission) wrap(h http.Handler) http.Handler {
 	if a.isZero() {
 		return h
 	}
-	if direct, ok := h.(ContextHandler); ok {
+	if direct, ok := h.(contextHandler); ok {
 		return admissionHandler{direct, a}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, a.apply(r)) })
 }
 
 type admissionHandler struct {
-	handler   ContextHandler
+	handler   contextHandler
 	admission admission
 }
 
@@ -69,6 +69,6 @@ func (m admissionHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.ServeContext(r.Context(), w, r, nil)
 }
 
-func (m admissionHandler) ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values PathValues) {
+func (m admissionHandler) ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values pathValues) {
 	m.handler.ServeContext(m.admission.context(ctx), w, r, values)
 }

@@ -13,14 +13,14 @@ func TestAllocationsPerRequest(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, and makes pools drop objects")
 	}
-	post, get := typed(typedPost().Untimed()), typed(typedGet().Untimed())
-	timed := typed(typedGet())
-	behind := NewMux(Config{})
+	post, get := typed(typedPost()), typed(typedGet())
+	timed := served(Config{}, typedGet())
+	behind := NewMux(Config{Untimed: true})
 	behind.Use(func(next http.Handler) http.Handler { return http.HandlerFunc(next.ServeHTTP) })
 	group := behind.Group("/in")
 	group.Use(func(next http.Handler) http.Handler { return http.HandlerFunc(next.ServeHTTP) })
-	check(t, group.Add(typedGet().Untimed(), New("GET", "/urgent/{id}", getByType).Untimed().Priority(spillway.High),
-		New("GET", "/heavy/{id}", getByType).Untimed().Priority(spillway.High).Cost(2)))
+	check(t, group.Add(typedGet(), New("GET", "/urgent/{id}", getByType).Priority(spillway.High),
+		New("GET", "/heavy/{id}", getByType).Priority(spillway.High).Cost(2)))
 	for _, c := range []struct {
 		name    string
 		handler http.Handler

@@ -25,8 +25,9 @@ type Answer struct {
 }
 
 // Answers documents the answer with the given status. It adds headers and text to a known answer,
-// or documents a further one, such as 304 or the 201 of a route that creates or replaces. Answers
-// does not change the responses of the route. For problems there are also Fails and FailsWith.
+// or documents a further one, such as 304, the 201 of a route that creates or replaces, or the status
+// of an error. Answers does not change the responses of the route. FailsWith documents errors with
+// their types and details.
 func (r *Route) Answers(status int, a Answer) *Route {
 	r.answers = append(r.answers, documentedAnswer{status: status, Answer: a})
 	return r

@@ -11,8 +11,8 @@ import (
 // bind fills v, a zeroed request, from all sources, and then validates it. It returns an
 // *InvalidError that lists all faults, or another error if the body could not be read. The body
 // comes first.
-func (c *core) bind(s *wire.Scratch, w http.ResponseWriter, r *http.Request, values PathValues, v reflect.Value) error {
-	s.AllowUnknown = c.allowUnknown || c.allowUnknownIf != nil && c.allowUnknownIf(r)
+func (c *core) bind(s *wire.Scratch, w http.ResponseWriter, r *http.Request, values pathValues, v reflect.Value) error {
+	s.AllowUnknown, s.Request = c.allowUnknown, r
 	kind := wire.None
 	if c.plan.Body() {
 		var err error
@@ -31,7 +31,7 @@ func (c *core) bind(s *wire.Scratch, w http.ResponseWriter, r *http.Request, val
 	default:
 		values = r
 	}
-	c.binder.Parameters(s, kind, values, r.URL.RawQuery, r.Header, v)
+	c.binder.Parameters(s, values, r.URL.RawQuery, r.Header, v)
 	c.binder.Validate(s, kind, v)
 	if len(s.Faults) == 0 && c.plan.Validates {
 		addInvalid(s, v.Addr().Interface().(interface{ Validate() error }).Validate())

@@ -27,7 +27,7 @@ var (
 // bindBody reads the body and binds its members. A request without content and Content-Type is
 // accepted if no body field is required.
 func (c *core) bindBody(s *wire.Scratch, w http.ResponseWriter, r *http.Request, v reflect.Value) (wire.Kind, error) {
-	kind, params, codec, err := c.kindOf(r.Header)
+	kind, params, toJSON, err := c.kindOf(r.Header)
 	if err == errNoType && c.plan.Optional && r.ContentLength <= 0 {
 		if err := c.read(s, w, r); err != nil || len(s.Body) == 0 {
 			return wire.None, err
@@ -43,7 +43,11 @@ func (c *core) bindBody(s *wire.Scratch, w http.ResponseWriter, r *http.Request,
 	}
 	switch kind {
 	case wire.JSON:
-		c.binder.JSON(s, v)
+		if toJSON != nil {
+			c.bindTranscoded(s, toJSON, v)
+		} else {
+			c.binder.JSON(s, v)
+		}
 	case wire.Form:
 		c.binder.Form(s, v)
 	case wire.Multipart:
@@ -54,25 +58,12 @@ func (c *core) bindBody(s *wire.Scratch, w http.ResponseWriter, r *http.Request,
 		c.binder.XML(s, v)
 	case wire.Text:
 		c.binder.Text(s, v)
-	case wire.Codec:
-		if t, ok := codec.(transcoder); ok {
-			kind = wire.JSON
-			c.bindTranscoded(s, t, v)
-			break
-		}
-		target := v
-		if c.plan.Whole != nil {
-			target = c.plan.Whole.Of(v)
-		}
-		if err := codec.Decode(s.Body, target.Addr().Interface()); err != nil {
-			s.AddFatal(wire.Fault{Pointer: "#", Detail: "cannot be decoded"})
-		}
 	}
 	return kind, nil
 }
 
-// kindOf derives the body's kind from the headers. The usual Content-Type costs no allocation.
-func (c *core) kindOf(h http.Header) (wire.Kind, map[string]string, Codec, error) {
+// kindOf derives the body's kind from the headers, and the codec that rewrites the body, if any. The usual Content-Type costs no allocation.
+func (c *core) kindOf(h http.Header) (wire.Kind, map[string]string, codec, error) {
 	accepts := &c.plan.Accepts
 	coding, types := h["Content-Encoding"], h["Content-Type"]
 	switch {
@@ -116,10 +107,8 @@ func (c *core) kindOf(h http.Header) (wire.Kind, map[string]string, Codec, error
 		return wire.Text, nil, nil, nil
 	}
 	if accepts.JSON {
-		for _, codec := range c.cfg.Codecs {
-			if media == codec.MediaType() {
-				return wire.Codec, params, codec, nil
-			}
+		if toJSON := c.cfg.Codecs[media]; toJSON != nil {
+			return wire.JSON, params, toJSON, nil
 		}
 	}
 	return wire.None, nil, nil, c.unsupported
@@ -132,14 +121,11 @@ func duplicateHeader(header string) error {
 }
 
 // unsupported is the answer to a body type that the route does not accept.
-func unsupported(p *shape.Plan, json []string, codecs []Codec) *Problem {
+func unsupported(p *shape.Plan, json, codecs []string) *Problem {
 	var types []string
 	a := p.Accepts
 	if a.JSON {
-		types = append(types, json...)
-		for _, codec := range codecs {
-			types = append(types, codec.MediaType())
-		}
+		types = append(append(types, json...), codecs...)
 	}
 	if a.Form {
 		types = append(types, "application/x-www-form-urlencoded", "multipart/form-data")

@@ -3,7 +3,6 @@ package route
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -15,14 +14,14 @@ type Info struct {
 	Title       string
 	Version     string
 	Description string
-	Servers     []string // URLs
 
-	// Edit changes the document after its generation: security schemes, tags, and any other member.
+	// Edit changes the document after its generation: servers, security schemes, and any other member.
 	// The values have the types of encoding/json; numbers are json.Number.
 	Edit func(doc map[string]any)
 }
 
-// OpenAPI returns the document of the routes added so far. See [Describe].
+// OpenAPI returns the document of the routes added so far, for a file or for a handler that serves
+// it as application/json. See [Describe].
 func (m *Mux) OpenAPI(info Info) ([]byte, error) { return Describe(m.root.cfg, info, m.routes...) }
 
 // Describe returns the OpenAPI 3.1 document of routes, from the plans that bind them. It is for
@@ -45,29 +44,13 @@ func Describe(cfg Config, info Info, routes ...*Route) ([]byte, error) {
 	return openapi.Marshal(openapi.Info(info), operations)
 }
 
-// Document serves the OpenAPI document of the routes added so far. A pattern is, for example, "GET
-// /openapi.json".
-func (m *Mux) Document(pattern string, info Info) error {
-	doc, err := m.OpenAPI(info)
-	if err != nil {
-		return err
-	}
-	return m.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(doc)
-	}))
-}
-
 // operation describes the operation of r for the document.
 func (r *Route) operation(cfg *Config) openapi.Operation {
 	op := openapi.Operation{
 		Method: r.method, Pattern: r.pattern, ID: r.name, Summary: r.summary, Tags: r.tags,
-		Plan: r.plan, AllowUnknown: r.allowUnknown, JSON: r.jsonTypes(cfg),
+		Plan: r.plan, AllowUnknown: r.allowUnknown && len(r.ignores) == 0, JSON: r.jsonTypes(cfg), Codecs: cfg.codecTypes(),
 		Produces: cmp.Or(r.produces, cfg.Produces, jsonContent[0]), Status: r.success(), Body: r.answer.body(),
-		Problems: r.problems(cfg), Fails: r.fails, Open: len(r.failsWith) == 0, Edits: r.edits,
-	}
-	for _, codec := range cfg.Codecs {
-		op.Codecs = append(op.Codecs, codec.MediaType())
+		Problems: r.problems(cfg), Open: len(r.failsWith) == 0, Edits: r.edits,
 	}
 	for _, a := range r.answers {
 		described := openapi.Answer{Status: a.status, Description: a.Description, Headers: a.Headers}
@@ -79,9 +62,6 @@ func (r *Route) operation(cfg *Config) openapi.Operation {
 	}
 	if f := &cfg.ProblemFormat; f.Encode != nil {
 		op.Format = &openapi.Format{MediaType: f.MediaType, Schema: f.Schema}
-	}
-	if cfg.Operation != nil {
-		op.Edits = append([]func(map[string]any){cfg.Operation}, op.Edits...)
 	}
 	return op
 }
@@ -95,11 +75,11 @@ func (a *answer) body() openapi.Body {
 // Config.Errors, and those documented by FailsWith.
 func (r *Route) problems(cfg *Config) (problems []openapi.Problem) {
 	errs := append([]error{errInternal}, r.failsWith...)
-	if len(r.plan.Fields) > 0 || !r.allowUnknown || r.refuse != nil {
+	if len(r.plan.Fields) > 0 || !r.allowUnknown || len(r.ignores) > 0 {
 		errs = append(errs, &InvalidError{})
 	}
 	if r.plan.Body() {
-		errs = append(errs, errNoType, errCut, errTooSlow, errTooBig, unsupported(r.plan, r.jsonTypes(cfg), cfg.Codecs))
+		errs = append(errs, errNoType, errCut, errTooSlow, errTooBig, unsupported(r.plan, r.jsonTypes(cfg), cfg.codecTypes()))
 	}
 	if r.limiter != nil || r.until != nil {
 		errs = append(errs, &spillway.Rejection{RetryAfter: time.Second})

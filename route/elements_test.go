@@ -102,7 +102,7 @@ func TestDecodingTakesALimitedMultipleOfTheBodyAlloc(t *testing.T) {
 	four := 4 * int64(reflect.TypeFor[wide]().Size()) // the initial capacity of a list
 	for past, want := range []int{204, 400} {
 		s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route {
-			return New("POST", "/", f).Limits(Limits{Memory: four - int64(past)})
+			return New("POST", "/", f).Limits(Limits{memory: four - int64(past)})
 		}, Config{})
 		for media, body := range map[string]string{"application/json": `{"list":[{},{},{},{}]}`, "application/xml": "<p><list/><list/><list/><list/></p>"} {
 			if w := do(s, "POST", "/", media, body); w.Code != want {

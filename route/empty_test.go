@@ -28,7 +28,7 @@ func TestASliceOrMapOfAnAnswerIsNeverNull(t *testing.T) {
 		} `json:"o d"`
 	}
 	get := New("GET", "/out", func(context.Context, Empty) (out, error) {
-		return out{Map: map[string][]int{"b": nil, "a": {1}}, Opt: Some[[]int](nil), Parts: map[string]part{"p": {[][]int{nil}}}}, nil
+		return out{Map: map[string][]int{"b": nil, "a": {1}}, Opt: some[[]int](nil), Parts: map[string]part{"p": {[][]int{nil}}}}, nil
 	})
 	oddly := New("GET", "/odd", func(context.Context, Empty) (odd, error) { return odd{}, nil })
 	nothing := New("GET", "/list", func(context.Context, Empty) ([]out, error) { return nil, nil })

@@ -152,7 +152,7 @@ func FuzzAnswer(f *testing.F) {
 				r.Lists = [][]float32{nil, {}, {float32(x), 1}}
 			}
 			if next() {
-				r.Opt, r.Opt2, r.Opt3, r.OptSub = Some(text), Some(x), Some(loud(text)), Some(part{A: text, B: &r.On})
+				r.Opt, r.Opt2, r.Opt3, r.OptSub = some(text), some(x), some(loud(text)), some(part{A: text, B: &r.On})
 			}
 			if next() {
 				r.Any, r.Map, r.Num, r.Raw = text, map[string]part{text: {A: text}, "a": {}}, "1e5", json.RawMessage(`{"a" : "<"}`)
@@ -228,7 +228,7 @@ func TestAnswersAreWrittenAsTheLibraryWritesThem(t *testing.T) {
 		{&embedsTwice{part{A: "a"}, 1}, false},
 		{&embedsTagged{part{A: "a"}}, false},
 		{&embedsMethods{}, false},
-		{&embedsOptional{"a", Some(true)}, false},
+		{&embedsOptional{"a", some(true)}, false},
 		{new(any), false}, {&map[string]int{"b": 1, "a": 2}, true}, {new(loud), false}, {new(quiet), false}, {new(Optional[part]), true}, {new([4]byte), false},
 		{&map[colour][]int{"b<": nil, "\xff": {1}}, true}, {new(map[string]any), true}, {new(map[loud]int), false}, {new([]code), true}, {&Optional[quiet]{Set: true}, true},
 	} {

@@ -16,29 +16,27 @@ import (
 
 // core holds the data that all requests of one route share.
 type core struct {
-	cfg            Config
-	plan           *shape.Plan
-	binder         wire.Binder
-	answer         *answer
-	limits         Limits
-	json           []string // media types of a JSON body
-	content        []string // the Content-Type of a response that is encoded
-	unsupported    *Problem
-	pathValue      func(*http.Request, string) string // nil: of the request
-	pattern        string
-	status         int
-	limiter        *limiter.Limiter
-	until          context.Context // nil: no end but that of the request
-	timings        *timings        // nil if the route is untimed
-	allowUnknown   bool
-	allowUnknownIf func(*http.Request) bool // nil: never
-	escapes        bool                     // user code gets a pointer into the request
+	cfg          Config
+	plan         *shape.Plan
+	binder       wire.Binder
+	answer       *answer
+	limits       Limits
+	json         []string // media types of a JSON body
+	content      []string // the Content-Type of a response that is encoded
+	unsupported  *Problem
+	pathValue    func(*http.Request, string) string // nil: of the request
+	pattern      string
+	status       int
+	limiter      *limiter.Limiter
+	until        context.Context // nil: no end but that of the request
+	timings      *timings        // nil if the route is untimed
+	allowUnknown bool
 }
 
 // override holds the context and path values that an adapter passes next to the request, if any.
 type override struct {
 	ctx    context.Context
-	values PathValues
+	values pathValues
 }
 
 func (o override) context(r *http.Request) context.Context {
@@ -92,7 +90,7 @@ func (e *endpoint[Req, Res]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.run(w, r, override{})
 }
 
-func (e *endpoint[Req, Res]) ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values PathValues) {
+func (e *endpoint[Req, Res]) ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values pathValues) {
 	e.run(w, r, override{ctx, values})
 }
 
@@ -151,7 +149,7 @@ func (c *core) refuse(w http.ResponseWriter, r *http.Request, by override, t *pr
 func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by override, t *progress, permit limiter.Permit) {
 	b := e.boxes.Get().(*box[Req, Res])
 	req, res := &b.req, &b.res
-	if e.escapes {
+	if e.plan.Escapes {
 		req = new(Req)
 	}
 	err := e.bind(&b.Scratch, w, r, by.values, reflect.ValueOf(req).Elem())
@@ -171,8 +169,8 @@ func (e *endpoint[Req, Res]) serve(w http.ResponseWriter, r *http.Request, by ov
 				res = new(Res)
 			}
 			*res = answer
-			if e.answer.releases {
-				err = e.respondAndRelease(by.context(r), &b.out, w, r, t, res)
+			if e.answer.closes {
+				err = e.respondAndClose(by.context(r), &b.out, w, r, t, res)
 			} else {
 				err = e.respond(by.context(r), &b.out, w, r, t, res)
 			}

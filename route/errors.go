@@ -19,21 +19,21 @@ import (
 //	context.DeadlineExceeded   504
 //	context.Canceled           499 if the client has left, else 500, or 504 if its time is up
 //	anything else              500 without details, and Config.Report is called
-type Errors []ErrorRule
-
-// ErrorRule maps some errors. Make one with Is or As.
-type ErrorRule struct{ match func(error) (Problem, bool) }
+//
+// A rule returns the problem for an error, and whether the rule is for that error. Is and As make the
+// usual rules.
+type Errors []func(err error) (p Problem, ok bool)
 
 // Is maps errors that match target, by errors.Is, to p. The zero Problem is a bare 500 that counts
 // as expected: Config.Report is not called.
-func Is(target error, p Problem) ErrorRule {
-	return ErrorRule{func(err error) (Problem, bool) { return p, errors.Is(err, target) }}
+func Is(target error, p Problem) func(error) (Problem, bool) {
+	return func(err error) (Problem, bool) { return p, errors.Is(err, target) }
 }
 
 // As maps errors that have an E in their tree, by errors.As, to the result of problem. The status
 // of the result is status, unless problem sets another status.
-func As[E error](status int, problem func(E) Problem) ErrorRule {
-	return ErrorRule{func(err error) (Problem, bool) {
+func As[E error](status int, problem func(E) Problem) func(error) (Problem, bool) {
+	return func(err error) (Problem, bool) {
 		e, ok := errors.AsType[E](err)
 		if !ok {
 			return Problem{}, false
@@ -43,7 +43,7 @@ func As[E error](status int, problem func(E) Problem) ErrorRule {
 			p.Status = status
 		}
 		return p, true
-	}}
+	}
 }
 
 // overloaded is the registered problem type of overload.
@@ -73,7 +73,7 @@ func (e Errors) problem(err error) (p Problem, expected bool) {
 
 func (e Errors) match(err error) (p Problem, expected bool) {
 	for _, rule := range e {
-		if p, ok := rule.match(err); ok {
+		if p, ok := rule(err); ok {
 			return p, true
 		}
 	}

@@ -40,7 +40,7 @@ func TestAListInAHeaderIsTheSameOnOneLine(t *testing.T) {
 		One  string          `header:"X-One"`
 	}
 	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route { return New("GET", "/", f) }, Config{})
-	want := in{[]string{"a", `"b, \", c"`, "d"}, Some([]int{1, 2}), "a, b"}
+	want := in{[]string{"a", `"b, \", c"`, "d"}, some([]int{1, 2}), "a, b"}
 	for _, header := range [][]string{
 		{"X-Tags", "a", "X-Tags", `"b, \", c"`, "X-Tags", "d", "X-Nums", "1", "X-Nums", "2", "X-One", "a, b"},
 		{"X-Tags", "a ,\t" + `"b, \", c",, d,`, "X-Nums", "1,2", "X-One", "a, b"},
@@ -105,7 +105,7 @@ func TestElementsOfAnOptionalListAreReadFromXMLToo(t *testing.T) {
 	}
 	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route { return New("POST", "/", f) }, Config{})
 	nums := []int{1, 2}
-	want := in{Some([]string{"a", "b"}), &nums}
+	want := in{some([]string{"a", "b"}), &nums}
 	if w := do(s, "POST", "/", "application/xml", "<p><tag>a</tag><num>1</num><tag>b</tag><num>2</num></p>"); w.Code != 204 || !reflect.DeepEqual(s.got, want) {
 		t.Errorf("%d %s %+v", w.Code, w.Body, s.got)
 	}
@@ -145,3 +145,6 @@ func TestAnOptionalPointerToAnUploadComesFromAFormOnly(t *testing.T) {
 		}
 	}
 }
+
+// some is an Optional that is set.
+func some[T any](v T) Optional[T] { return Optional[T]{Value: v, Set: true} }

@@ -84,7 +84,7 @@ func TestMediaTypesOfRequestsAndAnswers(t *testing.T) {
 		Name string `json:"name" form:"name"`
 	}
 	echo := func(_ context.Context, req in) (string, error) { return req.Name, nil }
-	m := NewMux(Config{Codecs: []Codec{lineCodec{}}})
+	m := NewMux(Config{Codecs: lines})
 	g := m.Group("/fhir", func(c *Config) { c.Consumes, c.Produces = []string{fhir, "application/json"}, fhir+"; fhirVersion=4.0" })
 	check(t, errors.Join(m.Add(New("POST", "/json", echo)), g.Add(New("POST", "/both", echo), New("POST", "/one", echo).Consumes(fhir).Produces("application/x+json"),
 		New("GET", "/own", func(context.Context, Empty) (Response[string], error) {

@@ -30,8 +30,8 @@ const fuzzedDepth = 6
 
 func fuzzing(t testing.TB) *capture[fuzzed] {
 	return serving(t, func(f func(context.Context, fuzzed) (Empty, error)) *Route {
-		return New("POST", "/", f).Limits(Limits{Depth: fuzzedDepth, Fields: 8}).Untimed()
-	}, Config{})
+		return New("POST", "/", f).Limits(Limits{Depth: fuzzedDepth, Fields: 8})
+	}, Config{Untimed: true})
 }
 
 // compare sends body, and fails unless the route and the twin agree.

@@ -82,7 +82,7 @@ func twinParams(id, rest, query string, h, hs []string) *fuzzedParams {
 			if n := utf8.RuneCountInString(v[0]); n < 1 || n > 5 || !utf8.ValidString(v[0]) {
 				return nil
 			}
-			out.S = Some(v[0])
+			out.S = some(v[0])
 		case "on":
 			if out.On = v[0] == "true"; !out.On && v[0] != "false" {
 				return nil

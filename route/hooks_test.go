@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
@@ -18,9 +19,10 @@ type lent struct {
 	back *[]string
 }
 
-func (l *lent) Release() {
+func (l *lent) Close() error {
 	*l.back = append(*l.back, l.Name)
 	l.Name = "somebody else"
+	return nil
 }
 
 // badly panics when it is encoded.
@@ -34,7 +36,7 @@ func TestResponseIsReleasedOnceItIsWritten(t *testing.T) {
 	m := NewMux(Config{})
 	check(t, m.Add(
 		New("GET", "/a", func(context.Context, Empty) (*lent, error) { return &lent{"a", &back}, fails }),
-		New("GET", "/b", func(context.Context, Empty) (Releaser, error) { return &lent{"b", &back}, nil }),
+		New("GET", "/b", func(context.Context, Empty) (io.Closer, error) { return &lent{"b", &back}, nil }),
 		New("GET", "/c", func(context.Context, Empty) (*badly, error) { return &badly{&lent{"c", &back}}, nil }),
 		New("GET", "/d", func(context.Context, Empty) (any, error) { return nil, nil }),
 		New("GET", "/e", func(context.Context, Empty) (*lent, error) { return nil, nil }),
@@ -50,7 +52,7 @@ func TestResponseIsReleasedOnceItIsWritten(t *testing.T) {
 		t.Error("no panic")
 	}()
 	fails = errors.New("no")
-	do(m, "GET", "/a", "", "") // fails, so Release is not called
+	do(m, "GET", "/a", "", "") // fails, so Close is not called
 	counts := map[string]int{}
 	for _, name := range back {
 		counts[name]++

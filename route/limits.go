@@ -10,7 +10,6 @@ import (
 type Limits struct {
 	Body   int64 // bytes of a body; default 1 MiB. Larger: 413
 	File   int64 // bytes of one uploaded file; default Body. Larger: 413
-	Memory int64 // bytes of the lists, maps and pointers that JSON and XML are decoded into; default 32 times Body
 	Depth  int   // nesting of JSON and XML; default 32
 	Fields int   // query parameters, and separately fields of a form; default 256
 	Parts  int   // parts of a multipart form; default 64
@@ -19,13 +18,15 @@ type Limits struct {
 	// connection, and replaces http.Server.ReadTimeout.
 	Read   time.Duration
 	Handle time.Duration // for the whole request, by its context; default none. Then 504
+
+	memory int64 // bytes of the lists, maps and pointers that JSON and XML are decoded into: 32 times Body
 }
 
 var defaults = Limits{Body: 1 << 20, Depth: 32, Fields: 256, Parts: 64, Read: 10 * time.Second}
 
 // withDefaults fills the zero fields of l from other.
 func (l Limits) withDefaults(other Limits) Limits {
-	for _, p := range [][2]*int64{{&l.Body, &other.Body}, {&l.File, &other.File}, {&l.Memory, &other.Memory}, {(*int64)(&l.Read), (*int64)(&other.Read)}, {(*int64)(&l.Handle), (*int64)(&other.Handle)}} {
+	for _, p := range [][2]*int64{{&l.Body, &other.Body}, {&l.File, &other.File}, {&l.memory, &other.memory}, {(*int64)(&l.Read), (*int64)(&other.Read)}, {(*int64)(&l.Handle), (*int64)(&other.Handle)}} {
 		if *p[0] == 0 {
 			*p[0] = *p[1]
 		}
@@ -45,7 +46,7 @@ func (l Limits) check() error {
 		name  string
 		value int64
 	}{
-		{"Body", l.Body}, {"File", l.File}, {"Memory", l.Memory}, {"Depth", int64(l.Depth)}, {"Fields", int64(l.Fields)},
+		{"Body", l.Body}, {"File", l.File}, {"Depth", int64(l.Depth)}, {"Fields", int64(l.Fields)},
 		{"Parts", int64(l.Parts)}, {"Read", int64(l.Read)}, {"Handle", int64(l.Handle)},
 	} {
 		if f.value < 0 {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"math"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -177,46 +176,6 @@ func FuzzWhatBindsIsEncodedAndReadBack(f *testing.F) {
 			}
 		}
 	})
-}
-
-// loose decodes values that no text can express, as a YAML decoder may.
-type loose struct{ set func(*spoken) }
-
-func (loose) MediaType() string { return "application/x-loose" }
-func (c loose) Decode(_ []byte, v any) error {
-	c.set(v.(*spoken))
-	return nil
-}
-
-func TestWhatACodecPutsThereCanBeEncoded(t *testing.T) {
-	odd := time.Date(2006, 1, 2, 0, 0, 0, 0, time.FixedZone("", 24*60*60))
-	nan := float32(math.NaN())
-	for pointer, set := range map[string]func(*spoken){
-		"":                 func(s *spoken) { s.Float, s.Number, s.At = 1, "1", time.Unix(0, 0) },
-		"#/float":          func(s *spoken) { s.Float = math.Inf(1) },
-		"#/single":         func(s *spoken) { s.Single = &nan },
-		"#/number":         func(s *spoken) { s.Number = "abc" },
-		"#/at":             func(s *spoken) { s.At = odd },
-		"#/maybe":          func(s *spoken) { s.Maybe = Some(odd) },
-		"#/times/1":        func(s *spoken) { s.Times = []*time.Time{nil, &odd} },
-		"#/stamp":          func(s *spoken) { s.Stamp = stamp{odd} },
-		"#/stamps/a":       func(s *spoken) { s.Stamps = map[string]stamp{"a": {odd}} },
-		"#/rates/a":        func(s *spoken) { s.Rates = map[string]float32{"a": nan} },
-		"#/sub/sub/nums/0": func(s *spoken) { s.Sub = &spoken{Sub: &spoken{Nums: []json.Number{"-"}}} },
-	} {
-		m := NewMux(Config{Codecs: []Codec{loose{set}}})
-		check(t, m.Add(New("POST", "/", func(_ context.Context, in spoken) (spoken, error) { return in, nil })))
-		w := do(m, "POST", "/", "application/x-loose", "x")
-		if pointer == "" {
-			if w.Code != 200 {
-				t.Errorf("%d %s", w.Code, w.Body)
-			}
-			continue
-		}
-		if w.Code != 400 || !strings.Contains(w.Body.String(), `"pointer":"`+pointer+`"`) || strings.Count(w.Body.String(), `"pointer"`) != 1 {
-			t.Errorf("%s: %d %s", pointer, w.Code, w.Body)
-		}
-	}
 }
 
 // encoding/json writes a json.Number as a number, whatever its kind is to package reflect.

@@ -10,25 +10,11 @@ import (
 
 // Optional tells absent from zero. Rules of the validate tag apply to a value that was sent. JSON
 // null is a fault, unless T is a pointer, slice, map or any: Optional[*T] tells absent, null and a
-// value apart. In a response use the omitzero option.
+// value apart. In a response use the omitzero option: the zero Optional is absent.
 type Optional[T any] struct {
 	Value T
 	Set   bool
 }
-
-// Some is an Optional that is set.
-func Some[T any](v T) Optional[T] { return Optional[T]{Value: v, Set: true} }
-
-// Or returns the value, or other if no value is set.
-func (o Optional[T]) Or(other T) T {
-	if o.Set {
-		return o.Value
-	}
-	return other
-}
-
-// IsZero reports whether the value is absent, for omitzero.
-func (o Optional[T]) IsZero() bool { return !o.Set }
 
 // UnmarshalJSON is called only for a member that is present: by clients and codecs.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {

@@ -12,7 +12,7 @@ import (
 
 func bodyTaker[Req any](t *testing.T) (h http.Handler, required bool) {
 	t.Helper()
-	m := NewMux(Config{Codecs: []Codec{single}})
+	m := NewMux(Config{Codecs: map[string]codec{"application/x-single": single}})
 	check(t, m.Add(New("POST", "/", func(_ context.Context, req Req) (Req, error) { return req, nil })))
 	doc := must(m.OpenAPI(Info{}))
 	var d struct {

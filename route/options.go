@@ -22,9 +22,6 @@ func (r *Route) Tags(tags ...string) *Route { r.tags = append(r.tags, tags...); 
 // Status sets the status of a success. The default is 200, or 204 for Empty.
 func (r *Route) Status(code int) *Route { r.status = code; return r }
 
-// Fails documents the statuses of this operation's errors.
-func (r *Route) Fails(codes ...int) *Route { r.fails = append(r.fails, codes...); return r }
-
 // FailsWith documents errors of this operation as the problems that Config.Errors makes of them:
 // their statuses, types and details. A route with FailsWith must list all its errors. Without
 // FailsWith the document states that the operation may fail in other ways, too.
@@ -53,10 +50,6 @@ func (r *Route) Limiter(l *limiter.Limiter) *Route { r.limiter = l; return r }
 // before limiter.Limiter.Drain and http.Server.Shutdown, which wait for them.
 func (r *Route) Until(stop context.Context) *Route { r.until = stop; return r }
 
-// Untimed leaves out Server-Timing, which tells clients how long decoding, waiting and handling
-// took. Server-Timing costs three clock reads, or four with a Limiter.
-func (r *Route) Untimed() *Route { r.untimed = true; return r }
-
 // Consumes lists the media types that the JSON body may have. They replace those of
 // Config.Consumes.
 func (r *Route) Consumes(mediaTypes ...string) *Route { r.consumes = mediaTypes; return r }
@@ -78,22 +71,15 @@ func (r *Route) Priority(p spillway.Priority) *Route {
 // the context, for spillway.CostFrom. Cost and Priority together allocate no more than one of them.
 func (r *Route) Cost(n int) *Route { r.admission.cost, r.admission.costs = n, true; return r }
 
-// AllowUnknown ignores body members and query parameters that the request type does not have.
-func (r *Route) AllowUnknown() *Route { r.allowUnknown = true; return r }
-
-// AllowUnknownIf ignores unknown body members and query parameters in requests for which asked
-// returns true, such as requests with Prefer: handling=lenient (RFC 7240). asked is called before
-// the body is read, and must not read the body.
-func (r *Route) AllowUnknownIf(asked func(*http.Request) bool) *Route {
-	r.allowUnknownIf = asked
+// AllowUnknown ignores query parameters, form fields and body members that the request type does not
+// have. With functions, only those names are ignored for which all functions return true, such as in
+// requests with Prefer: handling=lenient (RFC 7240), or apart from names that change the meaning of
+// the request, such as name:exact where name is known. The functions are called for unknown names
+// only, by several requests at the same time, and must not read the body. The last call counts.
+func (r *Route) AllowUnknown(only ...func(r *http.Request, name string) bool) *Route {
+	r.allowUnknown, r.ignores = true, only
 	return r
 }
-
-// RefuseUnknown refuses unknown query parameters and form fields for whose name refuse returns
-// true, even where AllowUnknown or AllowUnknownIf ignores the others. It is for names that change
-// the meaning of the request, such as name:exact where name is known. refuse is called for unknown
-// names only, and by several requests at the same time.
-func (r *Route) RefuseUnknown(refuse func(name string) bool) *Route { r.refuse = refuse; return r }
 
 // Operation edits the route's operation in the OpenAPI document after its generation: security,
 // examples, extensions and any other member. The values have the types of encoding/json; numbers

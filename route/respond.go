@@ -19,12 +19,11 @@ import (
 // Empty is a request without fields, or a response without content.
 type Empty struct{}
 
-// Releaser is a response that returns a resource, such as pooled memory. Release is called once,
-// after the response has been written or could not be. A handler that returns an error keeps its
-// resource: Release is not called.
-type Releaser interface{ Release() }
-
 // Response is a response of type T with a status and headers.
+//
+// A response of any type that is an io.Closer returns a resource, such as pooled memory, by Close.
+// Close is called once, after the response has been written or could not be; its error is dropped. A
+// handler that returns an error keeps its resource: Close is not called.
 type Response[T any] struct {
 	Code   int         // 0 means the route's status
 	Header http.Header // replaces fields that middleware has set
@@ -63,7 +62,7 @@ type answer struct {
 	indirect bool // the response type is a pointer or an interface
 	dynamic  bool // the encoded value is an interface
 
-	releases bool // the response is a Releaser
+	closes bool // the response is an io.Closer
 }
 
 func answerOf(t reflect.Type) (*answer, error) {
@@ -76,9 +75,9 @@ func answerOf(t reflect.Type) (*answer, error) {
 	}
 	a.indirect = t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
 	a.dynamic = inner.Kind() == reflect.Interface
-	releaser := reflect.TypeFor[Releaser]()
-	a.escapes = !t.Implements(releaser) && reflect.PointerTo(t).Implements(releaser)
-	a.releases = t.Implements(releaser) || a.escapes || t.Kind() == reflect.Interface
+	closer := reflect.TypeFor[io.Closer]()
+	a.escapes = !t.Implements(closer) && reflect.PointerTo(t).Implements(closer)
+	a.closes = t.Implements(closer) || a.escapes || t.Kind() == reflect.Interface
 	if t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[wrapper]()) {
 		return nil, fmt.Errorf("response type %s: return %s itself", t, t.Elem())
 	}
@@ -153,14 +152,14 @@ func (c *core) respond(ctx context.Context, out *encode.Output, w http.ResponseW
 	return nil
 }
 
-// respondAndRelease is respond for a Releaser. It calls Release even if user code panics.
-func (c *core) respondAndRelease(ctx context.Context, out *encode.Output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
+// respondAndClose is respond for an io.Closer. It calls Close even if user code panics.
+func (c *core) respondAndClose(ctx context.Context, out *encode.Output, w http.ResponseWriter, r *http.Request, t *progress, v any) error {
 	value := v
 	if c.answer.indirect {
 		value = reflect.ValueOf(v).Elem().Interface()
 	}
-	if held, ok := value.(Releaser); ok && !isNil(value) {
-		defer held.Release()
+	if held, ok := value.(io.Closer); ok && !isNil(value) {
+		defer held.Close()
 	}
 	return c.respond(ctx, out, w, r, t, v)
 }

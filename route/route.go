@@ -22,15 +22,14 @@
 // Fields with json, form or xml tags are members of the body. The tags that are present decide
 // which content types the route accepts: application/json, application/x-www-form-urlencoded and
 // multipart/form-data, application/xml and text/xml. A field of body:"text" is the whole text/plain
-// body. A field of body:"json" is the whole JSON document. A [Codec] adds further types.
-// [Transcoded] makes a Codec of a function that rewrites a body as JSON. Fields of embedded structs
-// count as fields of the request type. A slice takes every value of a query parameter or form
+// body. A field of body:"json" is the whole JSON document. Config.Codecs adds further types, by
+// functions that rewrite a body as JSON. Fields of embedded structs count as fields of the request type. A slice takes every value of a query parameter or form
 // field, and every element of a list header. Strings must be UTF-8; a []byte takes text unchanged.
 //
 // New compiles the types at start-up: a tag that makes no sense is an error that names the field. A
 // request is bound from all its sources and then validated once. One RFC 9457 answer lists its
 // faults, at most 32, each with a pointer or a name. Unknown members and query parameters are
-// faults too, unless AllowUnknown permits them. A pointer or an [Optional] tells absent from zero.
+// faults too, unless [Route.AllowUnknown] permits them. A pointer or an [Optional] tells absent from zero.
 // Where null is allowed, it means absent. A request without body and Content-Type is accepted if no
 // body field is required. Only the value of a JSON number counts, so 1.0 is an integer. [Limits]
 // bound the cost of a request before its handler runs; they have defaults. They also hold for a
@@ -40,7 +39,7 @@
 //
 // The validate tag is a list, separated by commas, of
 //
-//	required        must be sent; null, and a zero value from a Codec, count as not sent
+//	required        must be sent; null counts as not sent
 //	min=N, max=N    bounds the value of a number, the length of a string in characters,
 //	                or the number of elements of a slice or map; the bound of a
 //	                time.Duration has a unit: min=1.5s
@@ -73,9 +72,9 @@
 // encoding/json itself encodes the value: in interfaces, arrays, structs with rare tags, maps with
 // other keys than strings, and types with marshaling methods. A [Response] has its own status and
 // headers. [File], [Stream] and [Empty] are not encoded. A response that holds pooled memory
-// returns it after the write ([Releaser]). [Errors] maps errors to problems in one place, and
+// returns it after the write, if it is an io.Closer. [Errors] maps errors to problems in one place, and
 // Config.OnProblem sees each problem before it is written. Server-Timing tells clients how long
-// decoding, waiting for the route's Limiter and handling took, unless the route is Untimed.
+// decoding, waiting for the route's Limiter and handling took, unless Config.Untimed is set.
 //
 // # Around the routes
 //
@@ -101,9 +100,8 @@
 //
 //   - A wrong tag is an error of [Mux.Add] and [Route.Handler] at start-up, not of the first
 //     request. Handle this error.
-//   - Clients that send more than they should are refused, until [Route.AllowUnknown] or
-//     [Route.AllowUnknownIf] permits unknown names. [Route.RefuseUnknown] selects names that
-//     stay refused.
+//   - Clients that send more than they should are refused, until [Route.AllowUnknown] permits
+//     unknown names.
 //   - limiter.Limiter.Drain and http.Server.Shutdown wait for streams and long polls. Give endless
 //     routes a [Route.Until], and end its context before.
 //
@@ -134,24 +132,22 @@ import (
 // and return it, so that calls chain. They are for start-up and not safe for concurrent use. They
 // have no effect after Handler or Mux.Add was called.
 type Route struct {
-	method, pattern       string
-	name, summary         string
-	tags                  []string
-	fails                 []int
-	failsWith             []error
-	status                int
-	limits                Limits
-	consumes              []string
-	produces              string
-	answers               []documentedAnswer
-	edits                 []func(op map[string]any)
-	use                   []func(http.Handler) http.Handler
-	limiter               *limiter.Limiter
-	until                 context.Context // nil: no end but that of the request
-	admission             admission
-	untimed, allowUnknown bool
-	allowUnknownIf        func(*http.Request) bool
-	refuse                func(name string) bool
+	method, pattern string
+	name, summary   string
+	tags            []string
+	failsWith       []error
+	status          int
+	limits          Limits
+	consumes        []string
+	produces        string
+	answers         []documentedAnswer
+	edits           []func(op map[string]any)
+	use             []func(http.Handler) http.Handler
+	limiter         *limiter.Limiter
+	until           context.Context // nil: no end but that of the request
+	admission       admission
+	allowUnknown    bool
+	ignores         []func(r *http.Request, name string) bool // of AllowUnknown; none: all names
 
 	plan     *shape.Plan
 	answer   *answer
@@ -200,24 +196,24 @@ func (r *Route) at(pattern string) *Route {
 // Pattern is the route's pattern for http.ServeMux, such as "GET /patients/{id}".
 func (r *Route) Pattern() string { return strings.TrimSpace(r.method + " " + r.pattern) }
 
-// PathValues returns the values of a pattern's wildcards. An *http.Request implements PathValues.
-type PathValues interface{ PathValue(name string) string }
+// pathValues returns the values of a pattern's wildcards. An *http.Request implements pathValues.
+type pathValues = interface{ PathValue(name string) string }
 
-// ContextHandler is the type that Handler returns for a route without middleware of its own. A
-// route with middleware has no ServeContext, because middleware sees only the request.
-type ContextHandler interface {
+// contextHandler is the type that Handler returns for a route without middleware of its own. A
+// route with middleware has no ServeContext, because middleware sees only the request. Package
+// routegin has the same type.
+type contextHandler interface {
 	http.Handler
 
 	// ServeContext is ServeHTTP of r with ctx, without the copy of r that r.WithContext makes. ctx
 	// is derived from the context of r, and ends with the context of r. values replace
 	// Config.PathValue, unless values are nil.
-	ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values PathValues)
+	ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values pathValues)
 }
 
 // Handler returns the route with its current settings and its middleware. It works with any mux
 // that sets the request's path values, such as a plain http.ServeMux. For another mux,
-// Config.PathValue looks up the path values. A router with a context of its own saves a copy of the
-// request if the handler is a ContextHandler.
+// Config.PathValue looks up the path values.
 func (r *Route) Handler(cfg Config) (http.Handler, error) {
 	h, err := r.build(cfg)
 	if err = errors.Join(cfg.check(), err); err != nil {
@@ -235,9 +231,9 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 	c := &core{
 		cfg: cfg, plan: r.plan, answer: r.answer, limits: r.limits.withDefaults(cfg.Limits).withDefaults(defaults),
 		json: r.jsonTypes(&cfg), content: jsonContent, pathValue: cfg.PathValue,
-		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, until: r.until, allowUnknown: r.allowUnknown, allowUnknownIf: r.allowUnknownIf,
+		pattern: r.Pattern(), status: r.success(), limiter: r.limiter, until: r.until, allowUnknown: r.allowUnknown,
 	}
-	if !r.untimed && !cfg.Untimed {
+	if !cfg.Untimed {
 		c.timings = &timings{start: time.Now(), waits: r.limiter != nil}
 	}
 	if produces := cmp.Or(r.produces, cfg.Produces); produces != "" {
@@ -246,19 +242,15 @@ func (r *Route) build(cfg Config) (http.Handler, error) {
 	if c.limits.File == 0 {
 		c.limits.File = c.limits.Body
 	}
-	if c.limits.Memory == 0 {
-		c.limits.Memory = 32 * min(c.limits.Body, math.MaxInt64/32)
+	if c.limits.memory == 0 {
+		c.limits.memory = 32 * min(c.limits.Body, math.MaxInt64/32)
 	}
 	l := &c.limits
 	c.binder = wire.Binder{
-		Plan: c.plan, Refuse: r.refuse,
-		Limits: wire.Limits{File: l.File, Memory: l.Memory, Depth: l.Depth, Fields: l.Fields, Parts: l.Parts},
+		Plan: c.plan, Ignores: r.ignores,
+		Limits: wire.Limits{File: l.File, Memory: l.memory, Depth: l.Depth, Fields: l.Fields, Parts: l.Parts},
 	}
-	c.unsupported = unsupported(c.plan, c.json, cfg.Codecs)
-	c.escapes = c.plan.Escapes || c.plan.Accepts.JSON && slices.ContainsFunc(cfg.Codecs, func(codec Codec) bool {
-		_, ours := codec.(transcoder)
-		return !ours
-	})
+	c.unsupported = unsupported(c.plan, c.json, cfg.codecTypes())
 	if err := errors.Join(r.check(&cfg)...); err != nil {
 		return nil, fmt.Errorf("route %s: %w", r.Pattern(), err)
 	}

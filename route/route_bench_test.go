@@ -90,8 +90,10 @@ func getByType(_ context.Context, req benchGet) (benchPatient, error) {
 	return benchPatient{req.ID, "Augusta Ada King", "ada.king@example.org", "female", 36}, nil
 }
 
-func typed(routes ...*Route) http.Handler {
-	m := NewMux(Config{})
+func typed(routes ...*Route) http.Handler { return served(Config{Untimed: true}, routes...) }
+
+func served(cfg Config, routes ...*Route) http.Handler {
+	m := NewMux(cfg)
 	if err := m.Add(routes...); err != nil {
 		panic(err)
 	}
@@ -165,15 +167,15 @@ func BenchmarkRoute(b *testing.B) {
 	}{
 		{name: "harness", handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), method: "POST", target: "/patients", media: "application/json", body: benchJSON},
 		{name: "get/hand", handler: getByHand, method: "GET", target: "/patients/P000042"},
-		{name: "get/typed", handler: typed(typedGet().Untimed()), method: "GET", target: "/patients/P000042"},
-		{name: "get/typed-timed", handler: typed(typedGet()), method: "GET", target: "/patients/P000042"},
+		{name: "get/typed", handler: typed(typedGet()), method: "GET", target: "/patients/P000042"},
+		{name: "get/typed-timed", handler: served(Config{}, typedGet()), method: "GET", target: "/patients/P000042"},
 		{name: "json/hand", handler: jsonByHand, method: "POST", target: "/patients", media: "application/json", body: benchJSON},
-		{name: "json/typed", handler: typed(typedPost().Untimed()), method: "POST", target: "/patients", media: "application/json", body: benchJSON},
-		{name: "json/typed-timed", handler: typed(typedPost()), method: "POST", target: "/patients", media: "application/json", body: benchJSON},
+		{name: "json/typed", handler: typed(typedPost()), method: "POST", target: "/patients", media: "application/json", body: benchJSON},
+		{name: "json/typed-timed", handler: served(Config{}, typedPost()), method: "POST", target: "/patients", media: "application/json", body: benchJSON},
 		{name: "large/hand", handler: jsonByHand, method: "POST", target: "/patients", media: "application/json", body: large()},
-		{name: "large/typed", handler: typed(typedPost().Untimed()), method: "POST", target: "/patients", media: "application/json", body: large()},
+		{name: "large/typed", handler: typed(typedPost()), method: "POST", target: "/patients", media: "application/json", body: large()},
 		{name: "form/hand", handler: formByHand, method: "POST", target: "/patients", media: "application/x-www-form-urlencoded", body: benchForm},
-		{name: "form/typed", handler: typed(typedPost().Untimed()), method: "POST", target: "/patients", media: "application/x-www-form-urlencoded", body: benchForm},
+		{name: "form/typed", handler: typed(typedPost()), method: "POST", target: "/patients", media: "application/x-www-form-urlencoded", body: benchForm},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			h := newHarness(c.method, c.target, c.media, c.body)

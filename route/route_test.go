@@ -43,19 +43,14 @@ type address struct {
 	Next []*address `json:"next" xml:"next"`
 }
 
-// lineCodec stands for YAML: name and city on two lines.
-type lineCodec struct{}
-
-func (lineCodec) MediaType() string { return "application/x-lines" }
-func (lineCodec) Decode(data []byte, v any) error {
-	name, city, found := strings.Cut(string(data), "\n")
+// lines stands for YAML: name and city on two lines.
+var lines = map[string]codec{"application/x-lines": func(body []byte) ([]byte, error) {
+	name, city, found := strings.Cut(string(body), "\n")
 	if !found {
-		return fmt.Errorf("one line")
+		return nil, fmt.Errorf("one line")
 	}
-	e := v.(*everything)
-	e.Name, e.Home.City, e.ID = name, city, "stolen"
-	return nil
-}
+	return fmt.Appendf(nil, `{"name":%q,"home":{"city":%q}}`, name, city), nil
+}}
 
 // capture serves one route and keeps the request that its function got.
 type capture[Req any] struct {
@@ -75,7 +70,7 @@ func serving[Req any](t testing.TB, r func(f func(context.Context, Req) (Empty, 
 
 func everywhere(t testing.TB) *capture[everything] {
 	return serving(t, func(f func(context.Context, everything) (Empty, error)) *Route { return New("POST", "/x/{id}", f) },
-		Config{Codecs: []Codec{lineCodec{}}})
+		Config{Codecs: lines})
 }
 
 func do(h http.Handler, method, target, media, body string, header ...string) *httptest.ResponseRecorder {
@@ -109,10 +104,10 @@ func multiparted(parts ...string) (media, body string) {
 func TestEverySourceIsBound(t *testing.T) {
 	born := time.Date(1815, 12, 10, 0, 0, 0, 0, time.UTC)
 	age := int8(36)
-	params := everything{ID: "a/b", Page: Some[int64](2), Sizes: []uint16{1, 255}, Since: time.Hour, Match: `"7"`}
+	params := everything{ID: "a/b", Page: some[int64](2), Sizes: []uint16{1, 255}, Since: time.Hour, Match: `"7"`}
 	with := func(set func(*everything)) everything { e := params; set(&e); return e }
 	all := func(e *everything) {
-		e.Name, e.Age, e.Rate, e.On, e.Born, e.Tags, e.Maybe = "Ada", &age, 1.5, true, born, []string{"a", "b"}, Some(false)
+		e.Name, e.Age, e.Rate, e.On, e.Born, e.Tags, e.Maybe = "Ada", &age, 1.5, true, born, []string{"a", "b"}, some(false)
 	}
 	multiMedia, multi := multiparted("name", "Ada", "age", "36", "rate", "1.5", "on", "true", "born", "1815-12-10T00:00:00Z",
 		"tags", "a", "tags", "b", "maybe", "false", "@file", "\x89PNG")
@@ -169,7 +164,7 @@ func TestAbsentIsToldFromZero(t *testing.T) {
 	zero := 0
 	for body, want := range map[string]patch{
 		`{"count":0,"must":false}`:                       {Count: &zero},
-		`{"count":0,"must":false,"name":"","note":null}`: {Count: &zero, Name: Some(""), Note: Some[*string](nil)},
+		`{"count":0,"must":false,"name":"","note":null}`: {Count: &zero, Name: some(""), Note: some[*string](nil)},
 	} {
 		if w := do(s, "PATCH", "/", "application/json", body); w.Code != 204 || !reflect.DeepEqual(s.got, want) {
 			t.Errorf("%s: %d %s\n%+v", body, w.Code, w.Body, s.got)

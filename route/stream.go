@@ -10,7 +10,7 @@ import (
 
 // Stream is a response that is written in parts. Write is called once, in the goroutine of the
 // request; each of its writes is flushed to the client. Write is not called if the answer has no
-// content, as with HEAD. Implement [Releaser] to free resources in both cases.
+// content, as with HEAD. A response that is an io.Closer is closed in both cases.
 //
 // A stream ends when Write returns, and nothing else ends it: Write must return when a write to w
 // fails, and when the handler's context ends. That context ends when the client leaves, when the

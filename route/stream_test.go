@@ -155,7 +155,7 @@ func TestAStreamThatOnlyWritesEndsWithItsContext(t *testing.T) {
 		}).Handler(Config{}))
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if adapter {
-				h.(ContextHandler).ServeContext(ctx, w, r, nil)
+				h.(contextHandler).ServeContext(ctx, w, r, nil)
 				return
 			}
 			h.ServeHTTP(w, r.WithContext(ctx))

@@ -17,10 +17,10 @@ func TestADefaultOfAListIsAList(t *testing.T) {
 		Tags []string        `header:"X-Tags" default:"a"`
 	}
 	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route { return New("POST", "/", f) }, Config{})
-	if w := do(s, "POST", "/", "", ""); w.Code != 204 || !reflect.DeepEqual(s.got, in{[]string{"name", "born"}, Some([]int{1, 2}), []string{"a"}}) {
+	if w := do(s, "POST", "/", "", ""); w.Code != 204 || !reflect.DeepEqual(s.got, in{[]string{"name", "born"}, some([]int{1, 2}), []string{"a"}}) {
 		t.Errorf("%d %s %+v", w.Code, w.Body, s.got)
 	}
-	if w := do(s, "POST", "/?sort=born&size=3", "", "", "X-Tags", "b"); w.Code != 204 || !reflect.DeepEqual(s.got, in{[]string{"born"}, Some([]int{3}), []string{"b"}}) {
+	if w := do(s, "POST", "/?sort=born&size=3", "", "", "X-Tags", "b"); w.Code != 204 || !reflect.DeepEqual(s.got, in{[]string{"born"}, some([]int{3}), []string{"b"}}) {
 		t.Errorf("%d %s %+v", w.Code, w.Body, s.got)
 	}
 	text, _ := json.Marshal(documentOf(t, New("POST", "/", func(context.Context, in) (Empty, error) { return Empty{}, nil })))

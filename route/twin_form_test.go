@@ -46,7 +46,7 @@ func twinForm(body string) *fuzzed {
 			out.Rate = float32(n)
 			ok = err == nil && decimal.MatchString(v[0])
 		case "on":
-			out.On = Some(v[0] == "true")
+			out.On = some(v[0] == "true")
 			ok = v[0] == "true" || v[0] == "false"
 		case "tags":
 			out.Tags = v

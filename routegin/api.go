@@ -1,6 +1,7 @@
 package routegin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -104,9 +105,15 @@ func join(base, relative string) string {
 	return full
 }
 
+// contextHandler is what route.Route.Handler returns for a route without middleware for net/http:
+// ServeContext is ServeHTTP with ctx, and with values for the path values.
+type contextHandler interface {
+	ServeContext(ctx context.Context, w http.ResponseWriter, r *http.Request, values interface{ PathValue(name string) string })
+}
+
 // handler serves h, a compiled route, in gin's chain.
 func handler(h http.Handler, rest string) gin.HandlerFunc {
-	direct, _ := h.(route.ContextHandler) // nil if the route has middleware for net/http
+	direct, _ := h.(contextHandler) // nil if the route has middleware for net/http
 	return func(g *gin.Context) {
 		c := newCall(g, rest)
 		defer c.end()
@@ -126,19 +133,8 @@ func handler(h http.Handler, rest string) gin.HandlerFunc {
 	}
 }
 
-// OpenAPI returns the OpenAPI 3.1 document of the routes registered so far.
+// OpenAPI returns the OpenAPI 3.1 document of the routes registered so far, for a file or for a gin
+// handler that serves it as application/json.
 func (a *API) OpenAPI(info route.Info) ([]byte, error) {
 	return route.Describe(a.cfg, info, a.routes...)
-}
-
-// Document serves the OpenAPI document of the routes registered so far at path,
-// such as "/openapi.json".
-func (a *API) Document(to Router, path string, info route.Info) error {
-	doc, err := a.OpenAPI(info)
-	if err != nil {
-		return err
-	}
-	return handle(to, http.MethodGet, path, []gin.HandlerFunc{func(g *gin.Context) {
-		g.Data(http.StatusOK, "application/json", doc)
-	}})
 }

@@ -82,7 +82,12 @@ func typedGet() *routegin.Route {
 	})
 }
 
-func untimed(r *route.Route) { r.Untimed() }
+// untimed serves a route without Server-Timing.
+func untimed(t testing.TB, r *routegin.Route) http.Handler {
+	engine := gin.New()
+	check(t, routegin.NewAPI(route.Config{Untimed: true}).Register(engine, r))
+	return engine
+}
 
 func byHand(method, path string, h gin.HandlerFunc) http.Handler {
 	engine := gin.New()
@@ -133,7 +138,7 @@ func (h *harness) run(handler http.Handler) {
 func BenchmarkGin(b *testing.B) {
 	const media, form = "application/json", "application/x-www-form-urlencoded"
 	large := strings.Replace(benchJSON, `"vip"`, `"`+strings.Repeat("x", 500)+`"`, 1)
-	hand, typed, timed := byHand("POST", "/patients", handPost), serve(b, typedPost().With(untimed)), serve(b, typedPost())
+	hand, typed, timed := byHand("POST", "/patients", handPost), untimed(b, typedPost()), serve(b, typedPost())
 	for _, c := range []struct {
 		name                        string
 		handler                     http.Handler
@@ -141,7 +146,7 @@ func BenchmarkGin(b *testing.B) {
 	}{
 		{"harness", byHand("POST", "/patients", func(*gin.Context) {}), "POST", "/patients", media, benchJSON},
 		{"get/hand", byHand("GET", "/patients/:id", handGet), "GET", "/patients/P000042", "", ""},
-		{"get/typed", serve(b, typedGet().With(untimed)), "GET", "/patients/P000042", "", ""},
+		{"get/typed", untimed(b, typedGet()), "GET", "/patients/P000042", "", ""},
 		{"get/typed-timed", serve(b, typedGet()), "GET", "/patients/P000042", "", ""},
 		{"json/hand", hand, "POST", "/patients", media, benchJSON},
 		{"json/typed", typed, "POST", "/patients", media, benchJSON},
@@ -170,7 +175,7 @@ func TestAllocationsPerRequest(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, and makes pools drop objects")
 	}
-	post, get := serve(t, typedPost().With(untimed)), serve(t, typedGet().With(untimed))
+	post, get := untimed(t, typedPost()), untimed(t, typedGet())
 	for _, c := range []struct {
 		name    string
 		handler http.Handler

@@ -20,15 +20,19 @@ type Context struct {
 	// Request is the request as the route got it. The route reads its body.
 	Request *http.Request
 
-	ctx  context.Context
+	parent
 	call *call
 }
+
+// parent is the context that a Context derives from. Its deadline is that of the request. Its Done is
+// closed when the request has ended: the client has left, a time limit has passed, or the request has
+// been answered.
+type parent = context.Context
 
 // call holds the data that all contexts of one request share. Only live changes.
 type call struct {
 	first  Context // the handler's Context, unless a limit or middleware derived another
 	rest   string  // the name of the path's *parameter
-	path   string
 	params gin.Params
 	keys   map[any]any
 	space  [2]gin.Param // memory for params, if they are few
@@ -38,12 +42,12 @@ type call struct {
 }
 
 func newCall(g *gin.Context, rest string) *call {
-	c := &call{rest: rest, path: g.FullPath(), live: g}
+	c := &call{rest: rest, live: g}
 	c.params = append(c.space[:0], g.Params...)
 	if len(g.Keys) > 0 {
 		c.keys = g.Copy().Keys
 	}
-	c.first = Context{Request: g.Request, ctx: g.Request.Context(), call: c}
+	c.first = Context{Request: g.Request, parent: g.Request.Context(), call: c}
 	return c
 }
 
@@ -68,44 +72,20 @@ func contextOf(ctx context.Context) *Context {
 	if ctx == context.Context(c) {
 		return c
 	}
-	return &Context{Request: c.Request, ctx: ctx, call: c.call}
+	return &Context{Request: c.Request, parent: ctx, call: c.call}
 }
 
-// Deadline returns the deadline of the request.
-func (c *Context) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
-
-// Done is closed when the request has ended: the client has left, a time limit has passed, or the
-// request has been answered.
-func (c *Context) Done() <-chan struct{} { return c.ctx.Done() }
-
-// Err returns the reason why Done is closed.
-func (c *Context) Err() error { return c.ctx.Err() }
-
-// Value looks up strings in the values that middleware has Set, as gin's context does, and any key
-// in the request's context.
+// Value returns what middleware has Set on gin's context before the handler began, or else a value of
+// the request's context.
 func (c *Context) Value(key any) any {
-	switch key := key.(type) {
-	case contextKey:
+	if key == (contextKey{}) {
 		return c
-	case string:
-		if v, ok := c.call.keys[key]; ok {
-			return v
-		}
 	}
-	return c.ctx.Value(key)
+	if v, ok := c.call.keys[key]; ok {
+		return v
+	}
+	return c.parent.Value(key)
 }
-
-// Get returns a value that middleware has Set on gin's context before the handler began.
-func (c *Context) Get(key any) (value any, exists bool) {
-	value, exists = c.call.keys[key]
-	return value, exists
-}
-
-// Param returns a path parameter as gin does: a *rest parameter begins with its slash.
-func (c *Context) Param(name string) string { return c.call.params.ByName(name) }
-
-// FullPath returns the path that the route was registered for, such as "/v1/patients/:id".
-func (c *Context) FullPath() string { return c.call.path }
 
 // Gin calls f with gin's own context, for features that only gin's context has: Set for middleware
 // that waits in Next, cookies, the client's address, libraries that require a gin.Context. After
@@ -126,7 +106,7 @@ func pathValue(r *http.Request, name string) string {
 	return find(r.Context()).call.PathValue(name)
 }
 
-// PathValue implements route.PathValues, for routes without net/http middleware.
+// PathValue returns a path value, for routes without net/http middleware.
 func (c *call) PathValue(name string) string {
 	value := c.params.ByName(name)
 	if name == c.rest {

@@ -100,13 +100,11 @@ func TestWhatMiddlewareSetsReachesTheHandlerAndBack(t *testing.T) {
 		back, _ = g.Get("rows")
 	})
 	register(t, engine, routegin.New("GET", "/", func(c *routegin.Context, _ route.Empty) ([]any, error) {
-		seven, _ := c.Get(7)
-		_, other := c.Get("other")
 		set := c.Gin(func(g *gin.Context) { g.Set("rows", 3); g.SetCookie("a", "b", 0, "", "", false, true) })
-		return []any{c.Value("user"), seven, c.Value(key{}), c.Value("other"), other, set}, nil
+		return []any{c.Value("user"), c.Value(7), c.Value(key{}), c.Value("other"), set}, nil
 	}))
 	w := do(engine, "GET", "/", "", "")
-	if got := strings.TrimSpace(w.Body.String()); got != `["ada","seven","inner",null,false,true]` || back != 3 || w.Header().Get("Set-Cookie") == "" {
+	if got := strings.TrimSpace(w.Body.String()); got != `["ada","seven","inner",null,true]` || back != 3 || w.Header().Get("Set-Cookie") == "" {
 		t.Errorf("%s %v %v", got, back, w.Header())
 	}
 }
@@ -122,7 +120,7 @@ func TestTheContextHasWhatLimitsAndMiddlewareOfTheRoutePutAround(t *testing.T) {
 		})
 	}, func(c *routegin.Context, _ route.Empty) (bool, error) {
 		_, bounded := c.Deadline()
-		return bounded && c.Value(key{}) == 1 && c.FullPath() == "/", nil
+		return bounded && c.Value(key{}) == 1, nil
 	})
 	if w := do(engine, "GET", "/", "", ""); strings.TrimSpace(w.Body.String()) != "true" {
 		t.Errorf("%d %s", w.Code, w.Body)

@@ -38,9 +38,8 @@ func TestGoroutineThatOutlivesItsHandlerSeesItsOwnValues(t *testing.T) {
 		want := c.Request.Header.Get("X-Id")
 		late.Go(func() {
 			<-gate // the handler has returned, and others have run
-			id, _ := c.Get("id")
-			if req.ID != want || req.Rest != want || req.Name != want || id != want || c.Value("id") != want || c.Value(key{}) != want ||
-				c.Param("id") != want || c.Param("rest") != "/"+want || c.Request.Header.Get("X-Id") != want || c.FullPath() != "/:id/*rest" {
+			if req.ID != want || req.Rest != want || req.Name != want || c.Value("id") != want || c.Value(key{}) != want ||
+				c.Request.Header.Get("X-Id") != want {
 				wrong.Add(1)
 			}
 			c.Gin(func(g *gin.Context) { // called only if the handler has not quite returned
@@ -112,7 +111,7 @@ func TestGinsOwnContextStaysWhileItIsLookedAt(t *testing.T) {
 	}
 	close(leave)
 	<-answered
-	if kept.Gin(func(*gin.Context) { t.Error("called") }) || kept.Param("id") != "1" {
-		t.Error("Gin is open, or the parameter is gone")
+	if kept.Gin(func(*gin.Context) { t.Error("called") }) || kept.Request.URL.Path != "/1" {
+		t.Error("Gin is open, or the request is gone")
 	}
 }

@@ -83,11 +83,6 @@ func (r *Route) Name(name string) *Route {
 	return r.With(func(to *route.Route) { to.Name(name) })
 }
 
-// Desc sets a sentence that describes the operation.
-func (r *Route) Desc(text string) *Route {
-	return r.With(func(to *route.Route) { to.Describe(text) })
-}
-
 // Status sets the status of a success. The default is 200, or 204 for route.Empty.
 func (r *Route) Status(code int) *Route {
 	return r.With(func(to *route.Route) { to.Status(code) })
@@ -100,9 +95,9 @@ func (r *Route) AddMiddlewares(middleware ...gin.HandlerFunc) *Route {
 	return r
 }
 
-// With calls set for all other settings of a route: limits, a limiter, documented failures.
+// With calls set for all other settings of a route: limits, a limiter, descriptions.
 //
-//	r.With(func(r *route.Route) { r.Limiter(lim).Fails(http.StatusNotFound) })
+//	r.With(func(r *route.Route) { r.Limiter(lim).Describe("One patient.") })
 //
 // Middleware that set adds by Use runs inside gin's middleware, and finds no path values by
 // r.PathValue. Priority and Cost enter the context after gin's middleware, which does not see them.

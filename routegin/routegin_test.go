@@ -3,6 +3,7 @@ package routegin_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -60,13 +61,9 @@ type everything struct {
 	Text  string              `body:"text"`
 }
 
-// upperCodec stands for a codec of the user.
-type upperCodec struct{}
-
-func (upperCodec) MediaType() string { return "application/x-upper" }
-func (upperCodec) Decode(data []byte, v any) error {
-	v.(*everything).Name = strings.ToUpper(string(data))
-	return nil
+// upper stands for a codec of the user.
+func upper(body []byte) ([]byte, error) {
+	return fmt.Appendf(nil, `{"name":%q}`, bytes.ToUpper(body)), nil
 }
 
 func multiparted() (media, body string) {
@@ -82,7 +79,7 @@ func multiparted() (media, body string) {
 func TestEverySourceIsBound(t *testing.T) {
 	var got everything
 	engine := gin.New()
-	check(t, routegin.NewAPI(route.Config{Codecs: []route.Codec{upperCodec{}}}).Register(engine,
+	check(t, routegin.NewAPI(route.Config{Codecs: map[string]func([]byte) ([]byte, error){"application/x-upper": upper}}).Register(engine,
 		routegin.New("POST", "/x/:id", func(_ *routegin.Context, req everything) (route.Empty, error) {
 			got = req
 			return route.Empty{}, nil
@@ -108,7 +105,7 @@ func TestEverySourceIsBound(t *testing.T) {
 		w := do(engine, "POST", "/x/7?page=2", c.media, c.body, "If-Match", `"3"`)
 		var want everything
 		if c.set != nil {
-			want = everything{ID: "7", Page: route.Some(2), Match: `"3"`}
+			want = everything{ID: "7", Page: route.Optional[int]{Value: 2, Set: true}, Match: `"3"`}
 			c.set(&want)
 		}
 		if w.Code != c.status || !reflect.DeepEqual(got, want) {

@@ -45,15 +45,10 @@ import (
 	"github.com/spillway-go/spillway/retrybudget"
 )
 
-// The headers that a Transport sets. They are taken from the context alone: the Transport replaces
-// or removes such headers of a request, so that a proxy passes on nothing that a caller made up.
+// The headers that a Transport sets, as admissionhttp reads them.
 const (
-	// PriorityHeader carries the priority of the context: "low", "high" or
-	// "critical". Normal is not sent.
-	PriorityHeader = "Spillway-Priority"
-	// DeadlineHeader carries the time left until the deadline of the context, in whole
-	// milliseconds, from 1 to 99,999,999. Without a deadline it is not sent.
-	DeadlineHeader = "Spillway-Deadline"
+	priorityHeader = "Spillway-Priority"
+	deadlineHeader = "Spillway-Deadline"
 )
 
 // Config configures a Transport. The zero value works.
@@ -170,7 +165,11 @@ const throttledCause = "server sheds"
 
 var errThrottled = &spillway.Rejection{Reason: spillway.ReasonSignal, Cause: throttledCause}
 
-// RoundTrip sends req with the priority and the deadline of its context.
+// RoundTrip sends req with the priority and the deadline of its context. Spillway-Priority carries
+// the priority: low, high or critical. Normal is not sent. Spillway-Deadline carries the time left
+// until the deadline, in whole milliseconds, from 1 to 99,999,999. Both come from the context alone:
+// RoundTrip replaces or removes such headers of req, so that a proxy passes on nothing that a caller
+// made up.
 //
 // While the server refuses most requests, some requests are not sent: the error is then a
 // *spillway.Rejection with the Reason Signal.

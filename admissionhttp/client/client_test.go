@@ -281,25 +281,25 @@ func TestTheContextSaysPriorityAndDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(spillway.WithPriority(t.Context(), spillway.Critical), 5*time.Second)
 		defer cancel()
 		req := request(t, ctx, http.MethodGet, "")
-		req.Header.Set(PriorityHeader, "low")
-		req.Header.Set(DeadlineHeader, "60000")
+		req.Header.Set(priorityHeader, "low")
+		req.Header.Set(deadlineHeader, "60000")
 		req.Header.Set("Accept", "text/plain")
 		resp := must(tr.RoundTrip(req))
 		_ = resp.Body.Close()
 		for i, want := range []string{"5000", "3750"} {
 			h := f.sent[i].Header
-			if h.Get(PriorityHeader) != "critical" || h.Get(DeadlineHeader) != want || h.Get("Accept") != "text/plain" {
+			if h.Get(priorityHeader) != "critical" || h.Get(deadlineHeader) != want || h.Get("Accept") != "text/plain" {
 				t.Errorf("attempt %d has %v", i, h)
 			}
 		}
-		if req.Header.Get(PriorityHeader) != "low" || req.Header.Get(DeadlineHeader) != "60000" {
+		if req.Header.Get(priorityHeader) != "low" || req.Header.Get(deadlineHeader) != "60000" {
 			t.Error("the request was changed")
 		}
 
 		// Headers that the caller of a proxy made up are not passed on.
 		req = request(t, t.Context(), http.MethodGet, "")
-		req.Header.Set(PriorityHeader, "critical")
-		req.Header.Set(DeadlineHeader, "60000")
+		req.Header.Set(priorityHeader, "critical")
+		req.Header.Set(deadlineHeader, "60000")
 		resp = must(tr.RoundTrip(req))
 		_ = resp.Body.Close()
 		if h := f.sent[2].Header; len(h) != 0 {

@@ -22,7 +22,7 @@ func Example() {
 			http.Error(w, "overloaded", http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Println("priority:", r.Header.Get(client.PriorityHeader))
+		fmt.Println("priority:", r.Header.Get("Spillway-Priority"))
 	}))
 	defer server.Close()
 

@@ -24,7 +24,7 @@ func TestOverLoopback(t *testing.T) {
 	refuse.Store(1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		if r.Header.Get(DeadlineHeader) == "" {
+		if r.Header.Get(deadlineHeader) == "" {
 			t.Error("the timeout of http.Client is not passed on")
 		}
 		if text, err := io.ReadAll(r.Body); err != nil || string(text) != "a body" {

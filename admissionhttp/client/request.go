@@ -21,15 +21,15 @@ func prepare(req *http.Request) *http.Request {
 	if next.Header == nil {
 		next.Header = http.Header{}
 	}
-	next.Header.Del(PriorityHeader)
-	next.Header.Del(DeadlineHeader)
+	next.Header.Del(priorityHeader)
+	next.Header.Del(deadlineHeader)
 	switch p := spillway.PriorityFrom(ctx); p {
 	case spillway.Low, spillway.High, spillway.Critical:
-		next.Header.Set(PriorityHeader, p.String())
+		next.Header.Set(priorityHeader, p.String())
 	}
 	if end, ok := ctx.Deadline(); ok {
 		left := min(max(time.Until(end).Milliseconds(), 1), longestDeadline)
-		next.Header.Set(DeadlineHeader, strconv.FormatInt(left, 10))
+		next.Header.Set(deadlineHeader, strconv.FormatInt(left, 10))
 	}
 	return next
 }

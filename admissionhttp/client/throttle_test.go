@@ -69,7 +69,7 @@ func TestPrioritiesAndHostsAreThrottledApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := roundTripper(func(r *http.Request) (*http.Response, error) {
 			status := http.StatusOK
-			if r.Header.Get(PriorityHeader) == "low" {
+			if r.Header.Get(priorityHeader) == "low" {
 				status = http.StatusServiceUnavailable
 			}
 			return &http.Response{StatusCode: status, Body: http.NoBody}, nil

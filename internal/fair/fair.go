@@ -210,13 +210,12 @@ func (s *Shares) Active() int {
 	return len(s.of)
 }
 
-// Hash returns a key for a caller's name, the same in every process for one seed.
-func Hash(seed uint64, name string) uint64 {
+// Hash returns a key for a caller's name, the same in every process.
+func Hash(name string) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for i := range len(name) {
 		h = (h ^ uint64(name[i])) * 1099511628211
 	}
-	h ^= seed * 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9 // and the end of splitmix64, so that every bit counts
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return h ^ h>>31

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/admissionhttp"
-	"github.com/spillway-go/spillway/admissionhttp/client"
 	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limiter"
@@ -206,7 +205,7 @@ func (c *crowd) try(ctx context.Context) loadgen.Outcome {
 	if err != nil {
 		return loadgen.Error
 	}
-	req.Header.Set(client.DeadlineHeader, strconv.FormatInt(patience.Milliseconds(), 10))
+	req.Header.Set(admissionhttp.HeaderDeadline, strconv.FormatInt(patience.Milliseconds(), 10))
 	outcome, _ := Ask(c.to, req)
 	return outcome
 }

@@ -26,7 +26,7 @@ func handler(lim *limiter.Limiter) (http.Handler, error) {
 	}
 	r := chi.NewRouter()
 	r.Use(middleware.RequestID, middleware.Recoverer)
-	r.Method(http.MethodGet, "/readyz", admissionhttp.Ready(lim))
+	r.Method(http.MethodGet, "/readyz", admissionhttp.Ready(lim.Open))
 	r.Group(func(r chi.Router) {
 		r.Use(admit)
 		r.Get("/orders/{id}", order)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/examples/frameworks/internal/exercise"
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/limit"
@@ -16,7 +15,7 @@ import (
 )
 
 func TestAWholeLife(t *testing.T) {
-	t.Setenv(admissionhttp.ModeVariable, "")
+	t.Setenv("SPILLWAY_MODE", "")
 	public, admin := listen(t), listen(t)
 	url, inside := "http://"+public.Addr().String(), "http://"+admin.Addr().String()
 	ctx, stop := context.WithCancel(t.Context())

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/metricsprom"
 	"github.com/spillway-go/spillway/shedlog"
 )
@@ -44,9 +46,9 @@ func Run(ctx context.Context, cfg limiter.Config, public, admin net.Listener, no
 		return err
 	}
 
-	var up admissionhttp.Switch
+	var up atomic.Bool
 	mux := http.NewServeMux()
-	mux.Handle("GET /readyz", admissionhttp.Ready(&up, lim))
+	mux.Handle("GET /readyz", admissionhttp.Ready(up.Load, lim.Open))
 	mux.Handle("GET /orders/{id}", admit(http.HandlerFunc(readOrder)))
 	orders := http.MaxBytesHandler(admit(http.HandlerFunc(placeOrder)), 1<<20) // outside: it closes the connection of what is longer
 	mux.Handle("POST /orders", admissionhttp.WithPriority(spillway.Critical, orders))
@@ -55,7 +57,7 @@ func Run(ctx context.Context, cfg limiter.Config, public, admin net.Listener, no
 	defer service.Close()
 
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metricsprom.NewLimiter(lim))
+	registry.MustRegister(metricsprom.New(metrics.Limiter(lim)))
 	inside := http.NewServeMux()
 	inside.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	inside.Handle("GET /debug/spillway/", admissionhttp.DebugHandler(lim))
@@ -64,7 +66,7 @@ func Run(ctx context.Context, cfg limiter.Config, public, admin net.Listener, no
 	defer operator.Close()
 
 	failed := make(chan error, 2)
-	up.Set(true)
+	up.Store(true)
 	go func() { failed <- service.Serve(public) }()
 	go func() { failed <- operator.Serve(admin) }()
 	select {
@@ -73,7 +75,7 @@ func Run(ctx context.Context, cfg limiter.Config, public, admin net.Listener, no
 	case <-ctx.Done(): // SIGTERM
 	}
 
-	up.Set(false)      // /readyz answers 503,
+	up.Store(false)    // /readyz answers 503,
 	time.Sleep(notice) // which load balancers have to notice
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()

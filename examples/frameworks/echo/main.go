@@ -27,7 +27,7 @@ func handler(lim *limiter.Limiter) (http.Handler, error) {
 	admit := echo.WrapMiddleware(admission)
 	e := echo.New()
 	e.Use(middleware.Recover())
-	e.GET("/readyz", echo.WrapHandler(admissionhttp.Ready(lim)))
+	e.GET("/readyz", echo.WrapHandler(admissionhttp.Ready(lim.Open)))
 	e.POST("/orders", func(c *echo.Context) error { return c.NoContent(http.StatusCreated) }, critical, admit, answered)
 	admitted := e.Group("", admit, answered)
 	admitted.GET("/orders/:id", func(c *echo.Context) error { return c.String(http.StatusOK, "order "+c.Param("id")+"\n") })

@@ -28,7 +28,7 @@ func handler(lim *limiter.Limiter) (http.Handler, error) {
 	}
 	engine := gin.New()
 	engine.Use(gin.Recovery())
-	engine.GET("/readyz", gin.WrapH(admissionhttp.Ready(lim)))
+	engine.GET("/readyz", gin.WrapH(admissionhttp.Ready(lim.Open)))
 	engine.POST("/orders", critical, middleware(admit), func(c *gin.Context) { c.Status(http.StatusCreated) })
 	admitted := engine.Group("/", middleware(admit))
 	admitted.GET("/orders/:id", func(c *gin.Context) { c.String(http.StatusOK, "order %s\n", c.Param("id")) })

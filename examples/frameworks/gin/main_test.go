@@ -33,7 +33,7 @@ func TestStatusAndStreamsAreSeen(t *testing.T) {
 	var pattern string
 	admit, err := admissionhttp.New(admissionhttp.Config{
 		Limiter: lim,
-		Outcome: func(s int, _ http.Header) error { status = s; return errors.New("no sample") },
+		Outcome: func(s int, _ http.Header, _ error) error { status = s; return errors.New("no sample") },
 		Kind:    func(r *http.Request) string { pattern = r.Pattern; return "" },
 	})
 	if err != nil {

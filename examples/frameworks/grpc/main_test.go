@@ -71,7 +71,7 @@ func TestShedsAndRecovers(t *testing.T) {
 	if got := trailer.Get(admissiongrpc.ReasonKey); len(got) != 1 || got[0] != "queue_full" {
 		t.Errorf("the reason is %q", got)
 	}
-	if got := trailer.Get(admissiongrpc.PushbackKey); len(got) != 1 {
+	if got := trailer.Get("grpc-retry-pushback-ms"); len(got) != 1 {
 		t.Errorf("the pushback is %q", got)
 	} else if ms, err := strconv.Atoi(got[0]); err != nil || ms < 1 {
 		t.Errorf("the pushback is %q: %v", got, err)

@@ -24,7 +24,7 @@ func handler(lim *limiter.Limiter) (http.Handler, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /readyz", admissionhttp.Ready(lim))
+	mux.Handle("GET /readyz", admissionhttp.Ready(lim.Open))
 	mux.Handle("GET /orders/{id}", admit(http.HandlerFunc(order)))
 	mux.Handle("POST /orders", admissionhttp.WithPriority(spillway.Critical, admit(http.HandlerFunc(place))))
 	mux.Handle("GET /broken", admit(http.HandlerFunc(broken)))

@@ -47,7 +47,7 @@ func handler(lim *limiter.Limiter, backend string) (http.Handler, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /readyz", admissionhttp.Ready(lim))
+	mux.Handle("GET /readyz", admissionhttp.Ready(lim.Open))
 	mux.Handle("/", admit(&httputil.ReverseProxy{
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {

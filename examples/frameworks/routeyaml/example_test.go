@@ -11,12 +11,12 @@ import (
 )
 
 // A route accepts YAML as well as JSON, with the same tags and rules.
-func ExampleCodec() {
+func ExampleJSON() {
 	type create struct {
 		Name string `json:"name" validate:"required"`
 		Age  int    `json:"age"`
 	}
-	api := route.NewMux(route.Config{Codecs: []route.Codec{routeyaml.Codec()}})
+	api := route.NewMux(route.Config{Codecs: map[string]func([]byte) ([]byte, error){routeyaml.MediaType: routeyaml.JSON}})
 	err := api.Add(route.New("POST", "/patients", func(_ context.Context, req create) (route.Empty, error) {
 		fmt.Println(req.Name, req.Age)
 		return route.Empty{}, nil

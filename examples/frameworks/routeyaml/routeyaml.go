@@ -1,7 +1,7 @@
-// Package routeyaml is an example of a codec for typed routes, one that accepts YAML bodies. Copy
+// Package routeyaml is an example of a codec for typed routes (route.Config.Codecs), one that accepts YAML bodies. Copy
 // the file to use it.
 //
-//	api := route.NewMux(route.Config{Codecs: []route.Codec{routeyaml.Codec()}})
+//	api := route.NewMux(route.Config{Codecs: map[string]func([]byte) ([]byte, error){routeyaml.MediaType: routeyaml.JSON}})
 //
 // A body is rewritten as JSON and then bound like a JSON body, with the same plan and the same
 // faults. json tags name the members; there are no yaml tags. Unknown or duplicate members,
@@ -11,7 +11,7 @@
 // # Cost
 //
 // Package routeyaml needs a YAML parser, go.yaml.in/yaml. Reading YAML takes time in proportion to its length, but far more
-// than reading JSON: give routes that accept YAML a smaller [route.Limits].Body.
+// than reading JSON: give routes that accept YAML a smaller route.Limits.Body.
 package routeyaml
 
 import (
@@ -23,16 +23,10 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/spillway-go/spillway/route"
 )
 
 // MediaType is the media type of YAML in RFC 9512.
 const MediaType = "application/yaml"
-
-// Codec accepts application/yaml. For clients that use another media type, there is
-// route.Transcoded("application/x-yaml", routeyaml.JSON).
-func Codec() route.Codec { return route.Transcoded(MediaType, JSON) }
 
 const (
 	maxDepth  = 1000 // depth of the YAML; far above the usual Limits.Depth, whose fault has a pointer

@@ -106,7 +106,7 @@ type in struct {
 
 func TestARouteBindsYAMLAsItBindsJSON(t *testing.T) {
 	var got in
-	mux := route.NewMux(route.Config{Codecs: []route.Codec{routeyaml.Codec()}, Limits: route.Limits{Depth: 3}})
+	mux := route.NewMux(route.Config{Codecs: map[string]func([]byte) ([]byte, error){routeyaml.MediaType: routeyaml.JSON}, Limits: route.Limits{Depth: 3}})
 	if err := mux.Add(route.New("POST", "/{ward}", func(_ context.Context, req in) (route.Empty, error) {
 		got = req
 		return route.Empty{}, nil
@@ -121,7 +121,7 @@ func TestARouteBindsYAMLAsItBindsJSON(t *testing.T) {
 		mux.ServeHTTP(w, r)
 		return w.Code, w.Body.String()
 	}
-	want := in{Ward: "7", Name: "Ada", Age: route.Some(0)}
+	want := in{Ward: "7", Name: "Ada", Age: route.Optional[int]{Set: true}}
 	want.Home.City = "x"
 	if code, body := send("name: Ada\nage: 0\nhome: {city: x}\n"); code != 204 || !reflect.DeepEqual(got, want) {
 		t.Errorf("%d %s %+v", code, body, got)

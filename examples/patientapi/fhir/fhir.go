@@ -150,7 +150,7 @@ func (a *API) operations() error {
 	}
 	for _, r := range []*route.Route{one[1], everybody[1]} {
 		// A member that is misspelled would leave out what narrows the answer.
-		r.Consumes(mediaType, "application/json").AllowUnknownIf(nil).Use(bodied)
+		r.Consumes(mediaType, "application/json").AllowUnknown(func(*http.Request, string) bool { return false }).Use(bodied)
 	}
 	return a.clients.Add(append(all, a.bulk(),
 		front.For(access.Patients, access.Export, one...).Of("id"),
@@ -162,7 +162,8 @@ func (a *API) operations() error {
 // common is what all routes have; names are of the parameters without which an answer would
 // be more than was asked for.
 func (a *API) common(r *route.Route, names string) *route.Route {
-	return r.AllowUnknownIf(lenient).RefuseUnknown(narrows(names)).Use(a.based, typed)
+	narrowing := narrows(names)
+	return r.AllowUnknown(func(r *http.Request, name string) bool { return lenient(r) && !narrowing(name) }).Use(a.based, typed)
 }
 
 // run asks the store under the pattern.

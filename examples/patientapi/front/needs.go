@@ -92,8 +92,14 @@ func (a *API) OpenAPI(info route.Info) ([]byte, error) { return a.mux.OpenAPI(a.
 
 // Document serves the document of the operations added so far as a page.
 func (a *API) Document(pattern string, info route.Info) error {
-	a.needs[pattern] = need{public: true}
-	return a.mux.Document(pattern, a.secure(info))
+	doc, err := a.OpenAPI(info)
+	if err != nil {
+		return err
+	}
+	return a.Page(pattern, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(doc)
+	}))
 }
 
 const scheme = "bearer"

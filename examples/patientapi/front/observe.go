@@ -56,11 +56,14 @@ func answerIn(w http.ResponseWriter) *answer {
 
 var noStore = []string{"no-store"}
 
+// isProbe reports whether r asks whether the service is there. Probes come by the clock.
+func isProbe(r *http.Request) bool { return r.Pattern == "GET /livez" || r.Pattern == "GET /readyz" }
+
 // observe counts what becomes of requests, and answers them when the handler panics.
 // Probes are left alone: they come by the clock.
 func (a *API) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Pattern != "" && admissionhttp.Probe(r) {
+		if isProbe(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -88,8 +91,13 @@ func (a *API) observe(next http.Handler) http.Handler {
 
 // refuse answers a request that was not admitted, as the API it is for answers
 // problems. It is logged by the middleware that refused it.
-func refuse(w http.ResponseWriter, r *http.Request, f admissionhttp.Refusal) {
-	answerIn(w).api.Problem(w, r, &route.Problem{Status: f.Status, Type: f.Type, Title: f.Title, Detail: f.Detail})
+func refuse(w http.ResponseWriter, r *http.Request, status int) {
+	p := &route.Problem{Status: status, Title: "Client Closed Request"}
+	if status != statusGone {
+		p.Type, p.Title = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity", "Temporarily reduced capacity"
+		p.Detail = "The request was not started: " + w.Header().Get(admissionhttp.HeaderReason)
+	}
+	answerIn(w).api.Problem(w, r, p)
 }
 
 const (

@@ -46,7 +46,7 @@ func (f *Front) trace(tracer trace.Tracer) {
 // Probes have none: they come by the clock.
 func (t traces) requests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Pattern != "" && admissionhttp.Probe(r) {
+		if isProbe(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -97,8 +97,11 @@ type found[T any] struct {
 	from *patterns.Answer[T]
 }
 
-// Release implements route.Releaser.
-func (f found[T]) Release() { f.from.Release() }
+// Close implements io.Closer: route calls it once the answer is written.
+func (f found[T]) Close() error {
+	f.from.Release()
+	return nil
+}
 
 // run answers under the pattern.
 func run[T any](ctx context.Context, a *API, fill func(context.Context, *T) error) (f found[T], err error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/metricsprom"
 	"github.com/spillway-go/spillway/workerpool"
 )
@@ -59,7 +60,7 @@ func (p *pooled) stats(s *Stats) {
 	}
 }
 
-func (p *pooled) collector() prometheus.Collector { return metricsprom.NewPool(p.pool) }
+func (p *pooled) collector() prometheus.Collector { return metricsprom.New(metrics.Pool(p.pool)) }
 
 // limited runs work on the caller's goroutine, once a limiter has admitted it.
 type limited struct{ lim *limiter.Limiter }
@@ -95,7 +96,7 @@ func (l *limited) stats(s *Stats) {
 	reasons(s, st.RejectedBy)
 }
 
-func (l *limited) collector() prometheus.Collector { return metricsprom.NewLimiter(l.lim) }
+func (l *limited) collector() prometheus.Collector { return metricsprom.New(metrics.Limiter(l.lim)) }
 
 // admitted runs work on the caller's goroutine. It has passed the limiter already.
 type admitted struct{ limited }

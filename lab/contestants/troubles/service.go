@@ -25,6 +25,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/metricsprom"
 	"github.com/spillway-go/spillway/shedlog"
 )
@@ -201,7 +202,7 @@ func (s *service) handler(rec *recorder) (*limiter.Limiter, http.Handler, error)
 		return nil, nil, err
 	}
 	rec.registry = prometheus.NewRegistry()
-	rec.registry.MustRegister(metricsprom.NewLimiter(lim))
+	rec.registry.MustRegister(metricsprom.New(metrics.Limiter(lim)))
 	return lim, admit(mux), nil
 }
 

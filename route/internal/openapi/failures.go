@@ -29,10 +29,6 @@ func failuresOf(op *Operation) map[int]*failures {
 	for _, p := range op.Problems {
 		of(p.Status).add(p)
 	}
-	for _, status := range op.Fails {
-		f := of(status)
-		f.anything, f.retry = true, false
-	}
 	return all
 }
 

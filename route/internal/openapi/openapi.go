@@ -59,13 +59,6 @@ func Marshal(info Info, operations []Operation) ([]byte, error) {
 		head["description"] = info.Description
 	}
 	doc := object{"openapi": "3.1.0", "info": head, "paths": paths, "components": object{"schemas": d.schemas.named}}
-	if len(info.Servers) > 0 {
-		var servers []object
-		for _, url := range info.Servers {
-			servers = append(servers, object{"url": url})
-		}
-		doc["servers"] = servers
-	}
 	if info.Edit != nil {
 		var err error
 		if doc, err = edited(doc, info.Edit); err != nil {
@@ -102,7 +95,6 @@ type Info struct {
 	Title       string
 	Version     string
 	Description string
-	Servers     []string // URLs
 	Edit        func(doc map[string]any)
 }
 
@@ -123,7 +115,6 @@ type Operation struct {
 	Answers  []Answer
 
 	Problems []Problem
-	Fails    []int   // statuses with problems of any type
 	Open     bool    // problems of further statuses are possible
 	Format   *Format // of problems; nil means application/problem+json
 

@@ -41,7 +41,6 @@ type Plan struct {
 	Text    *Field   // body:"text"
 	Accepts struct{ JSON, Form, XML, Text bool }
 
-	Foreign     []*Field // not JSON members, but a codec may set them by Go name
 	Checks      []*Field // fields with values to validate
 	RuledParams []*Field // parameters that are required or have rules
 	Validates   bool     // the request type has a method Validate
@@ -92,11 +91,8 @@ func Compile(t reflect.Type, pattern string, known Types) (*Plan, error) {
 				p.RuledParams = append(p.RuledParams, f)
 			}
 		}
-		if f.Required || f.Ruled() || f.Shape.Checked || f.Shape.Fragile {
+		if f.Required || f.Ruled() || f.Shape.Checked {
 			p.Checks = append(p.Checks, f)
-		}
-		if f.Source != FromJSON && f.JSON == "" && p.Whole == nil && p.Accepts.JSON {
-			p.Foreign = append(p.Foreign, f)
 		}
 	}
 	return p, nil

@@ -48,7 +48,6 @@ type Shape struct {
 	Must      string            // text of the fault for an invalid value
 	Checked   bool              // the value or a part of it has rules
 	Upload    bool              // a file of a form
-	Fragile   bool              // a codec may decode a value that JSON cannot express
 	Escapes   bool              // user code gets a pointer into the value
 }
 
@@ -156,10 +155,10 @@ func (m *shapes) fill(s *Shape) (err error) {
 	pointer := reflect.PointerTo(t)
 	switch {
 	case t == timeType:
-		s.Kind, s.Must, s.Fragile = Custom, "must be a time such as 2006-01-02T15:04:05Z", true
+		s.Kind, s.Must = Custom, "must be a time such as 2006-01-02T15:04:05Z"
 		return nil
 	case t == numberType:
-		s.Kind, s.Must, s.Fragile = Custom, "must be a number", true
+		s.Kind, s.Must = Custom, "must be a number"
 		return nil
 	case t == rawType:
 		s.Kind = Any
@@ -181,7 +180,6 @@ func (m *shapes) fill(s *Shape) (err error) {
 	case !m.response && stdjson.Unmarshals(pointer):
 		s.Kind, s.Must, s.Escapes = Custom, "is not valid", true
 		s.timeIndex = timeIn(t)
-		s.Fragile = s.timeIndex > 0
 		return nil
 	}
 	switch t.Kind() {
@@ -194,7 +192,7 @@ func (m *shapes) fill(s *Shape) (err error) {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		s.Kind = Uint
 	case reflect.Float32, reflect.Float64:
-		s.Kind, s.Must, s.Fragile = Float, "must be a number", true
+		s.Kind, s.Must = Float, "must be a number"
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
 			return fmt.Errorf("nothing can be decoded into interface %s", t)
@@ -319,7 +317,7 @@ func (m *shapes) member(sf reflect.StructField, index []int) (*Field, error) {
 	return f, f.addRules(sf.Tag)
 }
 
-// settle makes the setters. It also computes Checked, Escapes and Fragile for shapes that may
+// settle makes the setters. It also computes Checked and Escapes for shapes that may
 // refer to each other in cycles.
 func (m *shapes) settle() {
 	for _, s := range m.seen {
@@ -328,16 +326,16 @@ func (m *shapes) settle() {
 	for changed := true; changed; {
 		changed = false
 		for _, s := range m.seen {
-			checked, escapes, fragile := s.Checked, s.Escapes, s.Fragile
+			checked, escapes := s.Checked, s.Escapes
 			if s.Elem != nil {
-				checked, escapes, fragile = checked || s.Elem.Checked, escapes || s.Elem.Escapes, fragile || s.Elem.Fragile
+				checked, escapes = checked || s.Elem.Checked, escapes || s.Elem.Escapes
 			}
 			for _, f := range s.Fields {
 				checked = checked || f.Required || f.Ruled() || f.Shape.Checked
-				escapes, fragile = escapes || f.Shape.Escapes, fragile || f.Shape.Fragile
+				escapes = escapes || f.Shape.Escapes
 			}
-			if checked != s.Checked || escapes != s.Escapes || fragile != s.Fragile {
-				s.Checked, s.Escapes, s.Fragile, changed = checked, escapes, fragile, true
+			if checked != s.Checked || escapes != s.Escapes {
+				s.Checked, s.Escapes, changed = checked, escapes, true
 			}
 		}
 	}
@@ -376,11 +374,9 @@ func timeIn(t reflect.Type) int {
 	return 0
 }
 
-// Encodable reports whether JSON can express v, a float or a custom value.
+// Encodable reports whether JSON can express v, a custom value.
 func (s *Shape) Encodable(v reflect.Value) bool {
 	switch {
-	case s.Kind == Float:
-		return v.Float()-v.Float() == 0
 	case s.Type == timeType:
 		return syntax.FitsRFC3339(v.Interface().(time.Time))
 	case s.Type == numberType:

@@ -17,7 +17,8 @@ import (
 type Binder struct {
 	Plan   *shape.Plan
 	Limits Limits
-	Refuse func(name string) bool // refuses unknown names that would be ignored; nil: none
+	// Ignores must all return true for an unknown name that is ignored.
+	Ignores []func(r *http.Request, name string) bool
 }
 
 // Limits bound the cost of a request.
@@ -39,20 +40,13 @@ const (
 	Multipart
 	XML
 	Text
-	Codec
 )
 
 // Text binds a text/plain body.
 func (b *Binder) Text(s *Scratch, v reflect.Value) { s.text(b.Plan.Text, v, string(s.Body)) }
 
-// Parameters binds the parameters, after the body. A codec may have set a field that is not a
-// member of the body, by its Go name. Such a field is cleared, or overwritten from its real source.
-func (b *Binder) Parameters(s *Scratch, kind Kind, path interface{ PathValue(name string) string }, query string, header http.Header, v reflect.Value) {
-	if kind == Codec {
-		for _, f := range b.Plan.Foreign {
-			f.Of(v).SetZero()
-		}
-	}
+// Parameters binds the parameters, after the body.
+func (b *Binder) Parameters(s *Scratch, path interface{ PathValue(name string) string }, query string, header http.Header, v reflect.Value) {
 	for _, f := range b.Plan.Params {
 		switch f.Source {
 		case shape.FromPath:
@@ -119,9 +113,17 @@ func (b *Binder) query(s *Scratch, query string, v reflect.Value) {
 	}
 }
 
-// ignores reports whether an unknown parameter or form field with the given name may be ignored.
+// ignores reports whether an unknown parameter, field or member with the given name may be ignored.
 func (b *Binder) ignores(s *Scratch, name string) bool {
-	return s.AllowUnknown && (b.Refuse == nil || !b.Refuse(name))
+	if !s.AllowUnknown {
+		return false
+	}
+	for _, ignored := range b.Ignores {
+		if !ignored(s.Request, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // Faults of a pair in a query or a form.

@@ -24,7 +24,7 @@ const maxShared = 4 << 10
 func (b *Binder) JSON(s *Scratch, v reflect.Value) {
 	s.memory = b.Limits.Memory
 	text := string(s.Body)
-	d := decoder{Scanner: syntax.Scanner{Data: text}, s: s, allowUnknown: s.AllowUnknown, maxDepth: b.Limits.Depth, copies: len(text) > maxShared}
+	d := decoder{Scanner: syntax.Scanner{Data: text}, s: s, b: b, maxDepth: b.Limits.Depth, copies: len(text) > maxShared}
 	if !utf8.ValidString(text) {
 		s.AddFatal(Fault{Pointer: "#", Detail: "is not valid UTF-8"})
 		return
@@ -46,12 +46,12 @@ func (b *Binder) JSON(s *Scratch, v reflect.Value) {
 // limit.
 type decoder struct {
 	syntax.Scanner
-	s            *Scratch
-	depth        int
-	maxDepth     int
-	allowUnknown bool
-	copies       bool // strings are copies, not parts of Data
-	reported     bool // the reason to stop is already a fault
+	s        *Scratch
+	depth    int
+	maxDepth int
+	b        *Binder
+	copies   bool // strings are copies, not parts of Data
+	reported bool // the reason to stop is already a fault
 }
 
 // field reads a value into a field and checks its rules at once, because here the value is known to

@@ -162,7 +162,7 @@ func (d *decoder) other(s *shape.Shape, of *shape.Field, v reflect.Value, name s
 		v.SetMapIndex(reflect.ValueOf(name).Convert(s.Type.Key()), elem)
 		return ok
 	}
-	if s.Kind == shape.Object && !d.allowUnknown {
+	if s.Kind == shape.Object && !d.b.ignores(d.s, name) {
 		d.s.faultAtPath("is not a member")
 	}
 	return d.skip()

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
@@ -27,15 +28,15 @@ type Fault struct {
 }
 
 // Scratch is the memory that binding one request needs, from its body to its faults. The caller
-// pools it, and calls Clear between requests. A Scratch never holds the request's context or a value
-// that the handler gets.
+// pools it, and calls Clear between requests. After Clear a Scratch holds nothing of a request.
 type Scratch struct {
 	Body         []byte
 	present      uint64 // bits of the fields that were sent as text
 	Faults       []Fault
-	bound        int    // faults noted before validation
-	incomplete   bool   // the body could not be read to its end
-	AllowUnknown bool   // unknown names are ignored
+	bound        int  // faults noted before validation
+	incomplete   bool // the body could not be read to its end
+	AllowUnknown bool // unknown names are ignored, if Binder.Ignores agree
+	Request      *http.Request
 	memory       int64  // bytes that decoding may still allocate
 	path         []step // to the current value
 	pairs        []pair // pairs of a form
@@ -50,7 +51,7 @@ type step struct {
 // Clear resets s. It overwrites the contents of the buffers.
 func (s *Scratch) Clear() {
 	s.Body = cleared(s.Body)
-	s.present, s.bound, s.incomplete, s.AllowUnknown, s.memory = 0, 0, false, false, 0
+	s.present, s.bound, s.incomplete, s.AllowUnknown, s.Request, s.memory = 0, 0, false, false, nil, 0
 	clear(s.Faults)
 	s.Faults = s.Faults[:0]
 	clear(s.path[:cap(s.path)])

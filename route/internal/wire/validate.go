@@ -9,9 +9,8 @@ import (
 // Validate checks the rules of every field that was sent, except for members of a JSON body, which
 // its decoder has checked.
 //
-// A zero value may be an absent one. The XML decoder has checked zero values that were sent. From a
-// codec, zero counts as absent. A codec may also set values that JSON cannot express, such as a
-// time with an offset of a day.
+// A zero value may be an absent one. The XML decoder has checked zero values that were sent, and
+// noted absent members that are required.
 func (b *Binder) Validate(s *Scratch, kind Kind, v reflect.Value) {
 	if s.bound = len(s.Faults); s.incomplete {
 		kind = None // members may be missing because reading stopped
@@ -40,14 +39,12 @@ type checker struct {
 // checkFields checks the fields of the request type.
 func (c checker) checkFields(fields []*shape.Field, v reflect.Value) {
 	for _, f := range fields {
-		asText := f.Source != shape.FromBody && f.Source != shape.FromJSON || c.kind == Form || c.kind == Multipart
+		asText := f.Source != shape.FromBody || c.kind == Form || c.kind == Multipart
 		switch {
-		case f.Source == shape.FromText && c.kind != Text, f.Source == shape.FromJSON && c.kind != Codec:
+		case f.Source == shape.FromText && c.kind != Text, f.Source == shape.FromJSON:
 			continue // the body is of another kind
 		case f.Source == shape.FromBody && (c.kind == Text || c.kind == None):
 			continue
-		case f.Source == shape.FromJSON:
-			c.field(f, f.Of(v))
 		case !asText:
 			name := f.JSON
 			if c.kind == XML {
@@ -86,14 +83,12 @@ func (c checker) field(f *shape.Field, v reflect.Value) {
 			v = v.Field(0)
 		}
 		if absent {
-			c.absent(f)
 			return
 		}
 		s = s.Elem
 	}
 	sure := s != f.Shape // a set pointer or Optional proves that the value was sent
 	if !sure && v.IsZero() {
-		c.absent(f)
 		return
 	}
 	check(c.s, f.Rules, v)
@@ -107,30 +102,19 @@ func (c checker) field(f *shape.Field, v reflect.Value) {
 	c.checkParts(s, v)
 }
 
-// absent notes an absent required member. The XML decoder has already done so.
-func (c checker) absent(f *shape.Field) {
-	if f.Required && c.kind == Codec {
-		c.s.faultAtPath("is required")
-	}
-}
-
 // checkParts checks the members and elements of a value.
 func (c checker) checkParts(s *shape.Shape, v reflect.Value) {
-	if !c.needsCheck(s) {
+	if !s.Checked {
 		return
 	}
 	switch s.Kind {
-	case shape.Float, shape.Custom:
-		if !s.Encodable(v) {
-			c.s.faultAtPath(s.Must)
-		}
 	case shape.Object:
 		for _, f := range s.Fields {
 			name := f.JSON
 			if c.kind == XML {
 				name = f.XML
 			}
-			if name == "" || !f.Required && !f.Ruled() && !c.needsCheck(f.Shape) {
+			if name == "" || !f.Required && !f.Ruled() && !f.Shape.Checked {
 				continue
 			}
 			c.s.pushMember(name)
@@ -150,12 +134,6 @@ func (c checker) checkParts(s *shape.Shape, v reflect.Value) {
 			c.s.pop()
 		}
 	}
-}
-
-// needsCheck reports whether a value of shape s needs a check. JSON may not express a value from a
-// codec.
-func (c checker) needsCheck(s *shape.Shape) bool {
-	return s.Checked || s.Fragile && c.kind == Codec
 }
 
 // elem checks an element, which has no rules of its own.

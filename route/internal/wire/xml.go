@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/route/internal/shape"
@@ -15,7 +16,7 @@ import (
 // the Go name of any field as an element.
 func (b *Binder) XML(s *Scratch, v reflect.Value) {
 	s.memory = b.Limits.Memory
-	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.Body)), s: s, allowUnknown: s.AllowUnknown, maxDepth: b.Limits.Depth}
+	d := xmlDecoder{tokens: xml.NewDecoder(bytes.NewReader(s.Body)), s: s, b: b, maxDepth: b.Limits.Depth}
 	before := len(s.Faults)
 	root, ok := d.outside()
 	ok = ok && root != nil && d.object(*root, b.Plan.Members, v)
@@ -33,12 +34,12 @@ func (b *Binder) XML(s *Scratch, v reflect.Value) {
 // xmlDecoder is a recursive decoder of XML into a shape. It notes every fault, with a pointer, and
 // continues. Its methods return false when they cannot continue.
 type xmlDecoder struct {
-	tokens       *xml.Decoder
-	s            *Scratch
-	depth        int
-	maxDepth     int
-	allowUnknown bool
-	reported     bool // the reason to stop is already a fault
+	tokens   *xml.Decoder
+	s        *Scratch
+	depth    int
+	maxDepth int
+	b        *Binder
+	reported bool // the reason to stop is already a fault
 }
 
 // outside reads the tokens before or after the root element, up to its start tag or the end.
@@ -88,7 +89,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape.Shape, v reflect.Va
 			before := len(d.s.Faults)
 			d.set(f.Shape, f.Of(v), a.Value)
 			d.zero(f, f.Of(v), before)
-		} else if !d.allowUnknown || f != nil {
+		} else if f != nil || !d.b.ignores(d.s, a.Name.Local) {
 			d.s.faultAtPath(unexpected(f))
 		}
 		d.s.pop()
@@ -112,7 +113,7 @@ func (d *xmlDecoder) object(start xml.StartElement, s *shape.Shape, v reflect.Va
 				}
 				d.zero(f, f.Of(v), before)
 			} else {
-				if !d.allowUnknown || f != nil {
+				if f != nil || !d.b.ignores(d.s, t.Name.Local) {
 					d.s.faultAtPath(unexpected(f))
 				}
 				if !d.skip() {
@@ -236,7 +237,7 @@ func (d *xmlDecoder) set(s *shape.Shape, v reflect.Value, text string) {
 
 // text reads the text of an element.
 func (d *xmlDecoder) text(start xml.StartElement) (string, bool) {
-	if len(start.Attr) > 0 && !d.allowUnknown {
+	if slices.ContainsFunc(start.Attr, func(a xml.Attr) bool { return !d.b.ignores(d.s, a.Name.Local) }) {
 		d.s.faultAtPath("must have no attributes")
 	}
 	var b strings.Builder

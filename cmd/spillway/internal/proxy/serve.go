@@ -17,6 +17,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/limiter"
+	"github.com/spillway-go/spillway/metrics"
 	"github.com/spillway-go/spillway/metricsprom"
 	"github.com/spillway-go/spillway/shedlog"
 )
@@ -80,13 +81,13 @@ func (p *proxy) serve(ctx context.Context, public, admin net.Listener) error {
 	failed := make(chan error, 2)
 	go func() { failed <- service.Serve(public) }()
 
-	var up admissionhttp.Switch
+	var up atomic.Bool
 	if admin != nil {
 		operator := server(operate(lim, &up, logger), logger)
 		defer operator.Close()
 		go func() { failed <- operator.Serve(admin) }()
 	}
-	up.Set(true)
+	up.Store(true)
 	logger.Info("spillway proxy", "listen", public.Addr().String(), "to", cfg.To.String(), "admin", address(admin), "mode", cfg.Mode.String())
 	for serving := true; serving; {
 		select {
@@ -100,7 +101,7 @@ func (p *proxy) serve(ctx context.Context, public, admin net.Listener) error {
 	}
 
 	logger.Info("stopping", "notice", cfg.Notice, "drain", cfg.Drain)
-	up.Set(false)
+	up.Store(false)
 	time.Sleep(cfg.Notice)
 	endStreams()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Drain)
@@ -148,14 +149,14 @@ func address(l net.Listener) string {
 }
 
 // operate is what operators ask.
-func operate(lim *limiter.Limiter, up *admissionhttp.Switch, logger *slog.Logger) http.Handler {
+func operate(lim *limiter.Limiter, up *atomic.Bool, logger *slog.Logger) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metricsprom.NewLimiter(lim))
+	registry.MustRegister(metricsprom.New(metrics.Limiter(lim)))
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", admissionhttp.DebugHandler(lim))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	mux.Handle("GET /readyz", admissionhttp.Ready(up, lim))
+	mux.Handle("GET /readyz", admissionhttp.Ready(up.Load, lim.Open))
 	mux.HandleFunc("GET /mode", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, lim.Mode()) })
 	mux.HandleFunc("PUT /mode/{mode}", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Origin") != "" {

@@ -25,7 +25,7 @@ func TestADocumentWithAllThatCanBeAddedIsValid(t *testing.T) {
 	secured := func(op map[string]any) { op["security"] = []any{map[string]any{"token": []any{}}} }
 	mux := route.NewMux(route.Config{})
 	fhir := mux.Group("/wards/{ward}", func(c *route.Config) {
-		c.Consumes, c.Produces, c.Operation = []string{"application/fhir+json"}, "application/fhir+json", secured
+		c.Consumes, c.Produces = []string{"application/fhir+json"}, "application/fhir+json"
 		c.ProblemFormat = route.ProblemFormat{
 			MediaType: "application/fhir+json",
 			Encode:    func(*route.Problem) ([]byte, error) { return []byte(`{"resourceType":"OperationOutcome"}`), nil },
@@ -34,7 +34,7 @@ func TestADocumentWithAllThatCanBeAddedIsValid(t *testing.T) {
 	})
 	put := func(context.Context, in) (made, error) { return made{}, nil }
 	seamed := func() *route.Route {
-		return route.New("PUT", "/{id}", put).Fails(404).
+		return route.New("PUT", "/{id}", put).Operation(secured).Answers(404, route.Answer{}).
 			Answers(200, route.Answer{Headers: map[string]string{"ETag": "the version", "Last-Modified": "when"}}).
 			Answers(201, route.Answer{Headers: map[string]string{"Location": "where"}}).
 			Answers(202, route.Answer{Body: route.Empty{}}).
