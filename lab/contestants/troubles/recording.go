@@ -100,9 +100,9 @@ func small(s limiter.Stats) limiter.Stats {
 
 func coarse(h *histogram.Histogram) *histogram.Histogram {
 	c := new(histogram.Histogram)
-	for b := range h.Buckets() {
-		shift := max(bits.Len64(uint64(b.Low))-3, 0)
-		c.RecordN(b.Low>>shift<<shift, b.Count)
+	for v, n := range h.Buckets() {
+		shift := max(bits.Len64(uint64(v))-3, 0)
+		c.RecordN(v>>shift<<shift, n)
 	}
 	return c
 }
