@@ -58,29 +58,21 @@ func (p Priority) String() string {
 	return fmt.Sprintf("priority(%d)", int8(p))
 }
 
-// ParsePriority returns the priority whose String is text: low, normal, high or
-// critical, in upper or lower case. ParsePriority accepts no numbers, because the
-// number of priorities may change.
-func ParsePriority(text string) (Priority, error) {
-	for p := Low; p <= Critical; p++ {
-		if strings.EqualFold(text, p.String()) {
-			return p, nil
-		}
-	}
-	return Normal, fmt.Errorf("spillway: unknown priority %.20q: use low, normal, high or critical", text)
-}
-
 // MarshalText returns the text of String, so that JSON and logs contain the name, also
 // where a priority is the key of a map.
 func (p Priority) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText parses text as [ParsePriority] does. An error leaves the priority unchanged.
+// UnmarshalText accepts low, normal, high and critical, in upper or lower case, but no numbers,
+// because the number of priorities may change. An error leaves the priority unchanged. A text of at
+// most 32 bytes that is accepted allocates nothing.
 func (p *Priority) UnmarshalText(text []byte) error {
-	parsed, err := ParsePriority(string(text))
-	if err == nil {
-		*p = parsed
+	for one := Low; one <= Critical; one++ {
+		if strings.EqualFold(string(text), one.String()) {
+			*p = one
+			return nil
+		}
 	}
-	return err
+	return fmt.Errorf("spillway: unknown priority %.20q: use low, normal, high or critical", string(text))
 }
 
 // WithPriority returns a context that carries p to every limiter and pool that the
@@ -104,14 +96,14 @@ func PriorityFrom(ctx context.Context) Priority {
 // limiter apply. WithCost allocates.
 func WithCost(ctx context.Context, n int) context.Context {
 	w := carry.In(ctx)
-	w.Cost = int32(min(max(n, 1), math.MaxInt32))
+	w.Cost = min(max(n, 1), math.MaxInt32)
 	return w
 }
 
 // CostFrom returns the cost that ctx carries, or 0 if ctx carries none.
 func CostFrom(ctx context.Context) int {
 	if w := carry.From(ctx); w != nil {
-		return int(w.Cost)
+		return w.Cost
 	}
 	return 0
 }

@@ -69,19 +69,19 @@ func TestAllocsOfACarriedWord(t *testing.T) {
 	}
 }
 
-func FuzzParsePriority(f *testing.F) {
+func FuzzPriorityFromText(f *testing.F) {
 	for _, text := range []string{"low", "NORMAL", "High", "critical", "", "0", "-1", "priority(9)", " low", "lоw"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ParsePriority(text)
-		if err != nil {
+		var p, again Priority
+		if err := p.UnmarshalText([]byte(text)); err != nil {
 			if p != Normal || len(err.Error()) > 200 {
 				t.Errorf("%v: %v", p, err)
 			}
 			return
 		}
-		if again, err := ParsePriority(p.String()); err != nil || again != p || p < Low || p > Critical || len(text) < 3 {
+		if err := again.UnmarshalText([]byte(p.String())); err != nil || again != p || p < Low || p > Critical || len(text) < 3 {
 			t.Errorf("%q is %v, that is %v, %v", text, p, again, err)
 		}
 	})
@@ -89,12 +89,14 @@ func FuzzParsePriority(f *testing.F) {
 
 func TestPrioritiesFromText(t *testing.T) {
 	for text, want := range map[string]Priority{"low": Low, "Normal": Normal, "HIGH": High, "critical": Critical} {
-		if p, err := ParsePriority(text); err != nil || p != want {
+		var p Priority
+		if err := p.UnmarshalText([]byte(text)); err != nil || p != want {
 			t.Errorf("%q is %v, %v", text, p, err)
 		}
 	}
 	for _, text := range []string{"", "1", "-1", "priority(9)", "highest"} {
-		if p, err := ParsePriority(text); err == nil || p != Normal {
+		var p Priority
+		if err := p.UnmarshalText([]byte(text)); err == nil || p != Normal {
 			t.Errorf("%q is %v", text, p)
 		}
 	}

@@ -180,7 +180,8 @@ func New(cfg Config) (*Interceptor, error) {
 		fault("ClientTimeout is %v: %s", d, nanoseconds)
 	}
 	if cfg.Limiter == nil && cfg.Keyed == nil {
-		mode, err := limiter.ParseMode(cmp.Or(os.Getenv(modeVariable), "enforce"))
+		var mode limiter.Mode
+		err := mode.UnmarshalText([]byte(cmp.Or(os.Getenv(modeVariable), "enforce")))
 		if err != nil {
 			fault("%s: %w", modeVariable, err)
 		}

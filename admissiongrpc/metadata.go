@@ -26,8 +26,7 @@ type said struct {
 
 func readMetadata(ctx context.Context) (s said) {
 	if v := single(metadata.ValueFromIncomingContext(ctx, priorityKey)); v != "" {
-		p, err := spillway.ParsePriority(v)
-		s.priority, s.hasPriority = p, err == nil
+		s.hasPriority = s.priority.UnmarshalText([]byte(v)) == nil
 	}
 	s.cost = parseCost(single(metadata.ValueFromIncomingContext(ctx, costKey)))
 	return s

@@ -304,9 +304,7 @@ func (g *guard) prioritized(r *http.Request) (ctx context.Context, changed bool)
 	p, said := spillway.Normal, false
 	if g.trusted != nil {
 		if text := r.Header[HeaderPriority]; len(text) == 1 && g.trusted(r) {
-			var err error
-			p, err = spillway.ParsePriority(text[0])
-			said = err == nil
+			said = p.UnmarshalText([]byte(text[0])) == nil
 		}
 	}
 	if !said && g.priority != nil {

@@ -87,7 +87,7 @@ func newLedger(t *testing.T, limits limiter.Config, cfg admissionhttp.Config) *l
 	b := &ledger{t: t, leave: make(chan struct{}), wire: counts{}, observed: counts{}, would: counts{}}
 	b.shed = shedlog.New(shedlog.Config{Logger: slog.New(slog.NewJSONHandler(&b.told, nil))})
 	limits.Law, limits.IgnoreProcessors = limit.NewFixed(1), true
-	limits.Observer = limiter.Observers(b.shed.Observer(), &limiter.Observer{
+	limits.Observer = limiter.Observers(&limiter.Observer{Rejected: b.shed.Rejected}, &limiter.Observer{
 		Rejected:    func(_ spillway.Priority, r *spillway.Rejection) { b.count(b.observed, r.Reason.String()) },
 		WouldReject: func(_ spillway.Priority, r *spillway.Rejection) { b.count(b.would, r.Reason.String()) },
 	})

@@ -175,8 +175,8 @@ func ModeFromEnv() (limiter.Mode, error) {
 	if text == "" {
 		return limiter.Enforce, nil
 	}
-	m, err := limiter.ParseMode(text)
-	if err != nil {
+	var m limiter.Mode
+	if err := m.UnmarshalText([]byte(text)); err != nil {
 		return limiter.Enforce, fmt.Errorf("admissionhttp: %s: %w", modeVariable, err)
 	}
 	return m, nil

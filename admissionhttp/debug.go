@@ -17,8 +17,8 @@ import (
 // has no access control. It works under any path, and needs no other file. Make the handler when
 // the limiters are made: it knows ages of decisions only from then on. Nil limiters are skipped.
 //
-// The handler keeps two minutes: once a second, whoever uses one of the limiters reads them all
-// ([limiter.Limiter.Every]), which delays that caller by up to a millisecond for each. Open pages are streams, sixteen at most,
+// The handler keeps two minutes: once a second, whoever uses one of the limiters reads them all,
+// which delays that caller by up to a millisecond for each. Open pages are streams, sixteen at most,
 // and share these readings. A stream ends with its request, and once every limiter is
 // drained or closed. http.Server.Shutdown waits for streams: drain the limiters first, or cancel
 // the server's BaseContext.

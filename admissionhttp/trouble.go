@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/debugpage"
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -29,7 +30,7 @@ const (
 // logTroubles has whoever uses lim look for trouble.
 func logTroubles(logger *slog.Logger, lim *limiter.Limiter) {
 	t := &troubles{logger: logger, name: lim.Name(), headline: debugpage.Headlines(lim)}
-	lim.Every(lookForTrouble, func() { t.now(time.Now()) })
+	inside.Of(lim).Every(lookForTrouble, func() { t.now(time.Now()) })
 }
 
 // now looks and logs. A request must not wait for the logger.

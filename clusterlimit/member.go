@@ -233,7 +233,7 @@ func (m *Member) wants() budget.Amounts {
 	if lim != nil {
 		s := lim.Stats()
 		n := s.InFlight + s.Queued
-		if s.Completed > 0 && s.Processors.Admitted == 1 { // more slots help no processor
+		if s.Completed > 0 && s.Shed == 0 { // more slots help no processor
 			n = max(n, int(math.Ceil(min(s.Demand*float64(s.Limit), budget.Most))))
 		}
 		if s.Limit < has[budget.Slots] { // the law's limit is below the lease

@@ -24,9 +24,6 @@ func TestAllocs(t *testing.T) {
 		{"sequential that looks at its context", Config{Mode: Sequential}, readsContext, 0},
 		{"parallel", Config{Mode: Parallel}, run, 1}, // the context, which a branch may keep
 		{"parallel that looks at its context", Config{Mode: Parallel}, readsContext, 1},
-		{"parallel with a borrowed context", Config{Mode: Parallel, BorrowedContext: true}, run, 0},
-		{"parallel with a borrowed context that looks at it", Config{Mode: Parallel, BorrowedContext: true}, readsContext, 0},
-		{"auto with a borrowed context", Config{BorrowedContext: true}, run, 0},
 	} {
 		for _, n := range []int{1, 2, 3, 8} {
 			f := same(t, c.cfg, n, c.run)
@@ -56,11 +53,14 @@ func TestAllocsOfFailures(t *testing.T) {
 			second, want := Optional("b", fails, add), 1.0
 			if required {
 				second, want = Required("b", fails, add), 2
-				if mode == Parallel {
+			}
+			if mode == Parallel {
+				want++ // the context
+				if required {
 					want++ // the cause with which the other branches are cancelled
 				}
 			}
-			f := made(t, Config{Mode: mode, BorrowedContext: true}, Required("a", fine, add), second)
+			f := made(t, Config{Mode: mode}, Required("a", fine, add), second)
 			ctx := t.Context()
 			if got := testing.AllocsPerRun(1000, func() { _, _ = f.Do(ctx, 1) }); got != want {
 				t.Errorf("%v, required %v: %v allocations, want %v", mode, required, got, want)

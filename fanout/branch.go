@@ -90,7 +90,7 @@ func (b Branch[Req, Res]) Within(d time.Duration) Branch[Req, Res] {
 // fail, the first attempt's error counts. The work must be idempotent.
 //
 // Each second attempt costs a token of budget, which the branch's successes refill, and a token of
-// Config.Budget. A nil budget stands for a private one that earns three tokens per two hundred
+// Config.Bulkhead. A nil budget stands for a private one that earns three tokens per two hundred
 // successes. Do makes no second attempt without both tokens, and while a limiter refuses
 // (Config.Limiter, or one that a branch uses) and for a second afterwards.
 // A branch that runs in the caller for lack of a goroutine is hedged only if a goroutine is free

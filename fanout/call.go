@@ -62,10 +62,7 @@ func (c *call) begin(w *worker, ctx context.Context, joins, measured bool) bool 
 		c.weight = c.learn.each()
 	}
 	c.parent, c.measured, c.began = ctx, measured, c.clock()
-	if c.ctx == nil {
-		c.ctx = new(callContext)
-	}
-	c.ctx.parent = ctx
+	c.ctx = &callContext{parent: ctx}
 	c.progress.begin()
 	c.users, c.outlived, c.inherited = 1, false, c.pending > 0
 
@@ -190,13 +187,13 @@ func (c *call) leave(w *worker) bool {
 
 // admit takes a token and the limiter's permit, and reports success.
 func (c *call) admit() bool {
-	if !c.budget.take() {
+	if !c.bulkhead.take() {
 		return false
 	}
 	if lim := c.cfg.Limiter; lim != nil {
 		permit, err := lim.TryAcquire(c.parent)
 		if err != nil {
-			c.budget.give()
+			c.bulkhead.give()
 			c.pauseHedging()
 			return false
 		}
@@ -211,7 +208,7 @@ func (c *call) dismiss() {
 		c.permits[n-1].Release()
 		c.permits = c.permits[:n-1]
 	}
-	c.budget.give()
+	c.bulkhead.give()
 }
 
 // startHelper starts a helper that was admitted. A helper works for the call that is open when the

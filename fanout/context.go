@@ -12,8 +12,7 @@ import (
 //
 // Each call has a new callContext, because a branch may keep its context, and a kept context must
 // continue to belong to its call. The package cannot detect a kept context: keeping means copying
-// the interface's two words, and a generation number would have to be in these words. Only the
-// author of the branches knows, and can declare it with Config.BorrowedContext.
+// the interface's two words, and a generation number would have to be in these words.
 type callContext struct {
 	parent context.Context
 	state  atomic.Pointer[callState] // nil: no real context yet, and only the parent can have ended the context
@@ -99,10 +98,4 @@ func (c *callContext) end(cause error) {
 			return
 		}
 	}
-}
-
-// unused reports that branches used no more than Err and Deadline.
-func (c *callContext) unused() bool {
-	s := c.state.Load()
-	return s == nil || s.real == nil
 }

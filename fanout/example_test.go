@@ -33,7 +33,7 @@ func inCache(context.Context, Query) ([]string, error) { return nil, errors.New(
 
 func Example() {
 	// Make the Fanout once and keep it for the life of the program: it learns from every call.
-	lookup, err := fanout.New(fanout.Config{Name: "users"},
+	lookup, err := fanout.New(fanout.Config{},
 		fanout.Required("database", inDatabase, (*Answer).Add),
 		fanout.Optional("cache", inCache, (*Answer).Add).Within(20*time.Millisecond),
 	)
@@ -73,7 +73,7 @@ func ExampleRequired() {
 		return
 	}
 	got, err := f.Do(context.Background(), 7)
-	fmt.Println(got.Value.name, got.Value.orders, got.Partial(), err)
+	fmt.Println(got.Value.name, got.Value.orders, got.Missing != nil, err)
 	// Output: user 7 3 false <nil>
 }
 
@@ -116,8 +116,8 @@ func ExampleMap_collectAll() {
 	// fanout: element 3: odd
 }
 
-func ExampleGroup() {
-	var users fanout.Group[string, string]
+func ExampleSingleflight() {
+	var users fanout.Singleflight[string, string]
 	name, shared, err := users.Do(context.Background(), "ann@example.org", func(context.Context) (string, error) {
 		return "Ann", nil
 	})

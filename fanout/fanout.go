@@ -1,7 +1,7 @@
 // Package fanout answers one request from several sources at once: required ones, without which
 // there is no answer, and optional ones.
 //
-//	lookup, err := fanout.New(fanout.Config{Name: "clinicians"},
+//	lookup, err := fanout.New(fanout.Config{},
 //		fanout.Required("database", database.Find, (*Answer).Merge),
 //		fanout.Optional("cache", cache.Find, (*Answer).Merge).Within(20*time.Millisecond),
 //	)
@@ -16,13 +16,13 @@
 // sequentially or in parallel, how long each branch takes, and with how little remaining time an
 // optional branch was recently late.
 //
-// Map calls one function for every element of a slice, with bounded concurrency. Group lets
+// Map calls one function for every element of a slice, with bounded concurrency. Singleflight lets
 // concurrent callers with the same key share the work.
 //
 // # Cost
 //
-// A call allocates nothing in sequence and once in parallel. With [Config.BorrowedContext] a call
-// in parallel allocates nothing either ("go test ./fanout -run Alloc"). "spillway lab F" measures
+// A call allocates nothing in sequence. A call in parallel allocates its context, of 24 bytes ("go
+// test ./fanout -run Alloc"). "spillway lab F" measures
 // where two sources at once are faster than one after the other.
 //
 // # Pitfalls
@@ -56,28 +56,18 @@ import (
 
 // Config configures a Fanout. The zero value works.
 type Config struct {
-	// Name labels the Fanout in errors of New and in Stats.
-	Name string
-
 	// Mode selects where branches run. The zero value is Auto.
 	Mode Mode
 
-	// Budget bounds the goroutines that run branches beside their callers, over all Fanouts and
-	// Maps that share the Budget. Nil means a private Budget of NewBudget's default size. A branch
+	// Bulkhead bounds the goroutines that run branches beside their callers, over all Fanouts and
+	// Maps that share the Bulkhead. Nil means a private Bulkhead of NewBulkhead's default size. A branch
 	// without a token runs in the caller.
-	Budget *Budget
+	Bulkhead *Bulkhead
 
 	// Limiter, if set, must also admit each goroutine that runs branches beside its caller. Do only
 	// uses TryAcquire, so no caller waits for this limiter while holding a slot of another. The
 	// goroutines give this limiter no latency samples. While the limiter refuses, nothing is hedged.
 	Limiter *limiter.Limiter
-
-	// BorrowedContext declares that no branch keeps its context after it has returned, not even in
-	// a derived context or in a goroutine. Contexts are then reused, and a parallel call allocates
-	// nothing. Otherwise each parallel call has its own context, its only allocation, of 24 bytes.
-	// The package cannot detect a kept context: if the declaration is false, a branch sees another
-	// call's deadline, values and end.
-	BorrowedContext bool
 
 	// OnLate receives the outcome of each branch that ends after the caller stopped waiting for it,
 	// on the branch's goroutine. Of a hedged branch, OnLate also receives the panic of an attempt
@@ -93,7 +83,7 @@ type Mode uint8
 const (
 	Auto       Mode = iota // the mode that was recently measured as faster; at first Parallel
 	Sequential             // one after the other, in the caller
-	Parallel               // on goroutines beside the caller, as far as the budget allows
+	Parallel               // on goroutines beside the caller, as far as the bulkhead allows
 )
 
 // String returns "auto", "sequential" or "parallel".
@@ -121,12 +111,12 @@ type Fanout[Req, Res any] struct {
 
 // plan is what a Fanout is apart from its types.
 type plan struct {
-	cfg    Config
-	specs  []*spec // of the branches
-	within bool    // some branch has a deadline of its own
-	hedged bool    // some branch is hedged
-	budget *Budget
-	base   time.Time
+	cfg      Config
+	specs    []*spec // of the branches
+	within   bool    // some branch has a deadline of its own
+	hedged   bool    // some branch is hedged
+	bulkhead *Bulkhead
+	base     time.Time
 
 	learn      learner
 	hedgeAfter atomic.Int64 // when a pause of hedging ends, in nanoseconds since base
@@ -138,22 +128,10 @@ type plan struct {
 type Result[Res any] struct {
 	// Value holds the merged answers of the branches. It is the zero value when the call failed.
 	Value Res
-	// Missing lists the branches without an answer, and why. It is nil when the answer is complete.
+	// Missing lists the branches without an answer, and why: the required ones first, each in the
+	// order of New. Missing is nil when the answer is complete.
 	// When the call failed, Missing lists the failures known by then.
 	Missing []BranchError
-}
-
-// Partial reports whether a branch is missing.
-func (r Result[Res]) Partial() bool { return len(r.Missing) > 0 }
-
-// MissingNames returns the names of the missing branches, the required ones
-// first, each in the order of New.
-func (r Result[Res]) MissingNames() []string {
-	var names []string
-	for _, m := range r.Missing {
-		names = append(names, m.Branch)
-	}
-	return names
 }
 
 // BranchError is the error of one branch.
@@ -180,29 +158,29 @@ func (e *BranchError) Unwrap() error { return e.Err }
 // each in the order given. Answers are merged in the same order. The error names what is wrong.
 func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, Res], error) {
 	if cfg.Mode > Parallel {
-		return nil, fmt.Errorf("fanout %q: unknown mode %d: use Auto, Sequential or Parallel", cfg.Name, cfg.Mode)
+		return nil, fmt.Errorf("fanout: unknown mode %d: use Auto, Sequential or Parallel", cfg.Mode)
 	}
 	if len(branches) == 0 {
-		return nil, fmt.Errorf("fanout %q: there are no branches", cfg.Name)
+		return nil, errors.New("fanout: there are no branches")
 	}
-	if cfg.Budget.isZero() {
-		return nil, fmt.Errorf("fanout %q: %s", cfg.Name, useNewBudget)
+	if cfg.Bulkhead.isZero() {
+		return nil, errors.New("fanout: " + useNewBulkhead)
 	}
-	f := &Fanout[Req, Res]{plan: plan{cfg: cfg, budget: cfg.Budget, base: time.Now()}}
+	f := &Fanout[Req, Res]{plan: plan{cfg: cfg, bulkhead: cfg.Bulkhead, base: time.Now()}}
 	names := map[string]bool{}
 	for _, required := range []bool{true, false} {
 		for _, b := range branches {
 			switch {
 			case b.branch.run == nil || b.branch.name == "":
-				return nil, fmt.Errorf("fanout %q: branch %q needs a name and two functions: use Required or Optional", cfg.Name, b.branch.name)
+				return nil, fmt.Errorf("fanout: branch %q needs a name and two functions: use Required or Optional", b.branch.name)
 			case b.branch.within < 0:
-				return nil, fmt.Errorf("fanout %q: branch %q: Within is %v: it cannot be negative", cfg.Name, b.branch.name, b.branch.within)
+				return nil, fmt.Errorf("fanout: branch %q: Within is %v: it cannot be negative", b.branch.name, b.branch.within)
 			case b.branch.hedge != nil && b.branch.hedge.Ratio() == 0:
-				return nil, fmt.Errorf("fanout %q: branch %q: the budget of Hedged is a zero value: use retrybudget.New", cfg.Name, b.branch.name)
+				return nil, fmt.Errorf("fanout: branch %q: the budget of Hedged is a zero value: use retrybudget.New", b.branch.name)
 			case b.branch.required != required:
 				continue
 			case names[b.branch.name]:
-				return nil, fmt.Errorf("fanout %q: there are two branches %q", cfg.Name, b.branch.name)
+				return nil, fmt.Errorf("fanout: there are two branches %q", b.branch.name)
 			}
 			names[b.branch.name] = true
 			f.branches = append(f.branches, b.branch)
@@ -221,8 +199,8 @@ func New[Req, Res any](cfg Config, branches ...Branch[Req, Res]) (*Fanout[Req, R
 			b.lateness = new(lateness)
 		}
 	}
-	if f.budget == nil {
-		f.budget, _ = NewBudget(0)
+	if f.bulkhead == nil {
+		f.bulkhead, _ = NewBulkhead(0)
 	}
 	f.procs.Store(int32(runtime.GOMAXPROCS(0)))
 	f.learn.reset(len(f.branches))
@@ -255,9 +233,9 @@ var errUnmade = errors.New("fanout: this Fanout was not made: use New, and look 
 // Do never waits for a branch that runs on another goroutine and ignores its context. Such a branch
 // must not write to anything reachable from req, because the caller may reuse req; the branch's
 // answer is dropped. A caller that runs a branch itself returns only after the branch. The caller
-// runs branches in Sequential, when the budget is spent, and in Auto when measured as faster:
+// runs branches in Sequential, when the bulkhead is full, and in Auto when measured as faster:
 // either all branches, one after the other, or, in calls of less than 200 µs, some of the parallel
-// branches. If a branch may hang forever, use Parallel and a sufficient budget.
+// branches. If a branch may hang forever, use Parallel and a sufficient bulkhead.
 func (f *Fanout[Req, Res]) Do(ctx context.Context, req Req) (Result[Res], error) {
 	if f == nil || f.branches == nil {
 		return Result[Res]{}, errUnmade

@@ -26,7 +26,7 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 		`two branches "a"`:          {Required("a", fine, add), Optional("a", fine, add)},
 		`branch "a": Within is -1s`: {Required("a", fine, add).Within(-time.Second)},
 	} {
-		if _, err := New(Config{Name: "x"}, branches...); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `fanout "x"`) {
+		if _, err := New(Config{}, branches...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want %q", err, want)
 		}
 	}
@@ -36,9 +36,9 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 	if _, err := Map(t.Context(), MapConfig{Limit: -1}, numbers(3), fine); err == nil {
 		t.Error("a negative limit was accepted")
 	}
-	for _, n := range []int{-1, maxBudget + 1} {
-		if _, err := NewBudget(n); err == nil {
-			t.Errorf("a budget of %d was accepted", n)
+	for _, n := range []int{-1, maxBulkhead + 1} {
+		if _, err := NewBulkhead(n); err == nil {
+			t.Errorf("a bulkhead of %d was accepted", n)
 		}
 	}
 }
@@ -46,11 +46,11 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 // Do of a zero or nil Fanout once dereferenced nil, in the middle of a request.
 func TestZeroValuesSayWhatToCall(t *testing.T) {
 	fine := func(context.Context, int) (uint64, error) { return 1, nil }
-	_, budgetOfNew := New(Config{Budget: new(Budget)}, Required("a", fine, add))
+	_, bulkheadOfNew := New(Config{Bulkhead: new(Bulkhead)}, Required("a", fine, add))
 	_, budgetOfHedge := New(Config{}, Required("a", fine, add).Hedged(new(retrybudget.Budget)))
-	_, budgetOfMap := Map(t.Context(), MapConfig{Budget: new(Budget)}, numbers(2), fine)
+	_, bulkheadOfMap := Map(t.Context(), MapConfig{Bulkhead: new(Bulkhead)}, numbers(2), fine)
 	_, function := Map[int, uint64](t.Context(), MapConfig{}, numbers(2), nil)
-	_, _, shared := new(Group[int, uint64]).Do(t.Context(), 1, nil)
+	_, _, shared := new(Singleflight[int, uint64]).Do(t.Context(), 1, nil)
 	_, zero := new(Fanout[int, uint64]).Do(t.Context(), 1)
 	missing, _ := New[int, uint64](Config{})
 	_, none := missing.Do(t.Context(), 1)
@@ -58,22 +58,22 @@ func TestZeroValuesSayWhatToCall(t *testing.T) {
 		err  error
 		want string
 	}{
-		{budgetOfNew, "use NewBudget"}, {budgetOfHedge, "use retrybudget.New"}, {budgetOfMap, "use NewBudget"},
+		{bulkheadOfNew, "use NewBulkhead"}, {budgetOfHedge, "use retrybudget.New"}, {bulkheadOfMap, "use NewBulkhead"},
 		{function, "fn is nil"}, {shared, "fn is nil"}, {zero, "use New"}, {none, "use New"},
 	} {
 		if c.err == nil || !strings.HasPrefix(c.err.Error(), "fanout") || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%v, want %q", c.err, c.want)
 		}
 	}
-	if s := missing.Stats(); s.Calls != 0 || s.Branches != nil {
+	if s := missing.Stats(); s.Calls != 0 {
 		t.Errorf("%+v", s)
 	}
 }
 
-func TestAGroupStartsNothingUnderAContextThatHasEnded(t *testing.T) {
+func TestASingleflightStartsNothingUnderAContextThatHasEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var g Group[int, uint64]
+	var g Singleflight[int, uint64]
 	if _, _, err := g.Do(ctx, 0, func(context.Context) (uint64, error) { t.Error("started"); return 0, nil }); err != context.Canceled {
 		t.Error(err)
 	}
@@ -82,7 +82,7 @@ func TestAGroupStartsNothingUnderAContextThatHasEnded(t *testing.T) {
 // Callers share a Fanout whose branches fail, hang, panic, are hedged and run out of goroutines,
 // all at once, for the race detector.
 func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
-	budget, _ := NewBudget(40)
+	bulkhead, _ := NewBulkhead(40)
 	calls := 100
 	if !raceEnabled {
 		calls = 1000
@@ -107,7 +107,7 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 			}
 			type sum struct{ total, answers int }
 			into := func(s *sum, id int) { s.total += id; s.answers++ }
-			f := made(t, Config{Mode: mode, Budget: budget},
+			f := made(t, Config{Mode: mode, Bulkhead: bulkhead},
 				Required("a", branch, into), Required("b", branch, into).Within(20*ms),
 				Optional("c", branch, into).Hedged(nil), Optional("d", branch, into).Within(10*ms).Hedged(nil))
 			var wg sync.WaitGroup
@@ -132,8 +132,8 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 			wg.Wait()
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			if s := f.Stats(); budget.InUse() != 0 || s.Late != s.LateEnded || s.Calls != uint64(30*calls) {
-				t.Errorf("%d goroutines are left, %+v", budget.InUse(), s)
+			if s := f.Stats(); bulkhead.InUse() != 0 || s.Late != s.LateEnded || s.Calls != uint64(30*calls) {
+				t.Errorf("%d goroutines are left, %+v", bulkhead.InUse(), s)
 			}
 		})
 	}
@@ -145,14 +145,14 @@ func TestNumbersAsLargeAsPossibleAreTaken(t *testing.T) {
 	if err != nil || len(out) != 20 {
 		t.Errorf("%d, %v", len(out), err)
 	}
-	budget, err := NewBudget(maxBudget)
+	bulkhead, err := NewBulkhead(maxBulkhead)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, mode := range []Mode{Auto, Sequential, Parallel} {
-		f := made(t, Config{Mode: mode, Budget: budget}, Required("a", fine, add).Within(math.MaxInt64), Optional("b", fine, add).Within(math.MaxInt64))
+		f := made(t, Config{Mode: mode, Bulkhead: bulkhead}, Required("a", fine, add).Within(math.MaxInt64), Optional("b", fine, add).Within(math.MaxInt64))
 		for range 100 {
-			if got, err := f.Do(t.Context(), 1); err != nil || got.Value != 2 || got.Partial() {
+			if got, err := f.Do(t.Context(), 1); err != nil || got.Value != 2 || got.Missing != nil {
 				t.Fatalf("%v: %+v, %v", mode, got, err)
 			}
 		}
@@ -181,9 +181,9 @@ func made[Req, Res any](t testing.TB, cfg Config, branches ...Branch[Req, Res]) 
 	return f
 }
 
-// spent returns a budget of which no goroutine is left.
-func spent() *Budget {
-	b, _ := NewBudget(1)
+// spent returns a bulkhead of which no goroutine is left.
+func spent() *Bulkhead {
+	b, _ := NewBulkhead(1)
 	b.take()
 	return b
 }

@@ -123,12 +123,7 @@ func (fr *frame[Req, Res]) recycle() {
 	var noReq Req
 	var noRes Res
 	fr.req, fr.res, fr.parent, fr.failure, fr.cut = noReq, noRes, nil, nil, nil
-	if fr.cfg.BorrowedContext && fr.ctx.unused() {
-		fr.ctx.parent = nil
-		fr.ctx.state.Store(nil)
-	} else {
-		fr.ctx = nil
-	}
+	fr.ctx = nil // a branch may keep it
 	clear(fr.states)
 	clear(fr.hedges)
 	for _, s := range fr.slots {

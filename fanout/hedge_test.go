@@ -261,7 +261,7 @@ func TestNoSecondAttemptIsMadeWithTooLittleTime(t *testing.T) {
 		f := newHedged(t, Config{}, r)
 		p99(t, f, 200)
 		r.hang = true
-		for left, hedges := range map[time.Duration]uint64{f.Stats().Branches[0].Slow + 5*ms: 0, 40 * ms: 1} {
+		for left, hedges := range map[time.Duration]uint64{f.branches[0].times.slow() + 5*ms: 0, 40 * ms: 1} {
 			before := f.Stats()
 			_, _ = within(t, f, left, 0)
 			if after := f.Stats(); after.Hedges-before.Hedges != hedges {

@@ -42,7 +42,7 @@ func TestALateHelperHasTheLabelsOfTheCallThatItHelps(t *testing.T) {
 		f.procs.Store(1)
 		fr := newFrame(f)
 		fr.pending = 1 // the caller waits for the helper started below
-		f.budget.take()
+		f.bulkhead.take()
 		begins := func() bool {
 			fr.mu.Lock()
 			defer fr.mu.Unlock()

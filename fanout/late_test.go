@@ -55,8 +55,8 @@ func TestLateBranchesHarmNobody(t *testing.T) {
 			}
 			return id, nil
 		}
-		budget, _ := NewBudget(1 << 20)
-		f := made(t, Config{Mode: Parallel, Budget: budget},
+		bulkhead, _ := NewBulkhead(1 << 20)
+		f := made(t, Config{Mode: Parallel, Bulkhead: bulkhead},
 			Required("a", quick, func(a *answer, v int) { a.sum += v; a.answers++ }),
 			Required("b", branch, into), Optional("c", branch, into))
 		const rounds = 10
@@ -69,7 +69,7 @@ func TestLateBranchesHarmNobody(t *testing.T) {
 					if !errors.Is(err, errDown) || got.Value != (answer{}) {
 						t.Fatal(id, got, err)
 					}
-				} else if err != nil || got.Value != (answer{id * 129, 3}) || got.Partial() {
+				} else if err != nil || got.Value != (answer{id * 129, 3}) || got.Missing != nil {
 					t.Fatalf("call %d: %+v, %v", id, got, err)
 				}
 			}
@@ -78,7 +78,7 @@ func TestLateBranchesHarmNobody(t *testing.T) {
 			hang.L.Unlock()
 			hang.Broadcast()
 			synctest.Wait()
-			if n := budget.InUse(); n != 0 {
+			if n := bulkhead.InUse(); n != 0 {
 				t.Fatalf("%d goroutines are left", n)
 			}
 			runtime.GC()
@@ -153,7 +153,7 @@ func TestAFrameInThePoolKeepsNoAnswer(t *testing.T) {
 func TestWhatComesTooLateIsReported(t *testing.T) {
 	exhausted := spent()
 	for name, cfg := range map[string]Config{
-		"beside the caller": {Mode: Parallel}, "in the caller": {Mode: Sequential}, "without a token": {Mode: Parallel, Budget: exhausted},
+		"beside the caller": {Mode: Parallel}, "in the caller": {Mode: Sequential}, "without a token": {Mode: Parallel, Bulkhead: exhausted},
 	} {
 		for outcome, late := range map[string]source{"panic: nil map": panics(time.Second), "down": fails(time.Second), "answered too late": deaf(time.Second, "x")} {
 			synctest.Test(t, func(t *testing.T) {

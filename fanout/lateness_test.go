@@ -40,8 +40,8 @@ func everywhere(t *testing.T, test func(t *testing.T, cfg Config)) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg := Config{Mode: map[string]Mode{"sequential": Sequential, "parallel": Parallel, "without a token": Parallel}[name]}
 				if name == "without a token" {
-					cfg.Budget, _ = NewBudget(1)
-					cfg.Budget.take()
+					cfg.Bulkhead, _ = NewBulkhead(1)
+					cfg.Bulkhead.take()
 				}
 				test(t, cfg)
 			})
@@ -63,7 +63,7 @@ func TestQuickCallsAfterSlowOnesAreAnswered(t *testing.T) {
 						_, _ = within(t, f, left, 50*ms)
 					}
 					for i := range 500 {
-						if got, err := within(t, f, 10*ms, ms); err != nil || got.Partial() {
+						if got, err := within(t, f, 10*ms, ms); err != nil || got.Missing != nil {
 							t.Fatalf("quick call %d: %v, %v", i, got, err)
 						}
 					}
@@ -162,7 +162,7 @@ func TestABranchThatWasSlowForAMinuteIsAskedAgain(t *testing.T) {
 				time.Sleep(idle)
 				partial := 0
 				for range 1000 {
-					if got, _ := a.Do(t.Context(), 0); got.Partial() {
+					if got, _ := a.Do(t.Context(), 0); got.Missing != nil {
 						partial++
 					}
 				}
@@ -191,7 +191,7 @@ func TestProbesDoNotKeepStepWithCalls(t *testing.T) {
 				}
 				partial := 0
 				for i := range 2000 {
-					if got, _ := a.Do(t.Context(), i); i%period == phase && got.Partial() {
+					if got, _ := a.Do(t.Context(), i); i%period == phase && got.Missing != nil {
 						partial++
 					}
 				}
@@ -209,7 +209,7 @@ func TestFewQuickCallsAmongSlowOnesKeepTheirAnswers(t *testing.T) {
 	for name, burst := range map[string]int{"one by one": 1, "in bursts": 200} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := made(t, Config{Mode: Parallel, Budget: &Budget{size: 1 << 20}}, Optional("cache", sleeps, add).Within(20*ms))
+				f := made(t, Config{Mode: Parallel, Bulkhead: &Bulkhead{size: 1 << 20}}, Optional("cache", sleeps, add).Within(20*ms))
 				rng := rand.New(rand.NewPCG(1, uint64(burst)))
 				quick, partial := 0, make(chan bool, 8_000)
 				for i := range 8_000 {
@@ -220,7 +220,7 @@ func TestFewQuickCallsAmongSlowOnesKeepTheirAnswers(t *testing.T) {
 					}
 					go func() {
 						got, _ := f.Do(t.Context(), takes)
-						partial <- takes == ms && got.Partial()
+						partial <- takes == ms && got.Missing != nil
 					}()
 					if i%burst == burst-1 {
 						time.Sleep(time.Duration(burst) * ms)

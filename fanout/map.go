@@ -20,10 +20,10 @@ type MapConfig struct {
 	// elements and the errors of the others.
 	CollectAll bool
 
-	// Budget bounds the goroutines over all calls that share the Budget, as Config.Budget does. Nil
+	// Bulkhead bounds the goroutines over all calls that share the Bulkhead, as Config.Bulkhead does. Nil
 	// means Limit goroutines for this call and the nested calls that fn makes with its context,
 	// taken together: nested calls do not multiply goroutines.
-	Budget *Budget
+	Bulkhead *Bulkhead
 
 	// OnLate receives each error, including panics, that occurs after Map has failed, on the
 	// goroutine where the error occurred. If OnLate is nil, late errors are dropped.
@@ -54,15 +54,15 @@ func (e *ItemError) Unwrap() error { return e.Err }
 // same: nil, or with CollectAll zero values, and ctx's error.
 //
 // fn must not write to data that its caller uses afterwards: after an error, fn may still run.
-// Without a free goroutine in the budget, fn runs in the caller, and Map waits until fn returns.
+// Without a free goroutine in the bulkhead, fn runs in the caller, and Map waits until fn returns.
 func Map[T, R any](ctx context.Context, cfg MapConfig, items []T, fn func(context.Context, T) (R, error)) ([]R, error) {
 	switch {
 	case cfg.Limit < 0:
 		return nil, fmt.Errorf("fanout: Map: Limit is %d: it cannot be negative (zero means %d for each processor)", cfg.Limit, limitPerProc)
 	case fn == nil:
 		return nil, errors.New("fanout: Map: fn is nil")
-	case cfg.Budget.isZero():
-		return nil, errors.New("fanout: Map: " + useNewBudget)
+	case cfg.Bulkhead.isZero():
+		return nil, errors.New("fanout: Map: " + useNewBulkhead)
 	}
 	if err := ctx.Err(); err != nil {
 		if cfg.CollectAll {
@@ -73,35 +73,35 @@ func Map[T, R any](ctx context.Context, cfg MapConfig, items []T, fn func(contex
 	limit := cmp.Or(cfg.Limit, limitPerProc*runtime.GOMAXPROCS(0))
 	m := &mapping[T, R]{
 		items: items, fn: fn, all: cfg.CollectAll, onLate: cfg.OnLate,
-		limit:  limit,
-		budget: cfg.Budget,
-		wake:   make(chan struct{}, 1),
-		out:    make([]R, len(items)),
+		limit:    limit,
+		bulkhead: cfg.Bulkhead,
+		wake:     make(chan struct{}, 1),
+		out:      make([]R, len(items)),
 	}
-	if m.budget == nil {
-		m.budget, _ = ctx.Value(mapBudget{}).(*Budget)
+	if m.bulkhead == nil {
+		m.bulkhead, _ = ctx.Value(mapBulkhead{}).(*Bulkhead)
 	}
-	if m.budget == nil {
-		m.budget = &Budget{size: int64(limit)}
-		ctx = context.WithValue(ctx, mapBudget{}, m.budget)
+	if m.bulkhead == nil {
+		m.bulkhead = &Bulkhead{size: int64(limit)}
+		ctx = context.WithValue(ctx, mapBulkhead{}, m.bulkhead)
 	}
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	return m.do(ctx)
 }
 
-type mapBudget struct{}
+type mapBulkhead struct{}
 
 // mapping is the state of one Map call. Results are written under the lock while the call is open.
 type mapping[T, R any] struct {
-	items  []T
-	fn     func(context.Context, T) (R, error)
-	all    bool
-	onLate func(*ItemError)
-	limit  int
-	budget *Budget
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	wake   chan struct{}
+	items    []T
+	fn       func(context.Context, T) (R, error)
+	all      bool
+	onLate   func(*ItemError)
+	limit    int
+	bulkhead *Bulkhead
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	wake     chan struct{}
 
 	mu      sync.Mutex
 	out     []R
@@ -169,9 +169,9 @@ func (m *mapping[T, R]) close() {
 	m.cancel(context.Canceled)
 }
 
-// start starts a goroutine, within the limit and the budget. The lock is held.
+// start starts a goroutine, within the limit and the bulkhead. The lock is held.
 func (m *mapping[T, R]) start() bool {
-	if m.next == len(m.items) || m.working == m.limit || !m.budget.take() {
+	if m.next == len(m.items) || m.working == m.limit || !m.bulkhead.take() {
 		return false
 	}
 	m.working++
@@ -187,12 +187,12 @@ func (m *mapping[T, R]) depart() {
 	m.mu.Lock()
 	m.working--
 	m.mu.Unlock()
-	m.budget.give()
+	m.bulkhead.give()
 }
 
 // work runs elements until none is left. Each goroutine starts another goroutine first, so that all
 // waiting elements wait at once, and computing elements start few useless goroutines. A caller that
-// works alone because the budget was spent asks for a token before each element.
+// works alone because the bulkhead was full asks for a token before each element.
 func (m *mapping[T, R]) work(grow bool) {
 	for {
 		i, item, ok := m.take(&grow)

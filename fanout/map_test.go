@@ -74,28 +74,28 @@ func TestMapIsBoundedAndInOrder(t *testing.T) {
 	}
 }
 
-// The caller, which works while the budget is spent, once did not count against Limit. When a token
+// The caller, which works while the bulkhead is spent, once did not count against Limit. When a token
 // came back, one goroutine more than Limit was started.
 func TestMapKeepsItsLimitWhenTheBudgetWasEmptyAtFirst(t *testing.T) {
 	for _, limit := range []int{1, 2, 5} {
 		synctest.Test(t, func(t *testing.T) {
-			budget, err := NewBudget(10)
+			bulkhead, err := NewBulkhead(10)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var others sync.WaitGroup
 			others.Go(func() { // takes every token, for half an element's time
-				_, _ = Map(t.Context(), MapConfig{Limit: 10, Budget: budget}, numbers(10), func(context.Context, int) (int, error) {
+				_, _ = Map(t.Context(), MapConfig{Limit: 10, Bulkhead: bulkhead}, numbers(10), func(context.Context, int) (int, error) {
 					time.Sleep(ms / 2)
 					return 0, nil
 				})
 			})
 			synctest.Wait()
-			if budget.InUse() != budget.Size() {
-				t.Fatalf("%d tokens are taken of %d", budget.InUse(), budget.Size())
+			if bulkhead.InUse() != 10 {
+				t.Fatalf("%d tokens are taken of 10", bulkhead.InUse())
 			}
 			var p peak
-			_, err = Map(t.Context(), MapConfig{Limit: limit, Budget: budget}, numbers(20), p.nap)
+			_, err = Map(t.Context(), MapConfig{Limit: limit, Bulkhead: bulkhead}, numbers(20), p.nap)
 			others.Wait()
 			if err != nil || p.most != limit {
 				t.Errorf("limit %d: %d at once, %v", limit, p.most, err)
@@ -104,7 +104,7 @@ func TestMapKeepsItsLimitWhenTheBudgetWasEmptyAtFirst(t *testing.T) {
 	}
 }
 
-// An element with a nested Map of many elements once had a budget of one goroutine for all of them.
+// An element with a nested Map of many elements once had a bulkhead of one goroutine for all of them.
 func TestNestedMapHasTheLimitOfTheOuterOneNotItsLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p peak
@@ -257,10 +257,10 @@ func TestNestedMapsDoNotMultiply(t *testing.T) {
 
 func TestGoexitInMapEndsTheCaller(t *testing.T) {
 	exhausted := spent()
-	for _, budget := range []*Budget{nil, exhausted} {
+	for _, bulkhead := range []*Bulkhead{nil, exhausted} {
 		synctest.Test(t, func(t *testing.T) {
 			exits := func(context.Context, int) (int, error) { runtime.Goexit(); return 0, nil }
-			if returned(func() { _, _ = Map(t.Context(), MapConfig{Budget: budget}, numbers(3), exits) }) {
+			if returned(func() { _, _ = Map(t.Context(), MapConfig{Bulkhead: bulkhead}, numbers(3), exits) }) {
 				t.Error("Map returned")
 			}
 		})
@@ -271,7 +271,7 @@ func TestGoexitInMapEndsTheCaller(t *testing.T) {
 // goroutines, an element that noticed the end first once replaced ctx's error by its own.
 func TestMapOfACallerWhoLeavesIsTheSameWhereverItRuns(t *testing.T) {
 	exhausted := spent()
-	for _, budget := range []*Budget{nil, exhausted} {
+	for _, bulkhead := range []*Bulkhead{nil, exhausted} {
 		for _, all := range []bool{false, true} {
 			for _, hears := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestMapOfACallerWhoLeavesIsTheSameWhereverItRuns(t *testing.T) {
 					defer cancel()
 					var mu sync.Mutex
 					started := 0
-					_, err := Map(ctx, MapConfig{Limit: 2, CollectAll: all, Budget: budget}, numbers(10), func(ctx context.Context, _ int) (int, error) {
+					_, err := Map(ctx, MapConfig{Limit: 2, CollectAll: all, Bulkhead: bulkhead}, numbers(10), func(ctx context.Context, _ int) (int, error) {
 						mu.Lock()
 						started++
 						mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Random trees of calls have budgets of any size, any mode, failures, and a Fanout nested inside
+// Random trees of calls have bulkheads of any size, any mode, failures, and a Fanout nested inside
 // itself. None deadlocks, and every token comes back. A call from outside with all its nested calls
 // is one tree.
 func TestRandomNestingsEnd(t *testing.T) {
@@ -21,7 +21,7 @@ func TestRandomNestingsEnd(t *testing.T) {
 		trees = 5000
 	}
 	var grown, inside atomic.Int64 // trees; calls within them
-	shared, _ := NewBudget(3)
+	shared, _ := NewBulkhead(3)
 	type job struct {
 		seed  uint64
 		depth int
@@ -46,7 +46,7 @@ func TestRandomNestingsEnd(t *testing.T) {
 		got, err := values[rng.IntN(len(values))].Do(ctx, job{seed: rng.Uint64(), depth: j.depth - 1})
 		return got.Value, err
 	}
-	for i, cfg := range []Config{{Budget: shared}, {Mode: Parallel, Budget: shared}, {Mode: Parallel}, {Mode: Sequential}, {}} {
+	for i, cfg := range []Config{{Bulkhead: shared}, {Mode: Parallel, Bulkhead: shared}, {Mode: Parallel}, {Mode: Sequential}, {}} {
 		var branches []Branch[job, int]
 		for j := range 2 + i%3 {
 			b := Optional(string(rune('a'+j)), nested, func(sum *int, v int) { *sum += v })
@@ -72,7 +72,7 @@ func TestRandomNestingsEnd(t *testing.T) {
 		synctest.Wait()
 		t.Logf("%d trees with %d calls inside", trees, inside.Load())
 		for i, f := range values {
-			if n := f.budget.InUse(); n != 0 {
+			if n := f.bulkhead.InUse(); n != 0 {
 				t.Errorf("value %d: %d tokens are missing", i, n)
 			}
 		}
@@ -84,18 +84,18 @@ func TestRandomNestingsEnd(t *testing.T) {
 // no goroutine is idle for long.
 func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budget, _ := NewBudget(64)
+		bulkhead, _ := NewBulkhead(64)
 		most, goroutines := 0, 0
 		var mu sync.Mutex
 		leaf := func(context.Context, int) (uint64, error) {
 			mu.Lock()
-			most = max(most, budget.InUse())
+			most = max(most, bulkhead.InUse())
 			mu.Unlock()
 			time.Sleep(ms)
 			return 1, nil
 		}
 		for _, mode := range []Mode{Parallel, Auto} {
-			cfg := Config{Mode: mode, Budget: budget}
+			cfg := Config{Mode: mode, Bulkhead: bulkhead}
 			call := func(f *Fanout[int, uint64]) func(context.Context, int) (uint64, error) {
 				return func(ctx context.Context, _ int) (uint64, error) {
 					got, err := f.Do(ctx, 0)
@@ -129,10 +129,10 @@ func TestNestedCallsThatSleepKeepTheBudgetBusy(t *testing.T) {
 			close(stop)
 		}
 		time.Sleep(ms)
-		if synctest.Wait(); most > 64 || budget.InUse() != 0 {
-			t.Errorf("%d tokens at once, %d are left", most, budget.InUse())
+		if synctest.Wait(); most > 64 || bulkhead.InUse() != 0 {
+			t.Errorf("%d tokens at once, %d are left", most, bulkhead.InUse())
 		}
-		// A goroutine that ends is counted for a moment longer, on each processor. Without a budget
+		// A goroutine that ends is counted for a moment longer, on each processor. Without a bulkhead
 		// there would be thousands.
 		if most := 64 + runtime.GOMAXPROCS(0); goroutines > most || goroutines < 32 {
 			t.Errorf("%d goroutines at once, want at most %d", goroutines, most)

@@ -2,14 +2,12 @@ package fanout
 
 import (
 	"sync/atomic"
-	"time"
 
 	"github.com/spillway-go/spillway"
 )
 
-// Stats holds the counts and the learned times of a Fanout.
+// Stats holds the counts of a Fanout.
 type Stats struct {
-	Name string
 	Mode Mode // Sequential or Parallel: the mode of the next call
 
 	Calls   uint64 // calls of Do, except with a context that had ended
@@ -21,19 +19,6 @@ type Stats struct {
 	LatePanics uint64 // panics that no caller waited for, and those that OnLate got from hedged branches
 
 	Hedges uint64 // second attempts
-
-	Branches []BranchStats // in the order in which branches start
-}
-
-// BranchStats holds the learned times of one branch. The times are of successes, and of attempts
-// that ended after the other attempt had succeeded: the latest thousand, or those of a minute or
-// two. The times are zero while fewer than 64 are known, and accurate within an eighth. Parallel
-// calls of a Fanout with a Hedged or Within branch are all measured. Of other calls at least one in
-// sixteen is measured, and each when calls are slow.
-type BranchStats struct {
-	Name  string
-	Quick time.Duration // the 10th percentile: with less time left, no second attempt is made
-	Slow  time.Duration // the 95th percentile, or the higher one after which the branch is hedged
 }
 
 type counts struct {
@@ -63,7 +48,7 @@ func (f *Fanout[Req, Res]) Stats() Stats {
 		return Stats{}
 	}
 	s := Stats{
-		Name: f.cfg.Name, Mode: f.cfg.Mode,
+		Mode:  f.cfg.Mode,
 		Calls: f.calls.Load(), Partial: f.counts.partial.Load(), Failed: f.counts.failed.Load(),
 		LateEnded: f.counts.lateEnded.Load(), Late: f.counts.late.Load(), LatePanics: f.counts.latePanics.Load(),
 		Hedges: f.counts.hedges.Load(),
@@ -73,10 +58,6 @@ func (f *Fanout[Req, Res]) Stats() Stats {
 		if f.hedged || f.learn.now.Load() != inSequence {
 			s.Mode = Parallel
 		}
-	}
-	for i := range f.branches {
-		b := &f.branches[i]
-		s.Branches = append(s.Branches, BranchStats{b.name, b.times.quick(), b.times.slow()})
 	}
 	return s
 }

@@ -152,8 +152,8 @@ func (p play) live(t *testing.T) (a answer) {
 	cfg, held := Config{Mode: p.mode}, 0
 	if p.exhausted {
 		cfg.Mode, held = Parallel, 1
-		cfg.Budget, _ = NewBudget(1)
-		cfg.Budget.take()
+		cfg.Bulkhead, _ = NewBulkhead(1)
+		cfg.Bulkhead.take()
 	}
 	f := made(t, cfg, branches...)
 	for range 2 { // the second call reuses the frame
@@ -175,7 +175,7 @@ func (p play) live(t *testing.T) (a answer) {
 		}
 		time.Sleep(time.Hour) // the late branches end
 		synctest.Wait()
-		if n := f.budget.InUse() - held; n != 0 {
+		if n := f.bulkhead.InUse() - held; n != 0 {
 			t.Fatalf("%d goroutines are left", n)
 		}
 		cancel()

@@ -53,6 +53,12 @@ func bounds(i int) (low, high int64) {
 	return low, low + (1<<shift - 1)
 }
 
+// middle returns the value in the middle of bucket i.
+func middle(i int) int64 {
+	low, high := bounds(i)
+	return low + (high-low)/2
+}
+
 // Histogram counts values. The zero value is empty and ready to use. Memory grows with the range of
 // the recorded values, to about 3 KB for the latencies of one kind of work. A Histogram is not safe
 // for concurrent use: give each writer its own and Merge them, or hold a lock.
@@ -174,16 +180,6 @@ func (h *Histogram) Clone() *Histogram {
 	return &c
 }
 
-// Reset empties h and keeps its memory.
-func (h *Histogram) Reset() {
-	for _, counts := range h.pieces {
-		if counts != nil {
-			clear(counts[:])
-		}
-	}
-	*h = Histogram{pieces: h.pieces, first: h.first}
-}
-
 // Count returns how many values were recorded.
 func (h *Histogram) Count() uint64 { return h.count }
 
@@ -229,8 +225,7 @@ func (h *Histogram) Quantile(q float64) int64 {
 		for i := range counts {
 			n := h.inBucket(p, i)
 			if n >= rank {
-				low, high := bounds(h.bucket(p, i))
-				return min(max(low+(high-low)/2, h.min), h.max)
+				return min(max(middle(h.bucket(p, i)), h.min), h.max)
 			}
 			rank -= n
 		}
@@ -282,18 +277,11 @@ func (h *Histogram) CountAtMost(v int64) uint64 {
 	return n
 }
 
-// Bucket is one non-empty bucket: Count values from Low to High, both included.
-type Bucket struct {
-	Low, High int64
-	Count     uint64
-}
-
-// Buckets yields the non-empty buckets in rising order.
-func (h *Histogram) Buckets() iter.Seq[Bucket] {
-	return func(yield func(Bucket) bool) {
+// Buckets yields the middle and the count of each non-empty bucket, in rising order.
+func (h *Histogram) Buckets() iter.Seq2[int64, uint64] {
+	return func(yield func(int64, uint64) bool) {
 		for i, n := range h.all {
-			low, high := bounds(i)
-			if !yield(Bucket{low, high, n}) {
+			if !yield(middle(i), n) {
 				return
 			}
 		}

@@ -28,9 +28,9 @@ func TestQuantileIsThatOfAllBuckets(t *testing.T) {
 				want = h.Min()
 			} else if rank < h.Count() {
 				seen := uint64(0)
-				for b := range h.Buckets() {
-					if seen += b.Count; seen >= rank {
-						want = min(max(b.Low+(b.High-b.Low)/2, h.Min()), h.Max())
+				for v, n := range h.Buckets() {
+					if seen += n; seen >= rank {
+						want = min(max(v, h.Min()), h.Max())
 						break
 					}
 				}

@@ -103,8 +103,6 @@ func TestLawsForgetAClass(t *testing.T) {
 			known = law.est.classes.of[3] != (class{})
 		case *gradient2:
 			known = law.long[3] != 0 || law.seen[3] != 0 || law.win.n[3] != 0 || law.win.sum[3] != 0
-		case *vegas:
-			known = law.base[3] != 0 || law.win.n[3] != 0 || law.win.sum[3] != 0
 		case *passive:
 			known = law.classes[3] != (passiveClass{})
 		default:

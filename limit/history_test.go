@@ -244,7 +244,6 @@ func fuzzLaw(f *testing.F, name string) {
 
 func FuzzFixed(f *testing.F)     { fuzzLaw(f, "fixed") }
 func FuzzAIMD(f *testing.F)      { fuzzLaw(f, "aimd") }
-func FuzzVegas(f *testing.F)     { fuzzLaw(f, "vegas") }
 func FuzzGradient2(f *testing.F) { fuzzLaw(f, "gradient2") }
 func FuzzPassive(f *testing.F)   { fuzzLaw(f, "passive") }
 func FuzzAdaptive(f *testing.F)  { fuzzLaw(f, "adaptive") }

@@ -3,7 +3,7 @@
 // code runs inside the live limiter, in tests on virtual time and in the simulator.
 //
 // [NewAdaptive] makes the default law of package limiter, and [NewAdaptiveForThroughput] that of
-// package workerpool. [NewFixed] makes a constant. [NewAIMD], [NewVegas] and [NewGradient2] make
+// package workerpool. [NewFixed] makes a constant. [NewAIMD] and [NewGradient2] make
 // published laws, to compare with. Most code only passes a law to its owner:
 //
 //	slots, err := limiter.New(limiter.Config{Law: limit.NewFixed(8)})
@@ -24,7 +24,7 @@
 //     Without classes, a law treats all work as one kind.
 //   - A law of your own that keeps state per class implements [Forgetter], also if it wraps another
 //     law.
-//   - Vegas and Gradient2 have their published weaknesses: see "spillway lab overload".
+//   - Gradient2 has its published weaknesses: see "spillway lab overload".
 //
 // # When not to use it
 //

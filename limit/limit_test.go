@@ -25,7 +25,6 @@ type contestant struct {
 var laws = map[string]contestant{
 	"fixed":     {build: func() subject { return newFixed(7) }, ignores: true},
 	"aimd":      {build: func() subject { return must(newAIMD(AIMDConfig{})) }},
-	"vegas":     {build: func() subject { return must(newVegas(VegasConfig{})) }},
 	"gradient2": {build: func() subject { return must(newGradient2(Gradient2Config{})) }},
 	"passive":   {build: func() subject { return newPassive() }, passive: true},
 	"adaptive":  {build: func() subject { return newAdaptive(forLatency) }},

@@ -39,7 +39,7 @@ func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
 		}
 	} else if l.door.sheds.Load() || l.memos.live.Load() {
 		var rej *spillway.Rejection
-		if would, rej = l.unasked(now, &a, mode, !r.NoWait); rej != nil {
+		if would, rej = l.unasked(now, &a, mode, !r.noWait); rej != nil {
 			return Permit{}, rej
 		}
 	}
@@ -56,14 +56,14 @@ func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
 		return Permit{}, l.left(ctxErr, true, a.Priority, nil, 0)
 	}
 	if !enforces(mode, &a) {
-		return l.dryRun(now, &a, mode, !r.NoWait, would)
+		return l.dryRun(now, &a, mode, !r.noWait, would)
 	}
 	s := l.running.free
 	if s == nil {
 		s = l.grow(now)
 	}
 	if l.ruled || !l.gate.Enter(now, &a, &s.work) {
-		return l.decide(ctx, now, &a, !r.NoWait)
+		return l.decide(ctx, now, &a, !r.noWait)
 	}
 	l.begin(s)
 
@@ -83,7 +83,7 @@ func (l *Limiter) acquire(ctx context.Context, r *Request) (Permit, error) {
 func (l *Limiter) describe(ctx context.Context, r *Request, a *gate.Arrival) {
 	if r.Priority == spillway.Normal || r.Cost == 0 || r.Kind == "" {
 		if w := carry.From(ctx); w != nil {
-			r.Priority, r.Cost = cmp.Or(r.Priority, spillway.Priority(w.Priority)), cmp.Or(r.Cost, int(w.Cost))
+			r.Priority, r.Cost = cmp.Or(r.Priority, spillway.Priority(w.Priority)), cmp.Or(r.Cost, w.Cost)
 			r.Kind = cmp.Or(r.Kind, w.Kind)
 		}
 	}

@@ -144,8 +144,8 @@ func TestASignalThatCannotSayItsNameLocksNothing(t *testing.T) {
 		l.mu.Unlock()
 		s.named = true
 		time.Sleep(time.Second)
-		if err := l.Do(t.Context(), func(context.Context) error { return nil }); err != nil || l.Stats().Pressure.By != "anonymous" {
-			t.Errorf("%v, %+v", err, l.Stats().Pressure)
+		if err := l.Do(t.Context(), func(context.Context) error { return nil }); err != nil || l.pressure().By != "anonymous" {
+			t.Errorf("%v, %+v", err, l.pressure())
 		}
 		atRest(t, l)
 	})

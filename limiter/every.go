@@ -14,12 +14,8 @@ type follower struct {
 	f           func()
 }
 
-// Every calls f now and then while l is used: not more often than d, nor than every 100 ms, and soon after d
-// has passed. The calls are made one at a time, without the limiter's lock, on goroutines that acquire or end
-// a permit, which they delay. So a limiter that nobody uses makes no call, and its counts stand still. In mode
-// Off there are no calls either. Use Every to sample Stats without a goroutine. f must not call Every or stop.
-// After stop has returned, f is not called.
-func (l *Limiter) Every(d time.Duration, f func()) (stop func()) {
+// every is inside.Limiter.Every.
+func (l *Limiter) every(d time.Duration, f func()) (stop func()) {
 	l.polling.Lock()
 	defer l.polling.Unlock()
 	d = min(d, forever/2)

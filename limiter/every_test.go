@@ -12,7 +12,7 @@ func TestEveryIsCalledOnceASecondWhileTheLimiterIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(2)})
 		var offered []uint64
-		stop := l.Every(time.Second, func() { offered = append(offered, l.Stats().Offered) })
+		stop := l.every(time.Second, func() { offered = append(offered, l.Stats().Offered) })
 		use := func() {
 			acquire(t, l).Done(nil)
 		}
@@ -47,7 +47,7 @@ func TestEveryIsCalledWhileAllIsRefused(t *testing.T) {
 		l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1})
 		p := acquire(t, l)
 		calls := 0
-		defer l.Every(time.Second, func() { calls++ })()
+		defer l.every(time.Second, func() { calls++ })()
 		for range 300 {
 			time.Sleep(10 * time.Millisecond)
 			_, _ = l.TryAcquire(t.Context())

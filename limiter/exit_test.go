@@ -234,7 +234,7 @@ func TestUnderLoadALawThatEndsGoroutinesLosesNothing(t *testing.T) {
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(2000))*time.Microsecond)
 					defer cancel()
-					req := Request{Cost: 1 + r.IntN(2), Long: r.IntN(8) == 0, NoWait: r.IntN(4) == 0}
+					req := Request{Cost: 1 + r.IntN(2), Long: r.IntN(8) == 0, noWait: r.IntN(4) == 0}
 					p, err := l.AcquireWith(ctx, req)
 					defer p.Release()
 					if err == nil {

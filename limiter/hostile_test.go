@@ -60,7 +60,7 @@ func TestTheLedgerOfEachPriorityClosesInEveryMode(t *testing.T) {
 	_ = l.SetBounds(0, 1)
 	p := take(t, l, Request{DryRun: true})
 	_, _ = l.TryAcquire(t.Context()) // refused
-	q, err := l.AcquireWith(t.Context(), Request{NoWait: true, DryRun: true})
+	q, err := l.AcquireWith(t.Context(), Request{noWait: true, DryRun: true})
 	if err != nil || would.Load() != 1 {
 		t.Fatalf("%v, told of %d refusals of a dry run", err, would.Load())
 	}
@@ -85,7 +85,7 @@ func TestTheLedgerOfEachPriorityClosesInEveryMode(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(3000))*time.Microsecond)
 				req := Request{
 					Priority: spillway.Priority(r.IntN(6) - 2), Cost: r.IntN(4) - 1,
-					Long: r.IntN(4) == 0, DryRun: r.IntN(3) == 0, OverShare: r.IntN(3) == 0, NoWait: r.IntN(4) == 0,
+					Long: r.IntN(4) == 0, DryRun: r.IntN(3) == 0, OverShare: r.IntN(3) == 0, noWait: r.IntN(4) == 0,
 				}
 				p, err := l.acquire(ctx, &req)
 				if err == nil {
@@ -165,9 +165,9 @@ func TestNothingIsAdmittedOnceTheIntakeIsClosed(t *testing.T) {
 			shutAll()
 			for name, err := range map[string]error{
 				"Acquire": second(l.Acquire(t.Context())), "TryAcquire": second(l.TryAcquire(t.Context())),
-				"a dry run's": second(l.AcquireWith(t.Context(), Request{DryRun: true})), "long": second(l.AcquireWith(t.Context(), Request{NoWait: true, Long: true})),
+				"a dry run's": second(l.AcquireWith(t.Context(), Request{DryRun: true})), "long": second(l.AcquireWith(t.Context(), Request{noWait: true, Long: true})),
 				"Do":    l.Do(t.Context(), func(context.Context) error { t.Error("work ran"); return nil }),
-				"keyed": second(k.Acquire(t.Context(), "used")), "keyed anew": second(k.AcquireWith(t.Context(), "new", Request{NoWait: true})),
+				"keyed": second(k.Acquire(t.Context(), "used")), "keyed anew": second(k.AcquireWith(t.Context(), "new", Request{noWait: true})),
 			} {
 				if rej, _ := errors.AsType[*spillway.Rejection](err); rej == nil || rej.Reason != reason {
 					t.Errorf("%s, %v, %v: %v", name, mode, reason, err)

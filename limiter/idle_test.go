@@ -30,7 +30,7 @@ func (c *computing) read() (processors.Reading, bool) {
 
 // serve has requests arrive at l for 20 s, at so many times the capacity. serve returns how many are answered within
 // a second, of those that arrive after 4 s, how many are refused, and the longest difference between the wait of a
-// request and Stats.Processors.
+// request and Statl.door.stats().
 func (c *computing) serve(t *testing.T, l *Limiter, load float64) (good, refused int, wrong time.Duration) {
 	t.Helper()
 	every := time.Duration(float64(costs) / load)
@@ -48,7 +48,7 @@ func (c *computing) serve(t *testing.T, l *Limiter, load float64) (good, refused
 			continue
 		}
 		if now > 8*time.Second {
-			wrong = max(wrong, (l.Stats().Processors.Wait - (now - arrived)).Abs())
+			wrong = max(wrong, (l.door.stats().Wait - (now - arrived)).Abs())
 		}
 		time.Sleep(costs)
 		p.Done(nil)

@@ -24,8 +24,8 @@ type KeyedConfig struct {
 
 	// MaxKeys is the maximum number of limiters beside the shared limiter; zero means
 	// 1024. A further key evicts the least recently used idle limiter. The state that
-	// the evicted limiter has learned is lost; its counts are lost unless a KeyedWatch
-	// receives the limiter. A limiter takes about 1.7 KB with limit.NewFixed and 3.7 KB with
+	// the evicted limiter has learned is lost; its counts are lost unless metrics.Keyed
+	// has the family. A limiter takes about 1.7 KB with limit.NewFixed and 3.7 KB with
 	// the default law, 0.6 to 0.9 KB more once it has had work, and up to 7 KB more once it has refused
 	// work and work has waited (go test ./limiter -run AllocsOf -v).
 	MaxKeys int
@@ -57,7 +57,7 @@ type Keyed struct {
 	listed int               // members in the list
 	settings
 
-	watches []weak.Pointer[KeyedWatch]
+	watches []weak.Pointer[keyedWatch]
 }
 
 // settings are what all limiters of a family are told.

@@ -68,7 +68,7 @@ func TestAllocsOfKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := k.AcquireWith(context.Background(), key, Request{NoWait: true}); err == nil {
+			if _, err := k.AcquireWith(context.Background(), key, Request{noWait: true}); err == nil {
 				t.Fatal("not refused")
 			}
 			p.Done(nil)

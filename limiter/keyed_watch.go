@@ -7,43 +7,35 @@ import (
 	"weak"
 )
 
-// KeyedWatch sees every limiter of a family. All yields the current limiters, and the
-// function passed to Keyed.Watch is called once with each limiter that has left. A
-// KeyedWatch is safe for concurrent use. The family has only a weak reference to a
-// KeyedWatch.
-type KeyedWatch struct {
+// keyedWatch sees every limiter of a family. all yields the current limiters, and the
+// function passed to Keyed.watch is called once with each limiter that has left. A
+// keyedWatch is safe for concurrent use. The family has only a weak reference to a
+// keyedWatch.
+type keyedWatch struct {
 	family  *Keyed
 	evicted func(key string, l *Limiter)
 
-	serial sync.Mutex // held during calls of evicted and during All
+	serial sync.Mutex // held during calls of evicted and during all
 	gone   []*keyed   // left the family, not yet passed to evicted; guarded by the family's lock
 }
 
-// mostGone is the length of KeyedWatch.gone from which on a caller that needs a new limiter
-// passes gone to evicted. Below mostGone, All does so.
+// mostGone is the length of keyedWatch.gone from which on a caller that needs a new limiter
+// passes gone to evicted. Below mostGone, all does so.
 const mostGone = 8
 
-// Watch returns a KeyedWatch of the current limiters and of all later ones. The function
-// evicted is called for each limiter that leaves the family, one call at a time: by All, or
-// by a caller of the family that uses a new key, without the family's lock. The evicted
-// limiter has no work, and its counts stay. A later limiter of the same key is another
-// limiter; the pointer distinguishes the two.
-func (k *Keyed) Watch(evicted func(key string, l *Limiter)) *KeyedWatch {
-	if evicted == nil {
-		panic("limiter: Watch needs a function")
-	}
-	w := &KeyedWatch{family: k, evicted: evicted}
+// watch is inside.Keyed.Watch. watch.all is the sequence.
+func (k *Keyed) watch(evicted func(key string, l *Limiter)) *keyedWatch {
+	w := &keyedWatch{family: k, evicted: evicted}
 	k.lock()
 	defer k.mu.Unlock()
 	k.watches = append(k.watches, weak.Make(w))
 	return w
 }
 
-// All yields the key and the limiter of every current member, the shared limiter under
-// Overflow. Before the loop, All calls evicted with the limiters that have left since the
-// last call; evicted is not called during the loop. A nested loop over All of the same
-// KeyedWatch deadlocks.
-func (w *KeyedWatch) All() iter.Seq2[string, *Limiter] {
+// all yields the key and the limiter of every current member. Before the loop, all calls
+// evicted with the limiters that have left since the last call; evicted is not called during
+// the loop.
+func (w *keyedWatch) all() iter.Seq2[string, *Limiter] {
 	return func(yield func(string, *Limiter) bool) {
 		w.serial.Lock()
 		defer w.serial.Unlock()
@@ -62,7 +54,7 @@ func (w *KeyedWatch) All() iter.Seq2[string, *Limiter] {
 
 // tell calls evicted with each member of gone. If evicted panics, the rest stays for a later
 // call. The caller holds serial.
-func (w *KeyedWatch) tell(gone []*keyed) {
+func (w *keyedWatch) tell(gone []*keyed) {
 	defer func() {
 		if len(gone) > 0 {
 			w.family.lock()
@@ -80,7 +72,7 @@ func (w *KeyedWatch) tell(gone []*keyed) {
 // left adds m to gone of all watches, and removes watches that were garbage collected. The
 // caller holds the family's lock.
 func (k *Keyed) left(m *keyed) {
-	k.watches = slices.DeleteFunc(k.watches, func(p weak.Pointer[KeyedWatch]) bool {
+	k.watches = slices.DeleteFunc(k.watches, func(p weak.Pointer[keyedWatch]) bool {
 		w := p.Value()
 		if w != nil {
 			w.gone = append(w.gone, m)
@@ -91,7 +83,7 @@ func (k *Keyed) left(m *keyed) {
 
 // behind returns the watches with mostGone or more members in gone. The caller holds the
 // family's lock.
-func (k *Keyed) behind() (all []*KeyedWatch) {
+func (k *Keyed) behind() (all []*keyedWatch) {
 	for _, p := range k.watches {
 		if w := p.Value(); w != nil && len(w.gone) >= mostGone {
 			all = append(all, w)
@@ -101,7 +93,7 @@ func (k *Keyed) behind() (all []*KeyedWatch) {
 }
 
 // catchUp passes gone to evicted, unless another goroutine holds serial.
-func (w *KeyedWatch) catchUp() {
+func (w *keyedWatch) catchUp() {
 	if !w.serial.TryLock() {
 		return
 	}

@@ -27,9 +27,9 @@ func (g *graves) evicted(key string, l *Limiter) {
 }
 
 // sum returns the completed work of the current limiters and of those that have left.
-func (g *graves) sum(w *KeyedWatch) (done uint64) {
+func (g *graves) sum(w *keyedWatch) (done uint64) {
 	before := uint64(0)
-	for key, l := range w.All() {
+	for key, l := range w.all() {
 		g.mu.Lock()
 		if g.of[l] {
 			g.t.Errorf("the limiter of %q is there and has left", key)
@@ -46,7 +46,7 @@ func (g *graves) sum(w *KeyedWatch) (done uint64) {
 func TestAWatchSeesEveryLimiterOnce(t *testing.T) {
 	k := family(t, 4)
 	g := &graves{of: map[*Limiter]bool{}, t: t}
-	watch := k.Watch(g.evicted)
+	watch := k.watch(g.evicted)
 	const callers, each = 4, 400
 	var all, readers sync.WaitGroup
 	end := make(chan struct{})
@@ -86,7 +86,7 @@ func TestAWatchSeesEveryLimiterOnce(t *testing.T) {
 func TestAWatchThatNobodyReadsKeepsFewLimiters(t *testing.T) {
 	k := family(t, 2)
 	g := &graves{of: map[*Limiter]bool{}, t: t}
-	watch := k.Watch(g.evicted)
+	watch := k.watch(g.evicted)
 	for i := range 10 * mostGone {
 		_ = k.Do(t.Context(), fmt.Sprint(i), nothing)
 		if n := len(watch.gone); n > mostGone {
@@ -101,7 +101,7 @@ func TestAWatchThatNobodyReadsKeepsFewLimiters(t *testing.T) {
 func TestAPanicOfEvictedHidesNoOtherLimiter(t *testing.T) {
 	k := family(t, 1)
 	var told []string
-	watch := k.Watch(func(key string, _ *Limiter) {
+	watch := k.watch(func(key string, _ *Limiter) {
 		told = append(told, key)
 		if key == "b" {
 			panic("a bug")
@@ -116,7 +116,7 @@ func TestAPanicOfEvictedHidesNoOtherLimiter(t *testing.T) {
 				there = "a panic"
 			}
 		}()
-		for key := range watch.All() {
+		for key := range watch.all() {
 			there += key
 		}
 		return there
@@ -129,8 +129,8 @@ func TestAPanicOfEvictedHidesNoOtherLimiter(t *testing.T) {
 
 func TestTheFamilyKeepsNoWatchThatNobodyHas(t *testing.T) {
 	k := family(t, 1)
-	func() { k.Watch(func(string, *Limiter) { t.Error("told nobody") }) }()
-	kept := k.Watch(func(string, *Limiter) {})
+	func() { k.watch(func(string, *Limiter) { t.Error("told nobody") }) }()
+	kept := k.watch(func(string, *Limiter) {})
 	runtime.GC()
 	_ = k.Do(t.Context(), "a", nothing)
 	_ = k.Do(t.Context(), "b", nothing)

@@ -36,7 +36,7 @@ func TestALeaseBoundsTheLimitAndEndsByItself(t *testing.T) {
 		time.Sleep(time.Second) // as if the process had been paused
 		_, err = l.Acquire(t.Context())
 		leased(t, err, "ours")
-		_, err = l.AcquireWith(t.Context(), Request{NoWait: true, Cost: 5})
+		_, err = l.AcquireWith(t.Context(), Request{noWait: true, Cost: 5})
 		leased(t, err, "ours")
 		l.SetLease(3, time.Now().Add(time.Second), "ours")
 		acquire(t, l).Done(nil)

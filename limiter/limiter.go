@@ -79,8 +79,8 @@
 //     its own limiter. docs/adr/0006-a-free-slot-is-given.md shows how kinds decide.
 //   - Streams take slots until trials have parked them, unless they are [Request.Long]. Bound
 //     streams by a limiter of their own.
-//   - When a [Keyed] evicts a limiter, its counts are lost unless a [KeyedWatch] receives
-//     the limiter. metrics.Keyed adds up the counts of evicted limiters.
+//   - When a [Keyed] evicts a limiter, its counts are lost, unless metrics.Keyed has the
+//     family: metrics.Keyed adds up the counts of evicted limiters.
 //
 // # When not to use it
 //
@@ -131,9 +131,6 @@ type Request struct {
 	// as LongInFlight, and long work is not reported as a leak. Call Permit.Long for work
 	// that turns out to be long while it runs.
 	Long bool
-	// NoWait makes AcquireWith return at once, as TryAcquire does: with a permit, or with a
-	// *spillway.Rejection when no slot is free.
-	NoWait bool
 	// DryRun makes the limiter decide about the work and count the decision, but admit the
 	// work at once, although the mode is Enforce. Use DryRun to enforce for a part of the
 	// callers first. Once the limiter drains or is closed, the work is refused like other
@@ -143,6 +140,8 @@ type Request struct {
 	// work is admitted when there is room. Work that would have to wait or be refused is
 	// refused at once, as Quota. Config.MaxRefused does not count such refusals.
 	OverShare bool
+
+	noWait bool // see TryAcquire
 }
 
 // Limiter bounds how much work runs at once. A Limiter is safe for concurrent use and
@@ -264,9 +263,9 @@ func (l *Limiter) AcquireWith(ctx context.Context, r Request) (Permit, error) {
 }
 
 // TryAcquire is Acquire without the wait: when no slot is free, TryAcquire returns
-// a *spillway.Rejection at once.
+// a *spillway.Rejection at once. The priority, the cost and the kind are those that ctx carries.
 func (l *Limiter) TryAcquire(ctx context.Context) (Permit, error) {
-	return l.acquire(ctx, &Request{NoWait: true})
+	return l.acquire(ctx, &Request{noWait: true})
 }
 
 // Do acquires a permit, runs fn with ctx, and ends the permit with fn's error. If ctx has

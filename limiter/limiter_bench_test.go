@@ -111,7 +111,7 @@ func BenchmarkReject(b *testing.B) {
 		acquire(b, l).Done(nil)
 		defer acquire(b, l).Release()
 		run("limiter", func() { _, _ = l.TryAcquire(b.Context()) })
-		run("kinds", func() { _, _ = l.AcquireWith(b.Context(), Request{NoWait: true, Kind: "POST /orders"}) })
+		run("kinds", func() { _, _ = l.AcquireWith(b.Context(), Request{noWait: true, Kind: "POST /orders"}) })
 		run("mutex", func() { m.acquire() })
 	}
 }

@@ -72,7 +72,7 @@ func TestLongWorkIsAdmittedLikeOther(t *testing.T) {
 		l := fixed(t, 1, 1)
 		p := acquire(t, l)
 		r := Request{Long: true, Priority: spillway.Low}
-		if _, err := l.AcquireWith(t.Context(), Request{Long: true, Priority: spillway.Low, NoWait: true}); reason(err) != spillway.ReasonQueueFull {
+		if _, err := l.AcquireWith(t.Context(), Request{Long: true, Priority: spillway.Low, noWait: true}); reason(err) != spillway.ReasonQueueFull {
 			t.Errorf("no slot is free, and long work is told %v", err)
 		}
 		var low error
@@ -190,7 +190,7 @@ func FuzzPermit(f *testing.F) {
 		running, long := map[Permit]bool{}, map[Permit]bool{}
 		for _, op := range ops {
 			if op%4 == 0 {
-				p, err := l.AcquireWith(context.Background(), Request{NoWait: true, Long: op%8 == 0})
+				p, err := l.AcquireWith(context.Background(), Request{noWait: true, Long: op%8 == 0})
 				if (err == nil) != (len(running)-len(long) < 4) {
 					t.Fatalf("%d run, %d of them long: %v", len(running), len(long), err)
 				}

@@ -25,19 +25,6 @@ func (m Mode) String() string {
 	return modes[m]
 }
 
-// ParseMode returns the mode with the name text: off, dryrun (or dry-run) or enforce, in
-// upper or lower case.
-func ParseMode(text string) (Mode, error) {
-	name := strings.ToLower(text)
-	if name == "dry-run" {
-		return DryRun, nil
-	}
-	if m := slices.Index(modes[:], name); m >= 0 {
-		return Mode(m), nil
-	}
-	return Enforce, fmt.Errorf("limiter: unknown mode %.20q: use off, dryrun or enforce", text)
-}
-
 // MarshalText returns the text of String. An unknown mode is an error.
 func (m Mode) MarshalText() ([]byte, error) {
 	if m > Off {
@@ -46,11 +33,17 @@ func (m Mode) MarshalText() ([]byte, error) {
 	return []byte(m.String()), nil
 }
 
-// UnmarshalText parses text as [ParseMode] does. An error leaves the mode unchanged.
+// UnmarshalText accepts off, dryrun (or dry-run) and enforce, in upper or lower case. An error
+// leaves the mode unchanged.
 func (m *Mode) UnmarshalText(text []byte) error {
-	parsed, err := ParseMode(string(text))
-	if err == nil {
-		*m = parsed
+	name := strings.ToLower(string(text))
+	i := slices.Index(modes[:], name)
+	if name == "dry-run" {
+		i = int(DryRun)
 	}
-	return err
+	if i < 0 {
+		return fmt.Errorf("limiter: unknown mode %.20q: use off, dryrun or enforce", text)
+	}
+	*m = Mode(i)
+	return nil
 }

@@ -49,7 +49,7 @@ func TestARequestThatSaysNoPriorityHasThatOfItsContext(t *testing.T) {
 		ctx := spillway.WithPriority(t.Context(), spillway.High)
 		_, _ = l.AcquireWith(ctx, r)
 		_ = l.do(ctx, r, nothing)
-		r.NoWait = true
+		r.noWait = true
 		_, _ = l.AcquireWith(ctx, r)
 	}
 	_, _ = l.AcquireWith(spillway.WithPriority(spillway.WithPriority(t.Context(), spillway.High), spillway.Normal), Request{})

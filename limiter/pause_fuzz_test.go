@@ -26,7 +26,7 @@ func TestPausesThatRaceLoseNothing(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(c), 3))
 			var last Permit
 			for range each {
-				p, err := l.AcquireWith(context.Background(), Request{Cost: 1 + r.IntN(3), NoWait: r.IntN(2) == 0})
+				p, err := l.AcquireWith(context.Background(), Request{Cost: 1 + r.IntN(3), noWait: r.IntN(2) == 0})
 				if err != nil {
 					continue
 				}
@@ -128,7 +128,7 @@ func pausesOf(t *testing.T, seed uint64, slots uint8) {
 			}
 			op := r.IntN(12)
 			if op < 3 || h == nil {
-				req := Request{Cost: 1 + r.IntN(3), Long: r.IntN(12) == 0, NoWait: r.IntN(3) == 0, Priority: spillway.Priority(r.IntN(4) - 1)}
+				req := Request{Cost: 1 + r.IntN(3), Long: r.IntN(12) == 0, noWait: r.IntN(3) == 0, Priority: spillway.Priority(r.IntN(4) - 1)}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+r.IntN(5000))*time.Millisecond)
 				asking.Add(1)
 				begin = append(begin, func() {

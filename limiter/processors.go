@@ -8,6 +8,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/gate"
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/internal/refusal"
@@ -29,14 +30,6 @@ func (l *Limiter) front(m *processors.Monitor) {
 	if m != nil {
 		m.Front()
 	}
-}
-
-// ProcessorStats tells whether processors are short in the whole process. See
-// Config.IgnoreProcessors.
-type ProcessorStats struct {
-	Wait     time.Duration // wait of a request for a processor, before any code sees the request
-	Bound    time.Duration // wait above which arrivals are shed
-	Admitted float64       // share of the arrivals that is not shed for lack of processors
 }
 
 // door sheds a share of the arrivals while processors are short.
@@ -119,12 +112,12 @@ func (d *door) allows(now time.Duration, p spillway.Priority, enforced bool) boo
 }
 
 // stats returns the state of the processors.
-func (d *door) stats() ProcessorStats {
+func (d *door) stats() inside.Processors {
 	s := d.monitor.State()
 	if !d.sheds.Load() {
 		s.Share = 1
 	}
-	return ProcessorStats{s.Wait, s.Aim, max(s.Share, d.minShare)}
+	return inside.Processors{Wait: s.Wait, Bound: s.Aim, Admitted: max(s.Share, d.minShare)}
 }
 
 // shed refuses an arrival for lack of processors. Ordinary work is refused without the lock: such refusals are

@@ -36,7 +36,7 @@ func TestARequestCanBeADryRun(t *testing.T) {
 			WouldReject: func(_ spillway.Priority, r *spillway.Rejection) { told = append(told, r.Reason) },
 		}})
 		dry := func(ctx context.Context) (Permit, error) {
-			return l.AcquireWith(ctx, Request{NoWait: true, DryRun: true})
+			return l.AcquireWith(ctx, Request{noWait: true, DryRun: true})
 		}
 		a := acquire(t, l)
 		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.ReasonQueueFull {
@@ -107,7 +107,7 @@ func TestWorkOverItsShareIsNotToldTheReasonOfOthers(t *testing.T) {
 	p := acquire(t, l)
 	for range 10 {
 		_, err := l.TryAcquire(t.Context())
-		_, greedy := l.AcquireWith(t.Context(), Request{NoWait: true, OverShare: true})
+		_, greedy := l.AcquireWith(t.Context(), Request{noWait: true, OverShare: true})
 		if reason(err) != spillway.ReasonQueueFull || reason(greedy) != spillway.ReasonQuota {
 			t.Fatal(err, greedy)
 		}
@@ -154,19 +154,19 @@ func TestModesHaveNames(t *testing.T) {
 	}
 }
 
-func FuzzParseMode(f *testing.F) {
+func FuzzModeFromText(f *testing.F) {
 	for _, text := range []string{"", "off", "DRYRUN", "dry-run", "enforce", "mode(3)", "0", " off"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := ParseMode(text)
-		if err != nil {
+		var m, again Mode
+		if err := m.UnmarshalText([]byte(text)); err != nil {
 			if m != Enforce || len(err.Error()) > 200 {
 				t.Errorf("%v: %v", m, err)
 			}
 			return
 		}
-		if again, err := ParseMode(m.String()); err != nil || again != m || m > Off {
+		if err := again.UnmarshalText([]byte(m.String())); err != nil || again != m || m > Off {
 			t.Errorf("%q is %v, that is %v, %v", text, m, again, err)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/internal/processors"
 	"github.com/spillway-go/spillway/internal/refusal"
 )
@@ -26,17 +27,9 @@ const (
 	releaseBelow = 0.9
 )
 
-// Pressure is the effect of the signals on a limiter.
-type Pressure struct {
-	Signal string  // name of the highest signal now; empty without signals
-	Level  float64 // level of Signal at the last check
-	Cap    int     // the limit is pressed down to Cap; zero: no pressure
-	By     string  // name of the signal that caused Cap
-}
-
 // press turns the levels of signals into a cap of the limit.
 type press struct {
-	Pressure
+	inside.Pressure
 	row *refusal.Row // rejections while the limit is pressed down; nil: it is not
 }
 
@@ -73,6 +66,13 @@ func (p *press) update(s Signal, name string, level float64, lim, inFlight int) 
 			p.Cap, p.By, p.row = 0, "", nil
 		}
 	}
+}
+
+// pressure returns the effect of the signals.
+func (l *Limiter) pressure() inside.Pressure {
+	l.lock(l.now())
+	defer l.unlock()
+	return l.press.Pressure
 }
 
 func (l *Limiter) pollIfDue(now time.Duration) {

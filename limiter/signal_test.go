@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -45,8 +46,8 @@ func TestASignalPressesTheLimitDownAndLetsItGoAgain(t *testing.T) {
 		if rej, _ := errors.AsType[*spillway.Rejection](err); rej == nil || rej.Reason != spillway.ReasonSignal || rej.Cause != "pool" {
 			t.Fatalf("%+v", err)
 		}
-		if s := l.Stats(); s.Pressure != (Pressure{Signal: "pool", Level: 1.2, Cap: 48, By: "pool"}) {
-			t.Fatalf("%+v", s.Pressure)
+		if p := l.pressure(); p != (inside.Pressure{Signal: "pool", Level: 1.2, Cap: 48, By: "pool"}) {
+			t.Fatalf("%+v", p)
 		}
 		if poll(50); l.Limit() != 1 {
 			t.Fatalf("%d, want 1 in the end", l.Limit())
@@ -59,7 +60,7 @@ func TestASignalPressesTheLimitDownAndLetsItGoAgain(t *testing.T) {
 		if poll(10); l.Limit() < 5 || l.Limit() > 20 {
 			t.Fatalf("%d: a second later, want a gradual release", l.Limit())
 		}
-		if poll(50); l.Limit() != 100 || l.Stats().Pressure.Cap != 0 {
+		if poll(50); l.Limit() != 100 || l.pressure().Cap != 0 {
 			t.Fatalf("%d, want all", l.Limit())
 		}
 		finish(t, l, permits...)
@@ -161,7 +162,7 @@ func TestRejectionsNameTheSignalThatRules(t *testing.T) {
 				t.Errorf("want %v %q, got %v", c.want, c.cause, err)
 			}
 		}
-		if by := l.Stats().Pressure.By; c.cause != "" && by != c.cause {
+		if by := l.pressure().By; c.cause != "" && by != c.cause {
 			t.Errorf("pressed by %q", by)
 		}
 	}

@@ -22,10 +22,6 @@ type Stats struct {
 	// a lease, the slow start, the estimate of a dry run) and what keeps it from learning.
 	State     string
 	Decisions []limit.Decision // last changes of the limit, by the law or by an overruling, oldest first
-	Pressure  Pressure         // effect of the signals
-
-	// Processors tells whether processors are short.
-	Processors ProcessorStats
 
 	Limit        int // slots
 	InFlight     int // slots in use
@@ -46,6 +42,10 @@ type Stats struct {
 	// is at least the arrivals over what the processors can do. Scale by Demand, because load
 	// shedding keeps processor usage low.
 	Demand float64
+
+	// Shed is the share of the arrivals that is shed for lack of processors now. Zero: processors
+	// are not short. See Config.IgnoreProcessors.
+	Shed float64
 
 	// Lost is the share of recently ended work that ran into its deadline, was cancelled
 	// by its caller or was refused by the backend. Lost is zero while the share is below
@@ -118,9 +118,9 @@ func (l *Limiter) Stats() Stats {
 	c := l.gate.Counts()
 	s := Stats{
 		Name: l.name, Mode: Mode(l.mode.Load()),
-		Law: laws.ReporterOf(l.law).Name(), State: l.state(now, processors), Decisions: l.log.All(), Pressure: l.press.Pressure, Processors: processors,
+		Law: laws.ReporterOf(l.law).Name(), State: l.state(now, processors), Decisions: l.log.All(),
 		Limit: l.gate.Limit(), InFlight: l.gate.InFlight(), LongInFlight: l.gate.Long(), Queued: l.gate.Queued(),
-		Demand: l.gate.Demand(now), Lost: l.gate.Lost(now),
+		Demand: l.gate.Demand(now), Lost: l.gate.Lost(now), Shed: 1 - processors.Admitted,
 		Offered: c.Offered, Admitted: c.Admitted, Completed: c.Completed,
 		Rejected: c.Rejected(), RejectedBy: map[spillway.Reason]uint64{},
 		Cancelled: c.Cancelled, WouldReject: c.WouldReject(), WouldRejectBy: map[spillway.Reason]uint64{},

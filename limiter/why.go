@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/internal/laws"
 	"github.com/spillway-go/spillway/limit"
 )
@@ -68,7 +69,7 @@ const nested = "work may wait here for itself, by Do inside Do or by services th
 
 // state explains the limit: what keeps the law from learning, what overrules the law, and
 // what the law does. What matters most comes first. The caller holds the lock.
-func (l *Limiter) state(now time.Duration, p ProcessorStats) string {
+func (l *Limiter) state(now time.Duration, p inside.Processors) string {
 	lost, stalled := l.gate.Lost(now), time.Duration(0)
 	if oldest := l.gate.Slowest(); oldest != nil {
 		stalled = l.gate.StalledFor(now, oldest.Since())
@@ -128,7 +129,7 @@ func (l *Limiter) stateOfSlots() string {
 	return fmt.Sprintf("%d slots are in use and a limit would allow %d", n, most)
 }
 
-func stateOfProcessors(p ProcessorStats) string {
+func stateOfProcessors(p inside.Processors) string {
 	switch {
 	case p.Admitted < 1:
 		return fmt.Sprintf("processors are short: requests wait %v for one, and %.0f %% are shed", p.Wait.Round(time.Millisecond), 100*(1-p.Admitted))

@@ -198,8 +198,8 @@ func (e Entry) request(base loadgen.HTTPConfig) (cfg loadgen.HTTPConfig, class s
 		cfg.Header.Set(name, value)
 	}
 	if e.Priority != "" {
-		p, err := spillway.ParsePriority(e.Priority)
-		if err != nil {
+		var p spillway.Priority
+		if err := p.UnmarshalText([]byte(e.Priority)); err != nil {
 			return cfg, "", err
 		}
 		e.Priority = p.String()

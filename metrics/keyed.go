@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -38,7 +40,7 @@ const (
 // limiter to make room for another key.
 type family struct {
 	cfg   KeyedConfig
-	watch *limiter.KeyedWatch
+	watch iter.Seq2[string, any] // of *limiter.Limiter
 
 	reading sync.Mutex // one reader at a time
 
@@ -62,7 +64,7 @@ func Keyed(cfg KeyedConfig) (*Source, error) {
 		cfg.Label = func(key string) string { return key }
 	}
 	f := &family{cfg: cfg, sums: map[string]samples{}, last: map[*limiter.Limiter]samples{}}
-	f.watch = cfg.Family.Watch(f.evicted)
+	f.watch = inside.OfKeyed(cfg.Family).Watch(f.evicted)
 	return &Source{kind: "limiter", name: clean(cfg.Name), metrics: limiterMetrics, read: f.read}, nil
 }
 
@@ -70,8 +72,8 @@ func (f *family) read() []Sample {
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	f.rest()
-	for key, l := range f.watch.All() {
-		f.present(key, l)
+	for key, l := range f.watch {
+		f.present(key, l.(*limiter.Limiter))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,7 +111,8 @@ func (f *family) present(key string, l *limiter.Limiter) {
 }
 
 // evicted adds the counts of an evicted limiter since the last read.
-func (f *family) evicted(key string, l *limiter.Limiter) {
+func (f *family) evicted(key string, lim any) {
+	l := lim.(*limiter.Limiter)
 	f.mu.Lock()
 	last := f.last[l]
 	delete(f.last, l)

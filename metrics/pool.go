@@ -45,8 +45,8 @@ func Pool(p *workerpool.Pool) *Source {
 func (p *shownPool) read() []Sample {
 	s, ended := p.ended()
 	all := gather(28)
-	all.put(workers, float64(s.Idle), "idle")
-	all.put(workers, float64(s.Workers-s.Idle), "busy")
+	all.put(workers, float64(s.Workers-s.InFlight), "idle")
+	all.put(workers, float64(s.InFlight), "busy")
 	for _, result := range jobResults {
 		all.put(jobs, float64(ended[result]), result)
 	}

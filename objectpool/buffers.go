@@ -15,8 +15,8 @@ const (
 
 // BuffersConfig bounds the memory that a Buffers may keep.
 type BuffersConfig struct {
-	Budget  int // like Config.Budget, for the buffers of all sizes together
-	MaxSize int // bytes above which a buffer is never kept; zero means 1 MiB
+	MaxIdleBytes int // like Config.MaxIdleBytes, for the buffers of all sizes together
+	MaxSize      int // bytes above which a buffer is never kept; zero means 1 MiB
 }
 
 const useNewBuffers = "objectpool: these Buffers were not made: use NewBuffers"
@@ -34,21 +34,21 @@ type Buffers struct {
 
 // NewBuffers returns a Buffers that holds no buffer yet. It starts nothing.
 func NewBuffers(cfg BuffersConfig) *Buffers {
-	if cfg.Budget == 0 {
-		cfg.Budget = defaultBudget
+	if cfg.MaxIdleBytes == 0 {
+		cfg.MaxIdleBytes = defaultIdleBytes
 	}
 	if cfg.MaxSize <= 0 {
 		cfg.MaxSize = largestBuffer
 	}
 	left := new(atomic.Int64)
-	left.Store(toShare(cfg.Budget))
+	left.Store(toShare(cfg.MaxIdleBytes))
 	b := &Buffers{maxSize: cfg.MaxSize, beyond: newPool(Config[Buffer]{Clear: (*Buffer).clear}, 0, left)}
 	for size := smallestBuffer; size <= cfg.MaxSize && size <= math.MaxInt/2; size *= 2 {
 		b.classes = append(b.classes, newPool(Config[Buffer]{
 			New:     func() *Buffer { return &Buffer{b: make([]byte, 0, size)} },
 			Clear:   (*Buffer).clear,
 			MaxSize: 2 * size,
-		}, cfg.Budget/4, left)) // the locals of all classes hold less than one local of four times the size
+		}, cfg.MaxIdleBytes/4, left)) // the locals of all classes hold less than one local of four times the size
 	}
 	return b
 }
@@ -93,16 +93,17 @@ func (b *Buffers) Stats() Stats {
 		return Stats{}
 	}
 	dropped := b.beyond.dropped.load()
-	sum := Stats{Gets: b.large.load(), Puts: dropped, Dropped: dropped}
+	sum := Stats{Gets: b.large.load(), Dropped: dropped}
+	puts := dropped
 	for _, c := range b.classes {
 		s := c.Stats()
 		sum.Gets += s.Gets
 		sum.Reused += s.Reused
-		sum.Puts += s.Puts
+		puts += c.tier.tally().puts + s.Dropped
 		sum.Dropped += s.Dropped
 		sum.Held += s.Held
 	}
-	sum.InUse = max(0, int(sum.Gets)-int(sum.Puts))
+	sum.InUse = max(0, int(sum.Gets)-int(puts))
 	return sum
 }
 
@@ -122,9 +123,6 @@ func (x *Buffer) clear() {
 // Bytes returns the contents. The contents are valid until the next write or Put. Appending to the
 // result copies it.
 func (x *Buffer) Bytes() []byte { return x.b[:len(x.b):len(x.b)] }
-
-// Len returns the number of bytes written.
-func (x *Buffer) Len() int { return len(x.b) }
 
 // Reset makes the buffer empty.
 func (x *Buffer) Reset() {

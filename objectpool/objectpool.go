@@ -7,8 +7,8 @@
 // # What is kept
 //
 // The pool holds returned objects strongly: as many as were in use at the same time in the last
-// minute or so, up to a budget of bytes. Objects beyond the budget go to a sync.Pool, which garbage
-// collections empty. A load that comes in bursts thus finds its objects again. An idle pool gives
+// minute or so, up to Config.MaxIdleBytes. Objects beyond go to a sync.Pool, which garbage collections
+// empty. A load that comes in bursts thus finds its objects again. An idle pool gives
 // its objects up by a timer, not by a goroutine: every ten seconds, half of the objects that were
 // not needed. A garbage collection then frees their memory. [Buffers] keeps byte buffers by size.
 //
@@ -63,10 +63,10 @@ type Config[T any] struct {
 	// counter. Builds with -race or -asan then do not compare cleared objects with new ones.
 	KeepsState bool
 
-	// Budget bounds the bytes of idle objects held strongly. All processors share three quarters of
-	// the budget; the rest is for the objects that each processor keeps. Zero means 256 MiB; a
-	// negative Budget holds no object.
-	Budget int
+	// MaxIdleBytes bounds the bytes of idle objects held strongly. All processors share three
+	// quarters of the bytes; the rest is for the objects that each processor keeps. Zero means
+	// 256 MiB; a negative MaxIdleBytes holds no object.
+	MaxIdleBytes int
 
 	// MaxSize is the size in bytes above which Put drops an object, so that one outlier is not kept
 	// forever. Zero means 16 MiB.
@@ -83,8 +83,8 @@ type Config[T any] struct {
 }
 
 const (
-	defaultBudget  = 256 << 20
-	defaultMaxSize = 16 << 20
+	defaultIdleBytes = 256 << 20
+	defaultMaxSize   = 16 << 20
 )
 
 const useNew = "objectpool: this Pool was not made: use New"
@@ -109,9 +109,9 @@ type Pool[T any] struct {
 
 // New returns an empty pool. It starts no goroutine and no timer.
 func New[T any](cfg Config[T]) *Pool[T] {
-	budget := cfg.Budget
+	budget := cfg.MaxIdleBytes
 	if budget == 0 {
-		budget = defaultBudget
+		budget = defaultIdleBytes
 	}
 	var left atomic.Int64
 	left.Store(toShare(budget))
@@ -291,18 +291,9 @@ func (p *Pool[T]) scribble(t *T) {
 type Stats struct {
 	Gets    uint64
 	Reused  uint64 // Gets answered with an object that was Put before
-	Puts    uint64
-	Dropped uint64 // Puts of objects that were too large
+	Dropped uint64 // calls of Put with objects that were too large
 	InUse   int    // objects that Get returned and that were not put; in an unused pool, the leaked ones
 	Held    int    // idle objects held strongly
-}
-
-// ReuseRate returns the share of Gets that allocated nothing, 0 to 1; 0 before the first Get.
-func (s Stats) ReuseRate() float64 {
-	if s.Gets == 0 {
-		return 0
-	}
-	return float64(s.Reused) / float64(s.Gets)
 }
 
 // Stats returns the counts so far. They are exact when no call is under way. Under -race the rate of
@@ -313,7 +304,7 @@ func (p *Pool[T]) Stats() Stats {
 	created, dropped := p.created.load(), p.dropped.load()
 	n := p.tier.tally()
 	return Stats{
-		Gets: n.gets, Reused: n.gets - created, Puts: n.puts + dropped, Dropped: dropped,
+		Gets: n.gets, Reused: n.gets - created, Dropped: dropped,
 		InUse: max(0, int(n.gets)-int(n.puts+dropped)), Held: p.tier.held(),
 	}
 }

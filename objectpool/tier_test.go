@@ -201,8 +201,8 @@ func TestTheLargestBudgetIsSharedInPart(t *testing.T) {
 	if got := toShare(-1); got != 0 {
 		t.Errorf("%d of none", got)
 	}
-	p := New(Config[[64]byte]{Budget: math.MaxInt, MaxSize: math.MaxInt})
+	p := New(Config[[64]byte]{MaxIdleBytes: math.MaxInt, MaxSize: math.MaxInt})
 	p.Put(p.Get())
-	b := NewBuffers(BuffersConfig{Budget: math.MaxInt, MaxSize: math.MaxInt})
+	b := NewBuffers(BuffersConfig{MaxIdleBytes: math.MaxInt, MaxSize: math.MaxInt})
 	b.Put(b.Get(1 << 10))
 }

@@ -37,7 +37,7 @@ func (a admission) context(ctx context.Context) context.Context {
 		w.Priority = int8(a.priority)
 	}
 	if a.costs {
-		w.Cost = int32(min(a.cost, math.MaxInt32))
+		w.Cost = min(a.cost, math.MaxInt32)
 	}
 	return w
 }

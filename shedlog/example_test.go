@@ -15,7 +15,7 @@ func Example() {
 	logger := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	shed := shedlog.New(shedlog.Config{Logger: logger})
 	defer shed.Close() // once the service has drained
-	lim, err := limiter.New(limiter.Config{Name: "database", Law: limit.NewFixed(1), QueueSize: -1, Observer: shed.Observer()})
+	lim, err := limiter.New(limiter.Config{Name: "database", Law: limit.NewFixed(1), QueueSize: -1, Observer: &limiter.Observer{Rejected: shed.Rejected}})
 	if err != nil {
 		panic(err)
 	}

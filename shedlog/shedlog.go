@@ -3,7 +3,7 @@
 // line for each refused request would add to the overload.
 //
 //	shed := shedlog.New(shedlog.Config{Logger: logger})
-//	lim, err := limiter.New(limiter.Config{Name: "database", Observer: shed.Observer()})
+//	lim, err := limiter.New(limiter.Config{Observer: &limiter.Observer{Rejected: shed.Rejected}})
 //	shed.Watch(lim)
 //
 // No data of a request is logged. The lines contain counts by reason and priority, the
@@ -91,10 +91,6 @@ func none() counts {
 	return counts{byReason: map[spillway.Reason]uint64{}, byPriority: map[spillway.Priority]uint64{}}
 }
 
-// Observer returns an observer for limiter.Config.Observer. Use limiter.Observers to
-// combine it with other observers.
-func (l *Log) Observer() *limiter.Observer { return &limiter.Observer{Rejected: l.Rejected} }
-
 // Watch adds the name, the limit, the state and the refused kinds of lim to all later lines. What a dry run
 // would have refused has no kinds.
 func (l *Log) Watch(lim *limiter.Limiter) {
@@ -117,9 +113,9 @@ func (l *Log) refused(s limiter.Stats) map[string]uint64 {
 	return since
 }
 
-// Rejected counts a refusal, for code without an observer of its limiter. Rejected never
-// waits for the logger. Refusals because the limiter drains or is closed are not overload
-// and are not counted.
+// Rejected counts a refusal. Rejected is the function for limiter.Observer.Rejected; code without
+// an observer may call Rejected itself. Rejected never waits for the logger. Refusals because the
+// limiter drains or is closed are not overload and are not counted.
 //
 // As the WouldReject of an observer, Rejected logs what a dry run would have refused:
 //

@@ -170,7 +170,7 @@ func TestALimiterThatDrainsDoesNotShed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lines
 		log := New(Config{Logger: out.logger()})
-		lim, err := limiter.New(limiter.Config{Observer: log.Observer()})
+		lim, err := limiter.New(limiter.Config{Observer: &limiter.Observer{Rejected: log.Rejected}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestALineNamesTheWorkThatIsRefusedMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lines
 		log := New(Config{Logger: out.logger(), Period: time.Second})
-		lim, err := limiter.New(limiter.Config{Name: "http", Law: limit.NewFixed(1), QueueSize: -1, Observer: log.Observer()})
+		lim, err := limiter.New(limiter.Config{Name: "http", Law: limit.NewFixed(1), QueueSize: -1, Observer: &limiter.Observer{Rejected: log.Rejected}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,6 @@ func TestAllocsOfWorkThatIsDone(t *testing.T) {
 	}
 	p := pool(t, Config{MaxWorkers: 2, QueueSize: 64})
 	ctx := t.Context()
-	group, collect := p.Group(ctx), p.Collect(ctx)
 	do := func(ctx context.Context) func() {
 		return func() { _, _ = Do(ctx, p, func(context.Context) (int, error) { return 1, nil }) }
 	}
@@ -42,8 +41,6 @@ func TestAllocsOfWorkThatIsDone(t *testing.T) {
 		"Do with a priority": {do(spillway.WithPriority(ctx, spillway.Low)), 0},
 		"Do with labels":     {do(pprof.WithLabels(ctx, pprof.Labels("patient", "4711"))), 4}, // merges them with the pool's
 		"Submit":             {func() { _ = p.Submit(ctx, nothing) }, 0},
-		"Group.Submit":       {func() { _ = group.Submit(nothing) }, 1},
-		"Collect.Submit":     {func() { _ = collect.Submit(nothing) }, 1},
 	} {
 		for range 100 {
 			c.f() // starts the workers

@@ -63,23 +63,12 @@ type Config struct {
 	// the pool time every job, which costs three clock reads.
 	OnDone func(Result)
 
-	// OnPanic decides what happens to a panic in a job.
-	OnPanic PanicPolicy
-}
-
-// PanicPolicy decides what happens to a panic in a job: Reraise or AsError. A panic is never swallowed.
-type PanicPolicy uint8
-
-const (
-	// Reraise raises a panic again in the caller that waits for the job: in Do and in Group.Wait.
-	// For a job that was only submitted, OnDone receives a *spillway.PanicError; without OnDone the
+	// PanicsAsErrors makes Do return a panic of its function as a *spillway.PanicError with the
+	// stack. Otherwise Do raises the panic again in its caller. The panic of a job that was only
+	// submitted is never swallowed: OnDone receives a *spillway.PanicError, and without OnDone the
 	// process ends.
-	Reraise PanicPolicy = iota
-	// AsError turns a panic into a *spillway.PanicError with its stack. Do and Group.Wait return
-	// the error, and OnDone receives it. With neither a waiting caller nor OnDone, the process
-	// ends.
-	AsError
-)
+	PanicsAsErrors bool
+}
 
 // Result is the end of an accepted job.
 type Result struct {
@@ -131,9 +120,6 @@ func (cfg *Config) check() error {
 	}
 	if cfg.GrowAt == 0 && cfg.GrowCooldown > 0 {
 		fault("GrowCooldown is set without GrowAt, which it belongs to")
-	}
-	if cfg.OnPanic > AsError {
-		fault("unknown OnPanic %d: use Reraise or AsError", cfg.OnPanic)
 	}
 	if len(wrong) == 0 && cfg.Law != nil && !laws.Claim(cfg.Law) {
 		fault("Law belongs to another pool or limiter: make one for each")

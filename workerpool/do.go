@@ -17,8 +17,8 @@ import (
 // once; fn, which has the same ctx, finishes on its worker, and its result is dropped. So fn must
 // not write to memory that its caller uses afterwards: fn should return everything it makes.
 //
-// A panic of fn is raised again in the caller, with its original value, unless Config.OnPanic says
-// otherwise. runtime.Goexit in fn ends the caller's goroutine too. If the caller has left by then,
+// A panic of fn is raised again in the caller, with its original value, unless Config.PanicsAsErrors
+// is set. runtime.Goexit in fn ends the caller's goroutine too. If the caller has left by then,
 // a panic is handled as for a submitted job: Config.OnDone receives it, or the process ends.
 //
 // A job that calls Do on its own pool holds one worker while it waits for a second. If all workers
@@ -71,7 +71,7 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 	value, err, panicked, goexit := r.value, r.err, r.panicked, r.goexit
 	r.recycle(free)
 	switch {
-	case panicked != nil && p.cfg.OnPanic != AsError:
+	case panicked != nil && !p.cfg.PanicsAsErrors:
 		panic(panicked.Value)
 	case goexit:
 		runtime.Goexit()
@@ -84,8 +84,7 @@ func Do[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)
 type call struct {
 	done   chan struct{}
 	state  atomic.Uint32
-	leaves bool   // the caller may leave before the job ends
-	group  *Group // is told instead of done, if set
+	leaves bool // the caller may leave before the job ends
 
 	err      error
 	panicked *spillway.PanicError
@@ -111,13 +110,7 @@ func (c *call) end() bool {
 }
 
 // finish notifies the caller that the result is final. Afterwards the call belongs to the caller.
-func (c *call) finish() {
-	if c.group != nil {
-		c.group.ended(c)
-	} else {
-		c.done <- struct{}{}
-	}
-}
+func (c *call) finish() { c.done <- struct{}{} }
 
 // record is a call with its function and result.
 type record[T any] struct {

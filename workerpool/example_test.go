@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/workerpool"
@@ -53,57 +52,6 @@ func ExamplePool_TrySubmit() {
 	close(busy)
 	pool.Close()
 	// Output: queue_full
-}
-
-// Run jobs that belong together, and stop at the first error.
-func ExamplePool_Group() {
-	pool, _ := workerpool.New(workerpool.Config{MaxWorkers: 2})
-	defer pool.Close()
-	group := pool.Group(context.Background())
-	for _, name := range []string{"a", "b"} {
-		err := group.Submit(func(context.Context) error {
-			if name == "b" {
-				return errors.New("no such patient: " + name)
-			}
-			return nil
-		})
-		if err != nil {
-			fmt.Println("refused:", err)
-		}
-	}
-	fmt.Println(group.Wait(context.Background()))
-	// Output: no such patient: b
-}
-
-// Jobs find more work, and submit it to their own pool. A job does refused work itself: if jobs
-// waited for room, all workers might wait.
-func ExampleGroup_TrySubmit() {
-	pool, _ := workerpool.New(workerpool.Config{MaxWorkers: 2, QueueSize: 1})
-	defer pool.Close()
-	folders := map[string][]string{"/": {"/a", "/b", "/c"}, "/a": {"/a/x", "/a/y"}}
-	var seen atomic.Int64
-	group := pool.Group(context.Background())
-	var visit func(folder string) workerpool.Job
-	visit = func(folder string) workerpool.Job {
-		return func(ctx context.Context) error {
-			seen.Add(1)
-			for _, inner := range folders[folder] {
-				err := group.TrySubmit(visit(inner))
-				if errors.Is(err, spillway.ErrRejected) {
-					err = visit(inner)(ctx)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
-	if err := group.Submit(visit("/")); err != nil {
-		fmt.Println("refused:", err)
-	}
-	fmt.Println(group.Wait(context.Background()), seen.Load())
-	// Output: <nil> 6
 }
 
 // Change the number of workers while the pool runs.

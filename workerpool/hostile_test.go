@@ -2,7 +2,6 @@ package workerpool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -84,11 +83,9 @@ func TestAWaitIsAtMostTheLongestTime(t *testing.T) {
 // A nil job was once accepted, and ended the process on a worker.
 func TestASubmissionOfNoJobIsAnError(t *testing.T) {
 	p := pool(t, Config{MaxWorkers: 1})
-	g, c := p.Group(t.Context()), p.Collect(t.Context())
 	_, do := Do[int](t.Context(), p, nil)
 	for name, err := range map[string]error{
 		"Submit": p.Submit(t.Context(), nil), "TrySubmit": p.TrySubmit(t.Context(), nil), "Do": do,
-		"Group.Submit": g.Submit(nil), "Group.TrySubmit": c.TrySubmit(nil), "Group.Wait": errors.Join(errNoJob, g.Wait(t.Context()), c.Wait(t.Context())),
 	} {
 		if err == nil || err.Error() != "workerpool: the job is nil" {
 			t.Errorf("%s: %v", name, err)
@@ -105,7 +102,6 @@ func TestAPoolThatNewDidNotMakeSaysSo(t *testing.T) {
 		"Submit":    func(p *Pool) { _ = p.Submit(t.Context(), nothing) },
 		"TrySubmit": func(p *Pool) { _ = p.TrySubmit(t.Context(), nothing) },
 		"Do":        func(p *Pool) { _, _ = Do(t.Context(), p, func(context.Context) (int, error) { return 0, nil }) },
-		"Group":     func(p *Pool) { _ = p.Group(t.Context()).Submit(nothing) },
 		"Stats":     func(p *Pool) { p.Stats() },
 		"Resize":    func(p *Pool) { _ = p.Resize(1, 1) },
 		"Limit":     func(p *Pool) { p.Limit() },
@@ -136,10 +132,6 @@ func TestTheStateNamesJobsThatWaitForTheirOwnPool(t *testing.T) {
 		"Do": func(ctx context.Context, p *Pool) error {
 			_, err := Do(ctx, p, func(context.Context) (int, error) { return 0, nil })
 			return err
-		},
-		"Wait": func(ctx context.Context, p *Pool) error {
-			g := p.Collect(ctx)
-			return errors.Join(g.Submit(nothing), g.Wait(ctx))
 		},
 	}
 	for name, job := range inner {

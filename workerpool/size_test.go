@@ -28,18 +28,17 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 	}
 	defer l.Close()
 	for want, cfg := range map[string]Config{
-		"MaxWorkers":                            {MaxWorkers: -1},
-		"MinWorkers":                            {MinWorkers: 2, MaxWorkers: 1},
-		"IdleTimeout":                           {IdleTimeout: -1},
-		"GrowAt":                                {GrowAt: 1.5},
-		"GrowAt is":                             {GrowAt: 0.5, QueueSize: -1},
-		"Law":                                   {GrowAt: 0.5, Law: limit.NewFixed(1)},
-		"GrowCooldown":                          {GrowCooldown: time.Second},
-		"OnPanic":                               {OnPanic: 9},
-		"MaxWorkers IdleTimeout GrowAt OnPanic": {MaxWorkers: -1, IdleTimeout: -time.Second, GrowAt: 2, OnPanic: 9},
-		"MinWorkers is":                         {MinWorkers: -1},
-		"is a nil *workerpool.spy":              {Law: (*spy)(nil)}, // was once a nil dereference
-		"belongs to another":                    {Law: taken},
+		"MaxWorkers":                    {MaxWorkers: -1},
+		"MinWorkers":                    {MinWorkers: 2, MaxWorkers: 1},
+		"IdleTimeout":                   {IdleTimeout: -1},
+		"GrowAt":                        {GrowAt: 1.5},
+		"GrowAt is":                     {GrowAt: 0.5, QueueSize: -1},
+		"Law":                           {GrowAt: 0.5, Law: limit.NewFixed(1)},
+		"GrowCooldown":                  {GrowCooldown: time.Second},
+		"MaxWorkers IdleTimeout GrowAt": {MaxWorkers: -1, IdleTimeout: -time.Second, GrowAt: 2},
+		"MinWorkers is":                 {MinWorkers: -1},
+		"is a nil *workerpool.spy":      {Law: (*spy)(nil)}, // was once a nil dereference
+		"belongs to another":            {Law: taken},
 	} {
 		_, err := New(cfg)
 		for word := range strings.FieldsSeq(want) {

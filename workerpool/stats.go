@@ -8,7 +8,6 @@ import (
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/internal/handoff"
 	"github.com/spillway-go/spillway/internal/laws"
-	"github.com/spillway-go/spillway/internal/priority"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -21,27 +20,24 @@ type Stats struct {
 	// State begins with the duration of the stall and its possible cause.
 	State string
 
-	Limit                 int // most jobs that may run now
-	MaxWorkers, QueueSize int
+	Limit     int // most jobs that may run now
+	QueueSize int // places in the queue now
 
 	// Demand is the recently arrived work over the work that the limit allows. Above one, arrivals
 	// exceed capacity. Zero until the first jobs have ended.
 	Demand float64
 
 	Workers  int // goroutines
-	Idle     int // workers without a job
-	InFlight int // jobs taken by a worker
+	InFlight int // jobs taken by a worker; the other workers are idle
 	Queued   int // accepted jobs waiting for a worker
-	QueuedBy map[spillway.Priority]int
 	Blocked  int // submitters waiting for room
 
 	Offered   uint64
 	Admitted  uint64 // taken by a worker
 	Completed uint64 // admitted and ended, however they ended
-	Failed    uint64 // completed jobs with an error, a panic or Goexit
 	// Ended has the completed jobs by outcome: a panic and Goexit are failures. The sum is Completed.
 	Ended      map[limit.Outcome]uint64
-	Panicked   uint64 // failed jobs with a panic
+	Panicked   uint64 // completed jobs with a panic
 	Rejected   uint64 // for all reasons
 	RejectedBy map[spillway.Reason]uint64
 	Cancelled  uint64 // own context ended before the start
@@ -62,9 +58,9 @@ func (p *Pool) Stats() Stats {
 	defer c.mu.Unlock()
 	s := Stats{
 		Name: p.cfg.Name, State: "fixed",
-		Limit: c.limit, MaxWorkers: c.top, QueueSize: c.size,
-		QueuedBy: map[spillway.Priority]int{}, RejectedBy: map[spillway.Reason]uint64{},
-		QueueWait: c.waits.Clone(), Service: c.runs.Clone(),
+		Limit: c.limit, QueueSize: c.size,
+		RejectedBy: map[spillway.Reason]uint64{},
+		QueueWait:  c.waits.Clone(), Service: c.runs.Clone(),
 	}
 	if c.law != nil {
 		s.State = laws.ReporterOf(c.law).State()
@@ -76,24 +72,19 @@ func (p *Pool) Stats() Stats {
 	}
 	pic := p.queue.Picture()
 	s.State = c.stands(pic) + s.State
-	s.Workers, s.Idle, s.InFlight, s.Blocked = pic.Workers, pic.Workers-pic.Active, pic.Active, sum(pic.Waiting)
-	for lv, n := range pic.Queued {
-		if n > 0 {
-			s.QueuedBy[priority.Of(lv)] = n
-		}
-		s.Queued += n
-	}
+	s.Workers, s.InFlight, s.Queued, s.Blocked = pic.Workers, pic.Active, sum(pic.Queued), sum(pic.Waiting)
 	s.Completed, s.Dropped = pic.Ended, pic.Dropped
 	s.Admitted = s.Completed + uint64(s.InFlight)
 	s.Ended = map[limit.Outcome]uint64{}
+	succeeded := s.Completed
 	for o := range p.ended {
-		if n := min(p.ended[o].Load(), s.Completed-s.Failed); n > 0 { // ends since the picture do not count
+		if n := min(p.ended[o].Load(), succeeded); n > 0 { // ends since the picture do not count
 			s.Ended[limit.Outcome(o)] = n
-			s.Failed += n
+			succeeded -= n
 		}
 	}
-	if n := s.Completed - s.Failed; n > 0 {
-		s.Ended[limit.Success] = n
+	if succeeded > 0 {
+		s.Ended[limit.Success] = succeeded
 	}
 	s.Panicked = min(p.panicked.Load(), s.Ended[limit.Failed])
 	for _, r := range spillway.Reasons() {
@@ -117,7 +108,7 @@ func (p *Pool) Stats() Stats {
 
 // nested explains how a pool can stall although no job hangs: a job holds its worker while it waits
 // for another worker of the same pool.
-const nested = "jobs may wait here for jobs of their own pool, by Submit, Do or Wait inside a job: use TrySubmit there, or give each layer of jobs a pool of its own"
+const nested = "jobs may wait here for jobs of their own pool, by Submit or Do inside a job: use TrySubmit there, or give each layer of jobs a pool of its own"
 
 // stands describes a stall: how long no job has ended while jobs wait and all slots are busy. It is
 // empty without a stall. The caller holds the lock.

@@ -3,8 +3,8 @@
 //
 //	err := pool.Submit(ctx, func(ctx context.Context) error { return send(ctx, mail) })
 //
-// Submit hands a job over and returns; Do waits for its result; a Group waits for many. An accepted
-// job runs, or its own context cancels it before it starts, or Close or a Drain that ran out of
+// Submit hands a job over and returns; Do waits for its result. An accepted job
+// runs, or its own context cancels it before it starts, or Close or a Drain that ran out of
 // time drops it. The pool counts and reports each case.
 //
 // A control law (package limit) decides how many jobs run at once, from a sample of the jobs,
@@ -25,10 +25,13 @@
 //     without a pool. OnDone receives the panic instead. OnDone costs time on the worker.
 //   - The context of a job is that of its submitter. A job that must outlive a request is submitted
 //     with context.WithoutCancel(ctx).
-//   - Do, Submit and Group.Wait in a job of the same pool hold one worker while they wait for
-//     another. Once all workers wait in this way, nothing ends, and Stats().State says so. A job
-//     passes work to its own pool with [Group.TrySubmit], and does the refused work itself. Or each
-//     layer of jobs has a pool of its own.
+//   - Do and Submit in a job of the same pool hold one worker while they wait for another. Once all
+//     workers wait in this way, nothing ends, and Stats().State says so. A job passes work to its
+//     own pool with [Pool.TrySubmit], and does the refused work itself. Or each layer of jobs has a
+//     pool of its own.
+//   - A job that waits in the queue may be dropped, so a sync.WaitGroup that a submitted job ends may
+//     wait for ever. Jobs that belong together are calls of Do in goroutines of fanout.Map, which
+//     returns the first error or all of them.
 //   - Jobs share goroutines. A job that calls runtime.LockOSThread unlocks the thread before it
 //     returns, or ends with runtime.Goexit (see [Job]).
 //   - Profile labels of the context of a job cost up to four small allocations.

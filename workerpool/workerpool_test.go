@@ -77,12 +77,12 @@ func TestWorkersStartOnDemandUpToTheirBoundAndLeaveWhenIdle(t *testing.T) {
 		}
 		time.Sleep(300 * time.Millisecond)
 		synctest.Wait()
-		if s := p.Stats(); s.Completed != 8 || s.Idle != 3 {
+		if s := p.Stats(); s.Completed != 8 || s.Workers-s.InFlight != 3 {
 			t.Fatalf("8 jobs of 100 ms on 3 workers after 300 ms: %+v", s)
 		}
 		time.Sleep(1100 * time.Millisecond)
 		synctest.Wait()
-		if s := p.Stats(); s.Workers != 1 || s.Idle != 1 {
+		if s := p.Stats(); s.Workers != 1 || s.InFlight != 0 {
 			t.Fatalf("after the idle timeout: %+v", s)
 		}
 		p.Close()
@@ -214,7 +214,7 @@ func TestDoReturnsWhatTheFunctionReturned(t *testing.T) {
 	if got != "partial" || err != boom {
 		t.Fatalf("%q, %v", got, err)
 	}
-	if s := p.Stats(); s.Completed != 1 || s.Failed != 1 {
+	if s := p.Stats(); s.Completed != 1 || s.Ended[limit.Success] != 0 {
 		t.Fatalf("%+v", s)
 	}
 }
@@ -274,7 +274,7 @@ func TestPanicsGoexitAndAbortsNeverCostAWorker(t *testing.T) {
 		t.Fatal("the pool is broken")
 	}
 	noError(t, p.Drain(t.Context()))
-	if s := p.Stats(); s.Panicked != 6 || s.Failed != 9 || s.Completed != 10 || s.Service.Count() != 1 {
+	if s := p.Stats(); s.Panicked != 6 || s.Ended[limit.Success] != 1 || s.Completed != 10 || s.Service.Count() != 1 {
 		t.Fatalf("%+v with %d run times, want that of the one that returned", s, s.Service.Count())
 	}
 	atRest(t, p)
@@ -318,7 +318,7 @@ func TestOnDoneIsToldOfPanicsGoexitAndErrors(t *testing.T) {
 func TestAPanicWithoutOnDoneEndsTheProcess(t *testing.T) {
 	kind := os.Getenv("WORKERPOOL_TEST_PANIC")
 	if kind != "" {
-		p, _ := New(Config{OnPanic: map[string]PanicPolicy{"error": AsError}[kind]})
+		p, _ := New(Config{PanicsAsErrors: kind == "error"})
 		bad := func() { panic("nobody is told") }
 		switch kind {
 		case "submit", "error": // nobody would receive the error
@@ -414,7 +414,7 @@ func TestCloseDropsTheQueueAndLeavesRunningJobsAlone(t *testing.T) {
 }
 
 func TestDoReturnsAPanicAsAnErrorIfAskedTo(t *testing.T) {
-	p := pool(t, Config{MaxWorkers: 1, OnPanic: AsError})
+	p := pool(t, Config{MaxWorkers: 1, PanicsAsErrors: true})
 	for range 2 {
 		_, err := Do(t.Context(), p, func(context.Context) (int, error) { panic("bad") })
 		pe, ok := errors.AsType[*spillway.PanicError](err)

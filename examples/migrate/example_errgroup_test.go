@@ -19,7 +19,7 @@ func countVisits(context.Context, int) (int, error) { return 0, errors.New("conn
 
 // One source must answer; without the other the page is shown all the same.
 func Example_errgroup() {
-	load, err := fanout.New(fanout.Config{Name: "page"}, // once, at start: it learns
+	load, err := fanout.New(fanout.Config{}, // once, at start: it learns
 		fanout.Required("patient", lookUp, func(p *page, name string) { p.patient = name }),
 		fanout.Optional("visits", countVisits, func(p *page, n int) { p.visits = n }).Within(50*time.Millisecond),
 	)
@@ -28,6 +28,6 @@ func Example_errgroup() {
 		return
 	}
 	got, err := load.Do(context.Background(), 42)
-	fmt.Println(got.Value.patient, got.MissingNames(), err)
-	// Output: patient 42 [visits] <nil>
+	fmt.Println(got.Value.patient, got.Missing[0].Branch, err)
+	// Output: patient 42 visits <nil>
 }

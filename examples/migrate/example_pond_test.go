@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spillway-go/spillway/fanout"
 	"github.com/spillway-go/spillway/workerpool"
 )
 
 // A result, a group, and panics as errors.
 func Example_pond() {
-	pool, err := workerpool.New(workerpool.Config{MaxWorkers: 10, OnPanic: workerpool.AsError})
+	pool, err := workerpool.New(workerpool.Config{MaxWorkers: 10, PanicsAsErrors: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -19,14 +20,11 @@ func Example_pond() {
 	name, err := workerpool.Do(ctx, pool, func(ctx context.Context) (string, error) { return lookUp(ctx, 42) })
 	fmt.Println(name, err)
 
-	group := pool.Group(ctx) // the first error cancels the others; Collect lets all run
-	for _, to := range []string{"ann", "bob"} {
-		err := group.Submit(func(ctx context.Context) error { return send(ctx, to) })
-		if err != nil {
-			fmt.Println("refused:", err) // it is no part of the group
-		}
+	mail := func(ctx context.Context, to string) (struct{}, error) {
+		return workerpool.Do(ctx, pool, func(ctx context.Context) (struct{}, error) { return struct{}{}, send(ctx, to) })
 	}
-	fmt.Println(group.Wait(ctx))
+	_, err = fanout.Map(ctx, fanout.MapConfig{}, []string{"ann", "bob"}, mail) // the first error cancels the others
+	fmt.Println(err)
 	fmt.Println(pool.Drain(ctx))
 	// Unordered output:
 	// patient 42 <nil>

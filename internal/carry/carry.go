@@ -9,7 +9,7 @@ import "context"
 type Work struct {
 	context.Context
 	Priority int8
-	Cost     int32  // in slots; zero: not set
+	Cost     int    // in slots; zero: not set
 	Kind     string // empty: not set
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -66,7 +67,7 @@ func TestEachTroubleHasItsWordsAndNamesTheWork(t *testing.T) {
 		{"permits leak", func(v *view) { v.Leaks, v.Stalled = make([]limiter.Leak, 2), true }, "permits do not end; stalled", "names the lines"},
 		{"an old permit beside much work", func(v *view) { v.Leaks, v.InFlight = make([]limiter.Leak, 1), 7 }, "calm", ""},
 		{"processors are short", func(v *view) {
-			v.Processors = limiter.ProcessorStats{Wait: time.Second, Bound: time.Millisecond, Admitted: 0.5}
+			v.Processors = inside.Processors{Wait: time.Second, Bound: time.Millisecond, Admitted: 0.5}
 			v.rejectedBy = map[spillway.Reason]float64{spillway.ReasonScheduler: 5}
 		}, "processors are short; refusing: scheduler", "CPU profile"},
 		{"the collector works hard", func(v *view) {

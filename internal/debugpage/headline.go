@@ -17,7 +17,7 @@ type Headline struct {
 // Headlines returns a function that looks at a limiter and returns the headline. It is not safe for concurrent
 // use. Looks may be ten seconds apart.
 func Headlines(lim *limiter.Limiter) func(now time.Time) Headline {
-	page := newPage(1, func() []picture { return []picture{{Stats: lim.Stats(), open: lim.Open()}} })
+	page := newPage(1, func() []picture { return []picture{pictureOf(lim)} })
 	page.observe(time.Now())
 	return func(now time.Time) Headline {
 		page.observe(now)

@@ -14,6 +14,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/limiter"
 )
 
@@ -36,6 +37,9 @@ func hash(s string) string {
 // picture is a snapshot of a limiter.
 type picture struct {
 	limiter.Stats
+	Processors inside.Processors
+	Pressure   inside.Pressure
+
 	open      bool    // neither draining nor closed
 	collector float64 // share of the processors that the garbage collector takes
 }
@@ -66,6 +70,12 @@ type section struct {
 	changed uint64 // the version of the last change
 }
 
+// pictureOf returns the picture of a limiter now.
+func pictureOf(l *limiter.Limiter) picture {
+	in := inside.Of(l)
+	return picture{Stats: l.Stats(), Processors: in.Processors(), Pressure: in.Pressure(), open: l.Open()}
+}
+
 // New returns the page for limiters, in this order. A nil limiter is skipped.
 func New(limiters ...*limiter.Limiter) *Page {
 	var all []*limiter.Limiter
@@ -78,14 +88,15 @@ func New(limiters ...*limiter.Limiter) *Page {
 	p := newPage(len(all), func() []picture {
 		share, seen := gc.share(time.Now()), make([]picture, len(all))
 		for i, l := range all {
-			seen[i] = picture{l.Stats(), l.Open(), share}
+			seen[i] = pictureOf(l)
+			seen[i].collector = share
 		}
 		return seen
 	})
 	p.sample(time.Now())
 	of := weak.Make(p) // a limiter does not keep its pages alive
 	for _, l := range all {
-		stop := l.Every(interval, func() {
+		stop := inside.Of(l).Every(interval, func() {
 			if p := of.Value(); p != nil {
 				p.sample(time.Now())
 			}

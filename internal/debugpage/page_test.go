@@ -14,6 +14,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -27,12 +28,12 @@ func full(text string) picture {
 		}
 		return h
 	}
-	return picture{open: true, Stats: limiter.Stats{
+	pressure := inside.Pressure{Signal: text, Level: math.Inf(1), Cap: 3, By: text}
+	processors := inside.Processors{Wait: time.Second, Bound: 100 * time.Millisecond, Admitted: 0.3}
+	return picture{open: true, Pressure: pressure, Processors: processors, Stats: limiter.Stats{
 		Name: text, Mode: limiter.DryRun, Law: text, State: text,
-		Decisions:  []limit.Decision{{At: time.Second, From: 5, To: 7, Why: text}},
-		Pressure:   limiter.Pressure{Signal: text, Level: math.Inf(1), Cap: 3, By: text},
-		Processors: limiter.ProcessorStats{Wait: time.Second, Bound: 100 * time.Millisecond, Admitted: 0.3},
-		Limit:      7, InFlight: 6, LongInFlight: 2, OldestInFlight: time.Second, Queued: 4, Demand: math.Inf(1),
+		Decisions: []limit.Decision{{At: time.Second, From: 5, To: 7, Why: text}},
+		Limit:     7, InFlight: 6, LongInFlight: 2, OldestInFlight: time.Second, Queued: 4, Demand: math.Inf(1),
 		Offered: 120, Admitted: 100, Completed: 94, Rejected: 13, Cancelled: 3,
 		RejectedBy:  map[spillway.Reason]uint64{spillway.ReasonQueueFull: 9, spillway.ReasonSignal: 3, 200: 1},
 		WouldReject: 11, WouldRejectBy: map[spillway.Reason]uint64{spillway.ReasonWaitTooLong: 11},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -26,7 +27,7 @@ type recording struct {
 	began   time.Time
 	trouble time.Duration // when the trouble begins
 	at      []time.Duration
-	stats   []limiter.Stats
+	seen    []picture
 }
 
 // readRecording reads a file of lines of JSON, each a header, Stats, or what other tests need.
@@ -53,7 +54,11 @@ func readRecording(file string) (r recording, err error) {
 				Trouble float64
 			}
 			At    float64
-			Stats *limiter.Stats
+			Stats *struct {
+				limiter.Stats
+				Processors inside.Processors
+				Pressure   inside.Pressure
+			}
 		}
 		if err := json.Unmarshal(line, &l); err != nil {
 			return r, err
@@ -67,7 +72,7 @@ func readRecording(file string) (r recording, err error) {
 			for _, k := range s.ByKind {
 				s.Service.Merge(k.Service)
 			}
-			r.at, r.stats = append(r.at, seconds(l.At)), append(r.stats, *s)
+			r.at, r.seen = append(r.at, seconds(l.At)), append(r.seen, picture{Stats: s.Stats, Processors: s.Processors, Pressure: s.Pressure, open: true})
 		}
 	}
 }
@@ -83,10 +88,10 @@ var (
 // replay shows a page all that was recorded, at the recorded times, and returns what the page tells at each.
 func (r *recording) replay() []told {
 	i := 0
-	page := newPage(1, func() []picture { return []picture{{Stats: r.stats[i], open: true}} })
+	page := newPage(1, func() []picture { return r.seen[i : i+1] })
 	page.watches[0].created = r.began
-	all := make([]told, len(r.stats))
-	for i = range r.stats {
+	all := make([]told, len(r.seen))
+	for i = range r.seen {
 		page.refresh(r.began.Add(r.at[i]), 0)
 		for _, s := range page.sections {
 			switch s.id {
@@ -113,8 +118,8 @@ func TestWhatThePageTellsOfRecordedTroubles(t *testing.T) {
 	var table strings.Builder
 	for _, file := range files {
 		r, err := readRecording(file)
-		if err != nil || len(r.stats) == 0 {
-			t.Fatalf("%s: %d pictures, %v", file, len(r.stats), err)
+		if err != nil || len(r.seen) == 0 {
+			t.Fatalf("%s: %d pictures, %v", file, len(r.seen), err)
 		}
 		// In a real trouble no look is quite like another: what most looks of the last half minute tell.
 		times, most := map[told]int{}, told{}

@@ -115,19 +115,18 @@ func since(earlier, later *histogram.Histogram) *histogram.Histogram {
 	case earlier == nil:
 		earlier = d
 	}
-	next, stop := iter.Pull(earlier.Buckets())
+	next, stop := iter.Pull2(earlier.Buckets())
 	defer stop()
-	had, more := next()
-	for b := range later.Buckets() { // both are in order, and what is in the earlier one is in the later one
-		before := uint64(0)
-		for more && had.Low <= b.Low {
-			if had.Low == b.Low {
-				before = had.Count
-			}
-			had, more = next()
+	had, before, more := next()
+	for v, n := range later.Buckets() { // both are in order, and what is in the earlier one is in the later one
+		for more && had < v {
+			had, before, more = next()
 		}
-		if n := minus(b.Count, before); n > 0 {
-			d.RecordN(b.Low+(b.High-b.Low)/2, n)
+		if more && had == v {
+			n = minus(n, before)
+		}
+		if n > 0 {
+			d.RecordN(v, n)
 		}
 	}
 	return d

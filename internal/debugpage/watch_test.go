@@ -7,6 +7,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -99,7 +100,7 @@ func TestTheWorstIsSaid(t *testing.T) {
 	for want, change := range map[string]func(*view){
 		"full":                   func(v *view) { v.InFlight = 2 },
 		"work waits":             func(v *view) { v.InFlight, v.Queued = 2, 1 },
-		"pressed down by memory": func(v *view) { v.Queued, v.Pressure = 1, limiter.Pressure{Cap: 1, By: "memory"} },
+		"pressed down by memory": func(v *view) { v.Queued, v.Pressure = 1, inside.Pressure{Cap: 1, By: "memory"} },
 		"refusing: queue_full": func(v *view) {
 			v.Queued, v.rejectedBy = 1, map[spillway.Reason]float64{spillway.ReasonQueueFull: 2, spillway.ReasonQuota: 1}
 		},

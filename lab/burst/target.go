@@ -1,6 +1,7 @@
 package burst
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -102,7 +103,7 @@ func newTarget(name string) (*target, error) {
 	return &target{
 		submit: func(t task) bool { return pool.TrySubmit(ctx, t) == nil },
 		drain:  func() { _ = pool.Drain(ctx) },
-		bound:  func() int { return pool.Stats().MaxWorkers },
+		bound:  func() int { return cmp.Or(cfg.MaxWorkers, 10_000) }, // the default of the pool
 	}, err
 }
 
@@ -142,7 +143,10 @@ func NewMemory(size int, reuse bool) *Memory {
 		return &Memory{take: fresh, Give: func(*Buffer) {}, ReuseRate: func() float64 { return -1 }}
 	}
 	pool := objectpool.New(objectpool.Config[Buffer]{New: fresh, Clear: func(b *Buffer) { b.fill(0) }})
-	return &Memory{take: pool.Get, Give: pool.Put, ReuseRate: func() float64 { return pool.Stats().ReuseRate() }}
+	return &Memory{take: pool.Get, Give: pool.Put, ReuseRate: func() float64 {
+		s := pool.Stats()
+		return float64(s.Reused) / float64(max(s.Gets, 1))
+	}}
 }
 
 // memoryOf is the memory of a contestant's jobs. A sync.Pool reuses that of others than ours,

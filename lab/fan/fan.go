@@ -176,7 +176,7 @@ func (p *planner) allocations() {
 			tables = append(tables, Table{Load: allocLoad(n), Sources: n, Allocations: true})
 		}
 	}
-	p.inTurns(allocSetup, OneProc, "", slices.Concat(correct, []string{InParallel, Borrowed}), tables...)
+	p.inTurns(allocSetup, OneProc, "", append(slices.Clone(correct), InParallel), tables...)
 	// A goroutine that sleeps for the first time allocates a timer, so what the published sources
 	// do is counted, too.
 	p.inTurns(sleepSetup, Sleeping, "", []string{Sequential, Corrected}, Table{Load: allocLoad(2), Sources: 2, Database: 100 * time.Microsecond, Cache: 100 * time.Microsecond, Allocations: true})

@@ -29,7 +29,7 @@ func TestThePlan(t *testing.T) {
 		for _, k := range []ledger.Key{
 			{Setup: Virtual, Load: "n = 2, 50/50 ms", Pattern: AsPrinted}, {Setup: Sleeping, Load: "n = 2, 50/50 ms", Pattern: Corrected, Twin: true},
 			{Setup: Computing, Load: "n = 8, 500/100 µs", Pattern: ErrGroup}, {Setup: OneProc, Load: "n = 8, 5/1 µs", Pattern: Conc},
-			{Setup: sized(gridPrefix, Computing, 8), Load: "20 µs", Pattern: Spillway, Twin: true}, {Setup: allocSetup, Load: "n = 8", Pattern: Borrowed},
+			{Setup: sized(gridPrefix, Computing, 8), Load: "20 µs", Pattern: Spillway, Twin: true}, {Setup: allocSetup, Load: "n = 8", Pattern: InParallel},
 			{Setup: sized(evenPrefix, Yielding, 8), Load: evenLoad, Pattern: Corrected, Twin: true}, nest(Sequential), changed, hedged,
 		} {
 			if !slices.Contains(keys, k) && !(usage.Race && k.Pattern == AsPrinted) {

@@ -32,9 +32,8 @@ const (
 	Spillway   = "spillway"
 
 	// Spillway configured to be parallel, the mode in which it starts and runs waiting
-	// branches; and the same with contexts that no branch keeps.
+	// branches.
 	InParallel = "spillway-parallel"
-	Borrowed   = "spillway-borrowed"
 )
 
 // Names are the contestants of the published sizes.

@@ -218,7 +218,8 @@ func FromHeaders(usual time.Duration, next http.Handler) http.Handler {
 			ctx, cancel = context.WithTimeout(ctx, deadline)
 			defer cancel()
 		}
-		p, _ := spillway.ParsePriority(r.Header.Get(admissionhttp.HeaderPriority)) // an error: normal
+		var p spillway.Priority
+		_ = p.UnmarshalText([]byte(r.Header.Get(admissionhttp.HeaderPriority))) // an error: normal
 		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, priorityKey{}, p)))
 	})
 }

@@ -292,7 +292,7 @@ func fansOut(_ context.Context, j Job, f *Front) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	budget, err := fanout.NewBudget(sourcesAtOnce)
+	bulkhead, err := fanout.NewBulkhead(sourcesAtOnce)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +300,7 @@ func fansOut(_ context.Context, j Job, f *Front) (http.Handler, error) {
 		if j.Contestant != protected {
 			return askAll(r.Context())
 		}
-		_, err := fanout.Map(r.Context(), fanout.MapConfig{Budget: budget}, make([]struct{}, sources), askOne)
+		_, err := fanout.Map(r.Context(), fanout.MapConfig{Bulkhead: bulkhead}, make([]struct{}, sources), askOne)
 		return err
 	})), nil
 }

@@ -21,8 +21,8 @@
 //
 // # Cost
 //
-// Acquire without a wait, TryAcquire and Release allocate nothing ("go test
-// ./limiter/semaphore -run Alloc"). A pair of Acquire and Release takes about as long as a pair
+// Acquire without a wait and Release allocate nothing, and TryAcquire allocates only for more than
+// one slot ("go test ./limiter/semaphore -run Alloc"). A pair of Acquire and Release takes about as long as a pair
 // of Acquire and Done of the limiter: about six times as long as in x/sync, mostly because the
 // limiter reads the clock twice (2026-11-30, two processors; "make bench BENCH=Multiple" prints the
 // multiple).
@@ -53,6 +53,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/spillway-go/spillway/internal/carry"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -118,7 +119,7 @@ func (w *Weighted) Acquire(ctx context.Context, n int64) error {
 	if n == 0 {
 		return ctx.Err()
 	}
-	p, err := w.lim.AcquireWith(ctx, request(n, false))
+	p, err := w.lim.AcquireWith(ctx, limiter.Request{Cost: slots(n)})
 	if err == nil {
 		w.hold(grant{n, p})
 	}
@@ -134,7 +135,11 @@ func (w *Weighted) TryAcquire(n int64) bool {
 	if n == 0 {
 		return true
 	}
-	p, err := w.lim.AcquireWith(context.Background(), request(n, true))
+	ctx := context.Background()
+	if n > 1 {
+		ctx = &carry.Work{Context: ctx, Cost: slots(n)}
+	}
+	p, err := w.lim.TryAcquire(ctx)
 	if err == nil {
 		w.hold(grant{n, p})
 	}
@@ -183,9 +188,7 @@ func (w *Weighted) tooLarge(n int64) bool {
 	return n > w.size && w.lim.Mode() == limiter.Enforce && w.lim.Open() && (w.size == 0 || n > int64(w.lim.Limit()))
 }
 
-func request(n int64, noWait bool) limiter.Request {
-	return limiter.Request{Cost: int(min(n, math.MaxInt)), NoWait: noWait}
-}
+func slots(n int64) int { return int(min(n, math.MaxInt)) }
 
 // spare is how many grants an idle semaphore has room for.
 const spare = 1024

@@ -177,8 +177,7 @@ func (r *run) snapshot() Snapshot {
 		shard.mu.Lock()
 		s.Latency.Merge(&shard.recent.latency)
 		s.Lag.Merge(&shard.recent.lag)
-		shard.recent.latency.Reset()
-		shard.recent.lag.Reset()
+		shard.recent.latency, shard.recent.lag = histogram.Histogram{}, histogram.Histogram{}
 		shard.mu.Unlock()
 	}
 	return s

@@ -84,8 +84,8 @@ func Run(ctx context.Context, cfg limiter.Config, public, admin net.Listener, no
 
 // setMode changes the mode without a restart: curl -X PUT 127.0.0.1:9090/mode/dryrun
 func setMode(lim *limiter.Limiter, w http.ResponseWriter, r *http.Request) {
-	mode, err := limiter.ParseMode(r.PathValue("mode"))
-	if err != nil {
+	var mode limiter.Mode
+	if err := mode.UnmarshalText([]byte(r.PathValue("mode"))); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

@@ -106,7 +106,7 @@ func New(cfg Config) (*Directory, error) {
 		// Beside each other always: what one after the other would save beside a
 		// query is not worth a cache that hangs adding its time to the database's,
 		// or, when it ignores its context, holding the caller for longer.
-		fanout.Config{Name: "clinicians", Mode: fanout.Parallel, OnLate: d.late},
+		fanout.Config{Mode: fanout.Parallel, OnLate: d.late},
 		fanout.Required(Database, cfg.Store.Clinicians, (*known).inStore),
 		fanout.Optional(Cache, cfg.Cache.Clinicians, (*known).inCache).Within(cfg.CacheTimeout),
 	)
@@ -138,8 +138,10 @@ func (d *Directory) Find(ctx context.Context, q patientapi.ClinicianQuery) (pati
 	known := got.Value
 	answer := patientapi.ClinicianAnswer{Clinicians: patientapi.MergeClinicians(known.found, known.cached), Partial: []string{}}
 	switch {
-	case got.Partial():
-		answer.Partial = got.MissingNames()
+	case got.Missing != nil:
+		for _, m := range got.Missing {
+			answer.Partial = append(answer.Partial, m.Branch)
+		}
 		d.failures.Add(1)
 		d.complain(&got.Missing[0])
 		return answer, nil

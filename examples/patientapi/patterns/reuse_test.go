@@ -57,8 +57,8 @@ func TestResponseOfACallerWhoLeftIsNotReused(t *testing.T) {
 		wg.Wait()
 		close(leave)
 		assert.NoError(t, r.Drain(t.Context()))
-		if s := answers[patientapi.Patient](r.Runner).Stats(); s.Gets != 1 || s.Puts != 0 {
-			t.Errorf("%d taken, %d given back; want 1, 0", s.Gets, s.Puts)
+		if s := answers[patientapi.Patient](r.Runner).Stats(); s.Gets != 1 || s.InUse != 1 {
+			t.Errorf("%d taken, %d in use; want 1, 1", s.Gets, s.InUse)
 		}
 	})
 }

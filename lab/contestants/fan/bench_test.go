@@ -17,7 +17,7 @@ import (
 func BenchmarkLookup(b *testing.B) {
 	for _, t := range []fan.Table{{Load: "nothing"}, fan.Published[2], fan.Published[1]} {
 		for _, t.Sources = range []int{2, 8, 64} {
-			for _, name := range append(slices.Clone(fan.Names), fan.InParallel, fan.Borrowed) {
+			for _, name := range append(slices.Clone(fan.Names), fan.InParallel) {
 				b.Run(fmt.Sprintf("work=%s/n=%d/contestant=%s", t.Load, t.Sources, name), func(b *testing.B) { benchmark(b, name, t) })
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spillway-go/spillway/fanout"
 	"github.com/spillway-go/spillway/lab/burn"
-	"github.com/spillway-go/spillway/lab/fan"
 )
 
 // mostCalls is how many calls are waited for the right mode.
@@ -28,7 +27,7 @@ func playChange(ctx context.Context, _ any) (map[string]float64, error) {
 			quick()
 		}
 	}, nil)
-	f, err := newFanout(sources{found, slices.Repeat([]find{found}, 3)}, fanout.Config{Name: fan.Spillway})
+	f, err := newFanout(sources{found, slices.Repeat([]find{found}, 3)}, fanout.Config{})
 	if err != nil {
 		return nil, err
 	}

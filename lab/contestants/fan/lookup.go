@@ -101,7 +101,7 @@ func newLookup(name string, s sources, t fan.Table) (look lookup, err error) {
 	if t.Levels < 2 {
 		return s.lookup(name, cfg)
 	}
-	if cfg.Budget, err = fanout.NewBudget(t.Budget); err != nil {
+	if cfg.Bulkhead, err = fanout.NewBulkhead(t.Budget); err != nil {
 		return nil, err
 	}
 	level := func(ctx context.Context, q query) (*users, error) {
@@ -132,9 +132,8 @@ func whole(t fan.Table) int {
 
 // configs are those of the contestants that are ours.
 var configs = map[string]fanout.Config{
-	fan.Spillway:   {Name: "users"},
-	fan.InParallel: {Name: "users", Mode: fanout.Parallel},
-	fan.Borrowed:   {Name: "users", Mode: fanout.Parallel, BorrowedContext: true},
+	fan.Spillway:   {},
+	fan.InParallel: {Mode: fanout.Parallel},
 }
 
 func (s sources) lookup(name string, cfg fanout.Config) (lookup, error) {

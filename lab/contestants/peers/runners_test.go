@@ -50,12 +50,15 @@ var (
 var libraries = []library{
 	{"workerpool", func(ctx context.Context) runner {
 		p := must(workerpool.New(workerpool.Config{MaxWorkers: 1, QueueSize: queue}))
-		group := p.Group(ctx)
+		var err error // of the job that was added
 		return runner{
 			submit: func(ctx context.Context, j job) error { return p.Submit(ctx, j) },
 			try:    func(j job) error { return p.TrySubmit(none, j) },
-			add:    func(j job) error { return group.Submit(j) },
-			wait:   func() error { return group.Wait(none) },
+			add: func(j job) error { // Do waits at once
+				_, err = workerpool.Do(ctx, p, func(ctx context.Context) (struct{}, error) { return struct{}{}, j(ctx) })
+				return err
+			},
+			wait:   func() error { return err },
 			urgent: func(j job) error { return p.Submit(spillway.WithPriority(none, spillway.High), j) },
 			call: func(fn func() (int, error)) (int, error) {
 				return workerpool.Do(none, p, func(context.Context) (int, error) { return fn() })

@@ -18,16 +18,17 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/spillway-go/spillway/histogram"
+	"github.com/spillway-go/spillway/internal/inside"
 	"github.com/spillway-go/spillway/limiter"
 )
 
 // line is one line of a recording, as JSON. The first has the header, the others a time and what was seen then.
 type line struct {
-	Header *header        `json:"header,omitempty"`
-	At     float64        `json:"at"` // seconds since the recording began
-	Stats  *limiter.Stats `json:"stats,omitempty"`
-	Log    string         `json:"log,omitempty"`    // a line of the service's log
-	Scrape string         `json:"scrape,omitempty"` // what Prometheus scrapes
+	Header *header `json:"header,omitempty"`
+	At     float64 `json:"at"` // seconds since the recording began
+	Stats  *seen   `json:"stats,omitempty"`
+	Log    string  `json:"log,omitempty"`    // a line of the service's log
+	Scrape string  `json:"scrape,omitempty"` // what Prometheus scrapes
 }
 
 type header struct {
@@ -70,8 +71,7 @@ func (r *recorder) run(ctx context.Context, lim *limiter.Limiter) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for n := 0; ; n++ {
-		stats := small(lim.Stats())
-		r.stats = append(r.stats, line{At: r.at(), Stats: &stats})
+		r.stats = append(r.stats, line{At: r.at(), Stats: statsOf(lim)})
 		if n%5 == 0 {
 			text, err := r.expose()
 			if err != nil {
@@ -87,6 +87,18 @@ func (r *recorder) run(ctx context.Context, lim *limiter.Limiter) error {
 	}
 }
 
+// seen is what the debug page sees of a limiter.
+type seen struct {
+	limiter.Stats
+	Processors inside.Processors
+	Pressure   inside.Pressure
+}
+
+func statsOf(lim *limiter.Limiter) *seen {
+	in := inside.Of(lim)
+	return &seen{small(lim.Stats()), in.Processors(), in.Pressure()}
+}
+
 // small makes Stats a fifth as long. Times are rounded down to three significant bits. Those of all kinds
 // together are left out, since the times of each kind add up to them.
 func small(s limiter.Stats) limiter.Stats {
@@ -100,9 +112,9 @@ func small(s limiter.Stats) limiter.Stats {
 
 func coarse(h *histogram.Histogram) *histogram.Histogram {
 	c := new(histogram.Histogram)
-	for b := range h.Buckets() {
-		shift := max(bits.Len64(uint64(b.Low))-3, 0)
-		c.RecordN(b.Low>>shift<<shift, b.Count)
+	for v, n := range h.Buckets() {
+		shift := max(bits.Len64(uint64(v))-3, 0)
+		c.RecordN(v>>shift<<shift, n)
 	}
 	return c
 }

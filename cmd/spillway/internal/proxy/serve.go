@@ -163,8 +163,8 @@ func operate(lim *limiter.Limiter, up *atomic.Bool, logger *slog.Logger) http.Ha
 			http.Error(w, "pages in a browser may not change the mode", http.StatusForbidden)
 			return
 		}
-		mode, err := limiter.ParseMode(r.PathValue("mode"))
-		if err != nil {
+		var mode limiter.Mode
+		if err := mode.UnmarshalText([]byte(r.PathValue("mode"))); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}

@@ -218,7 +218,7 @@ func (s *Semaphore) check() error {
 }
 
 func (l *Limiter) check() error {
-	known := []string{"adaptive", "throughput", "fixed", "aimd", "vegas", "gradient2"}
+	known := []string{"adaptive", "throughput", "fixed", "aimd", "gradient2"}
 	switch {
 	case l.Law != "" && !slices.Contains(known, l.Law):
 		return fmt.Errorf("unknown law %.40q: want %s", l.Law, list(known, ""))
@@ -239,8 +239,6 @@ func (l *Limiter) law() (law limit.Law) {
 		law = limit.NewFixed(l.Limit)
 	case "aimd":
 		law, _ = limit.NewAIMD(limit.AIMDConfig{})
-	case "vegas":
-		law, _ = limit.NewVegas(limit.VegasConfig{})
 	case "gradient2":
 		law, _ = limit.NewGradient2(limit.Gradient2Config{})
 	default:

@@ -18,7 +18,7 @@ type requestKey struct{}
 
 func TestTheFirstCallersCancellationHarmsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g Group[string, string]
+		var g Singleflight[string, string]
 		calls := 0
 		work := func(ctx context.Context) (string, error) {
 			calls++
@@ -57,7 +57,7 @@ func TestTheFirstCallersCancellationHarmsNobody(t *testing.T) {
 func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reported := 0
-		g := Group[int, int]{OnLate: func(key int, err error) {
+		g := Singleflight[int, int]{OnLate: func(key int, err error) {
 			if _, ok := errors.AsType[*spillway.PanicError](err); ok && key == 1 {
 				reported++
 			}
@@ -99,7 +99,7 @@ func TestTheWorkEndsWhenTheLastCallerLeft(t *testing.T) {
 
 func TestAPanicReachesEveryCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g Group[int, int]
+		var g Singleflight[int, int]
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -122,7 +122,7 @@ func TestAPanicReachesEveryCaller(t *testing.T) {
 
 func TestKeysDoNotShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g Group[int, int]
+		var g Singleflight[int, int]
 		var wg sync.WaitGroup
 		for key := range 10 {
 			wg.Go(func() {
@@ -141,7 +141,7 @@ func TestKeysDoNotShare(t *testing.T) {
 func TestAKeyThatCannotBeComparedHarmsNoOtherCaller(t *testing.T) {
 	type pair struct{ a, b any }
 	synctest.Test(t, func(t *testing.T) {
-		var g Group[any, int]
+		var g Singleflight[any, int]
 		one := func(context.Context) (int, error) { return 1, nil }
 		for _, key := range []any{[]int{1}, map[string]int{}, func() {}, pair{"a", []int{1}}, [2]any{1, []int{}}, pair{math.NaN(), []int{1}}} {
 			if _, _, err := g.Do(t.Context(), key, func(context.Context) (int, error) { t.Error("it ran"); return 0, nil }); err == nil || !strings.Contains(err.Error(), "cannot be compared") {
@@ -160,7 +160,7 @@ func TestAKeyThatCannotBeComparedHarmsNoOtherCaller(t *testing.T) {
 // A map never finds a NaN key again, so its work once stayed in the map forever.
 func TestAKeyThatDoesNotEqualItselfIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g Group[any, int]
+		var g Singleflight[any, int]
 		var wg sync.WaitGroup
 		for range 3 {
 			for i, key := range []any{math.NaN(), [2]any{1, math.NaN()}} {

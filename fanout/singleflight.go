@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// Group shares work between concurrent callers with the same key: one caller starts the work, all
-// callers get its result. The zero Group is ready. A Group is safe for concurrent use and must not
+// Singleflight shares work between concurrent callers with the same key: one caller starts the work, all
+// callers get its result. The zero Singleflight is ready. A Singleflight is safe for concurrent use and must not
 // be copied. If K is or contains an interface type, Do returns an error for a key that cannot be
 // compared, such as a slice.
-type Group[K comparable, V any] struct {
+type Singleflight[K comparable, V any] struct {
 	// OnLate receives each error, including panics, of work that no caller waited for any more, on
-	// the goroutine of the work. Set OnLate before the first use of the Group, or leave it nil.
+	// the goroutine of the work. Set OnLate before the first use of the Singleflight, or leave it nil.
 	OnLate func(K, error)
 
 	mu      sync.Mutex
@@ -48,9 +48,9 @@ var errAbandoned = errors.New("fanout: no caller waits any more")
 // A panic of fn is a *spillway.PanicError for every caller, and runtime.Goexit in fn ends every
 // caller's goroutine. A result that no caller waits for is dropped; OnLate receives its error. Work
 // for a key that is not equal to itself, such as NaN, is not shared.
-func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (v V, shared bool, err error) {
+func (g *Singleflight[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (v V, shared bool, err error) {
 	if fn == nil {
-		return v, false, errors.New("fanout: Group.Do: fn is nil")
+		return v, false, errors.New("fanout: Singleflight.Do: fn is nil")
 	}
 	if err := ctx.Err(); err != nil {
 		return v, false, err
@@ -79,7 +79,7 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V
 func equalsItself[K comparable](key K) (same bool, err error) {
 	defer func() {
 		if recover() != nil {
-			err = fmt.Errorf("fanout: Group.Do: the key is a %T, which cannot be compared: use strings, numbers, or structs and arrays of those", key)
+			err = fmt.Errorf("fanout: Singleflight.Do: the key is a %T, which cannot be compared: use strings, numbers, or structs and arrays of those", key)
 		}
 	}()
 	_ = map[K]bool(nil)[key]
@@ -89,7 +89,7 @@ func equalsItself[K comparable](key K) (same bool, err error) {
 
 // join adds a caller to the work for key. If there is none, join starts work, which later callers
 // can join if shared is set.
-func (g *Group[K, V]) join(ctx context.Context, key K, shared bool, fn func(context.Context) (V, error)) *flight[V] {
+func (g *Singleflight[K, V]) join(ctx context.Context, key K, shared bool, fn func(context.Context) (V, error)) *flight[V] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f := g.flights[key]
@@ -103,7 +103,7 @@ func (g *Group[K, V]) join(ctx context.Context, key K, shared bool, fn func(cont
 }
 
 // start starts the work for key. The lock is held.
-func (g *Group[K, V]) start(ctx context.Context, key K, shared bool, fn func(context.Context) (V, error)) *flight[V] {
+func (g *Singleflight[K, V]) start(ctx context.Context, key K, shared bool, fn func(context.Context) (V, error)) *flight[V] {
 	f := &flight[V]{done: make(chan struct{})}
 	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if g.flights == nil {
@@ -130,7 +130,7 @@ func (g *Group[K, V]) start(ctx context.Context, key K, shared bool, fn func(con
 }
 
 // finish records the result of the work, and reports whether no caller waits for it.
-func (g *Group[K, V]) finish(key K, f *flight[V], v V, err error, exited bool) (late bool) {
+func (g *Singleflight[K, V]) finish(key K, f *flight[V], v V, err error, exited bool) (late bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f.value, f.err, f.exited = v, err, exited
@@ -140,7 +140,7 @@ func (g *Group[K, V]) finish(key K, f *flight[V], v V, err error, exited bool) (
 }
 
 // left removes a caller whose context has ended, and reports whether the work has ended anyway.
-func (g *Group[K, V]) left(key K, f *flight[V]) (ended bool) {
+func (g *Singleflight[K, V]) left(key K, f *flight[V]) (ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
@@ -156,7 +156,7 @@ func (g *Group[K, V]) left(key K, f *flight[V]) (ended bool) {
 }
 
 // forget lets the next caller for key start new work. The lock is held.
-func (g *Group[K, V]) forget(key K, f *flight[V]) {
+func (g *Singleflight[K, V]) forget(key K, f *flight[V]) {
 	if g.flights[key] == f {
 		delete(g.flights, key)
 	}
