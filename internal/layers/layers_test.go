@@ -17,7 +17,7 @@ import (
 // layers lists the folders of all packages, each once, the lowest layer first. Packages
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
-	{"examples/patientapi/internal/assert", "examples/patientapi/internal/require", "internal/await", "internal/carry", "internal/clock", "internal/gaterule", "internal/names", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
+	{"examples/patientapi/internal/assert", "examples/patientapi/internal/require", "internal/await", "internal/carry", "internal/clock", "internal/gaterule", "internal/logtest", "internal/names", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
 	{".", "histogram", "clusterlimit/internal/budget", "internal/ablation", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "jobqueue/internal/ends", "retrybudget", "route/internal/shape"},
 	{"internal/priority", "internal/refusal", "limit", "load/loadgen", "objectpool", "route/internal/encode", "route/internal/openapi", "route/internal/wire"},
 	{"internal/handoff", "internal/laws", "internal/places", "internal/processors"},
@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"limiter"},
 	{"fanout", "internal/debugpage", "limiter/semaphore", "shedlog", "internal/sim", "workerpool"},
 	{"metrics", "route"},
-	{"admissionhttp"},
+	{"admissionhttp", "internal/metricstest"},
 	{"admissiongrpc", "admissionhttp/client", "examples/background", "examples/batch", "examples/migrate", "jobqueue", "jobqueue/embedded", "metricsotel", "metricsprom", "routegin", "examples/frameworks/routeyaml"},
 	{"clusterlimit", "jobqueue/internal/engine", "jobqueue/internal/jobqueuetest"},
 	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore", "jobqueue/jetstream", "jobqueue/memory"},
@@ -64,7 +64,7 @@ var plain = map[string]bool{"jobqueue/outbox": true}
 const command = "cmd/spillway"
 
 // forTests are the internal packages of the root module that the tests of all modules use.
-var forTests = map[string]bool{"internal/await": true, "internal/pages": true, "internal/sim": true, "internal/soak": true}
+var forTests = map[string]bool{"internal/await": true, "internal/logtest": true, "internal/metricstest": true, "internal/pages": true, "internal/sim": true, "internal/soak": true}
 
 // inTests reports whether a file is a test, or in a folder of helpers for tests.
 func inTests(name string) bool {
