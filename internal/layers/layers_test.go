@@ -18,7 +18,7 @@ import (
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
 	{"examples/patientapi/internal/assert", "examples/patientapi/internal/require", "internal/await", "internal/carry", "internal/clock", "internal/gaterule", "internal/logtest", "internal/names", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
-	{".", "histogram", "clusterlimit/internal/budget", "internal/ablation", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "jobqueue/internal/ends", "retrybudget", "route/internal/shape"},
+	{".", "histogram", "clusterlimit/internal/budget", "internal/ablation", "internal/api", "internal/fair", "internal/layers", "internal/soak/run", "internal/testreport", "internal/tools/modzip", "internal/tools/platforms", "jobqueue/internal/ends", "jobqueue/internal/local", "retrybudget", "route/internal/shape"},
 	{"internal/priority", "internal/refusal", "limit", "load/loadgen", "objectpool", "route/internal/encode", "route/internal/openapi", "route/internal/wire"},
 	{"internal/handoff", "internal/laws", "internal/places", "internal/processors"},
 	{"internal/gate"},
