@@ -30,13 +30,13 @@ const (
 
 // busy are the settings of a replica whose clients ask back to back.
 type busy struct {
-	URL     string
-	Away    Away
-	Rate    int
-	Clients int
-	Work    time.Duration
-	Referee string // a file that all replicas map
-	Index   int
+	URL        string
+	FailClosed bool
+	Rate       int
+	Clients    int
+	Work       time.Duration
+	Referee    string // a file that all replicas map
+	Index      int
 }
 
 // referee counts what truly runs, in memory that the processes share. Work of a process that is
@@ -102,7 +102,7 @@ func runBusy(text []byte) error {
 	if err != nil {
 		return err
 	}
-	m, err := joined(context.Background(), Config{URL: b.URL, Concurrency: busySlots, Rate: b.Rate, Lease: busyLease, Away: b.Away})
+	m, err := joined(context.Background(), Config{URL: b.URL, Concurrency: busySlots, Rate: b.Rate, Lease: busyLease, FailClosed: b.FailClosed})
 	if err != nil {
 		return err
 	}
@@ -183,8 +183,8 @@ func TestSoakProcessesAdmitAMillionASecondTogether(t *testing.T) {
 // Eight processes run no more than their budget at a time, and at most replicas x lease beyond it while
 // one is cut off and after one was stopped for longer than its lease.
 func TestSoakProcessesShareOneBudget(t *testing.T) {
-	for name, away := range map[string]Away{"keep": Keep, "fail closed": FailClosed} {
-		r, replicas, p := share(t, busy{Away: away, Clients: 32, Work: 5 * time.Millisecond})
+	for name, failClosed := range map[string]bool{"keep": false, "fail closed": true} {
+		r, replicas, p := share(t, busy{FailClosed: failClosed, Clients: 32, Work: 5 * time.Millisecond})
 		before := r.admissions()
 		r.most.Store(0)
 		most := func(d time.Duration) float64 {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,39 +17,19 @@ import (
 	"github.com/spillway-go/spillway/clusterlimit/internal/budget"
 )
 
-// Away selects a member's behaviour while the member cannot reach the engine: Keep or FailClosed.
-type Away uint8
-
-const (
-	// Keep continues with the last lease after its end. The equal share is C divided by the last
-	// known number of members. A lease above the equal share shrinks to it over four times
-	// Config.Lease. Only then does a lease below the equal share grow to it.
-	Keep Away = iota
-	// FailClosed admits nothing once the lease has ended.
-	FailClosed
-)
-
 // Config selects the budget and the terms of joining it. The zero value joins the budget "default"
 // of the engine on this machine, with the totals that other members have set.
 type Config struct {
 	// URL is the engine's address: a NATS server with JetStream, or several servers, separated by
 	// commas. Empty means nats://127.0.0.1:4222.
 	URL string
-	// Conn is a connection to use instead of URL. It stays open after Close. Open it with
-	// nats.ReconnectBufSize(-1) and a PingInterval of about the lease, so that failures show, and
-	// with nats.MaxReconnects(-1) and nats.IgnoreAuthErrorAbort(): the member cannot open it again.
-	Conn *nats.Conn
-	// Bucket is the key/value bucket; empty means "spillway". A missing bucket is created with file
-	// storage and one copy. For several copies create the bucket before joining.
-	Bucket string
+	// Options are TLS, credentials and the like, for the member's connection. The connection is tried
+	// again for ever, whatever Options say.
+	Options []nats.Option
 
 	// Name is the budget's name; empty means "default". Use letters, digits and -_=./ only, at most
 	// 200, and no dot at an end or beside another.
 	Name string
-	// Replica is this member's name for people; empty means the host's name. Two members may have
-	// the same name. A restarted member is a new member: its former lease is free after 1.25 times
-	// Lease without a renewal. At most 255 bytes.
-	Replica string
 
 	// Concurrency is how many admissions may run at a time, and Rate how many are admitted in a
 	// second, in the whole budget. Zero means the number that other members have set, or no bound
@@ -59,10 +38,14 @@ type Config struct {
 
 	// Lease is how long a lease lasts; zero means 3 s, the minimum is 300 ms. The member renews it
 	// six times in that time, or three times if the budget has more than 40 members, in a request
-	// that may take a third of it. A dead member leaves its share unused for 1.25 times as long.
+	// that may take a third of it. A dead member leaves its share unused for 1.25 times as long. A
+	// restarted member is a new member.
 	Lease time.Duration
-	// Away is Keep by default.
-	Away Away
+	// FailClosed admits nothing once the lease has ended and the engine cannot be reached. Without
+	// FailClosed the member continues with its last lease. The equal share is the total divided by
+	// the last known number of members. A lease above the equal share shrinks to it over four times
+	// Lease. Only then does a lease below the equal share grow to it.
+	FailClosed bool
 
 	// Logger logs changes of the member's standing; nil means no log.
 	Logger *slog.Logger
@@ -73,11 +56,10 @@ const (
 	leastLease   = 300 * time.Millisecond
 	joinTime     = 5 * time.Second // without an answer, if the context of Join has no deadline
 	mostLease    = budget.MostTTL
-	mostReplica  = 255 // bytes, as a host's name
-	idLetters    = 12  // of a member's random ID, 60 bits: all members of a group read and write all IDs
-	renewals     = 6   // in the time of a lease
-	visitPart    = 4   // of a lease: a renewal, a visit and the pause between take less than a lease
-	attempts     = 3   // successive failed attempts that fit in the time of a lease
+	idLetters    = 12 // of a member's random ID, 60 bits: all members of a group read and write all IDs
+	renewals     = 6  // in the time of a lease
+	visitPart    = 4  // of a lease: a renewal, a visit and the pause between take less than a lease
+	attempts     = 3  // successive failed attempts that fit in the time of a lease
 	fadeLeases   = 4
 	wantLeases   = 2 // how many leases a member's demand lasts after its last request: as long as a turn
 )
@@ -90,19 +72,9 @@ func (cfg Config) check() (Config, error) {
 	fault := func(format string, args ...any) {
 		wrong = append(wrong, fmt.Errorf("clusterlimit: "+format, args...))
 	}
-	if cfg.Conn != nil && cfg.URL != "" {
-		fault("URL and Conn are both set: use one of them")
-	}
 	cfg.URL = cmp.Or(cfg.URL, nats.DefaultURL)
-	cfg.Bucket = cmp.Or(cfg.Bucket, "spillway")
 	if cfg.Name = cmp.Or(cfg.Name, "default"); !validName.MatchString(cfg.Name) || slices.Contains(strings.Split(cfg.Name, "."), "") {
 		fault("Name is %.40q: use letters, digits and -_=./, 200 at most, and no dot at an end or beside another", cfg.Name)
-	}
-	if len(cfg.Replica) > mostReplica {
-		fault("Replica is %.40q and so on, %d bytes: use %d at most", cfg.Replica, len(cfg.Replica), mostReplica)
-	}
-	if cfg.Replica == "" {
-		cfg.Replica, _ = os.Hostname()
 	}
 	if cfg.Concurrency < 0 || cfg.Concurrency > 1e9 {
 		fault("Concurrency is %d: use 1 to 1e9, or zero for what the others have set", cfg.Concurrency)
@@ -112,9 +84,6 @@ func (cfg Config) check() (Config, error) {
 	}
 	if cfg.Lease = cmp.Or(cfg.Lease, defaultLease); cfg.Lease < leastLease || cfg.Lease > mostLease {
 		fault("Lease is %v: use %v to %v, or zero for %v", cfg.Lease, leastLease, mostLease, defaultLease)
-	}
-	if cfg.Away > FailClosed {
-		fault("unknown Away %d: use Keep or FailClosed", cfg.Away)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -137,10 +106,8 @@ func Join(ctx context.Context, cfg Config) (*Member, error) {
 		return nil, fmt.Errorf("clusterlimit: cannot join %q: %w", cfg.Name, err)
 	}
 	m := newMember(cfg)
-	if m.conn == nil {
-		if m.conn, err = connect(ctx, cfg); err != nil {
-			return nil, fmt.Errorf("clusterlimit: %w", err)
-		}
+	if m.conn, err = connect(ctx, cfg); err != nil {
+		return nil, fmt.Errorf("clusterlimit: %w", err)
 	}
 	if err := m.first(ctx); err != nil {
 		m.disconnect()
@@ -153,12 +120,12 @@ func Join(ctx context.Context, cfg Config) (*Member, error) {
 // newMember returns a member that has not joined yet.
 func newMember(cfg Config) *Member {
 	m := &Member{
-		cfg: cfg, base: time.Now(), conn: cfg.Conn, done: make(chan struct{}), id: rand.Text()[:idLetters],
+		cfg: cfg, base: time.Now(), done: make(chan struct{}), id: rand.Text()[:idLetters],
 		causes: causesOf(cfg.Name), full: map[string]bool{}, orphans: map[string]*orphan{},
 	}
 	m.holder = budget.NewHolder(budget.Terms{
 		ID: m.id, Totals: m.totals(),
-		TTL: cfg.Lease, Fade: fadeLeases * cfg.Lease, Keep: cfg.Away == Keep,
+		TTL: cfg.Lease, Fade: fadeLeases * cfg.Lease, Keep: !cfg.FailClosed,
 	})
 	return m
 }

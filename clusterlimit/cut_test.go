@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/logtest"
 )
 
 // cluster is three servers. The routes of the first go through proxies.
@@ -82,11 +83,11 @@ func newCluster(t *testing.T) *cluster {
 func TestAMemberLeavesAServerThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	var log lines
+	var log logtest.Log
 	var m *Member
 	await.True(t, "a member on the first server", func() bool {
 		var err error
-		if m, err = joined(await.Context(t, "a lease"), Config{URL: strings.Join(c.urls, ","), Concurrency: 8, Lease: 2 * time.Second, Away: FailClosed, Logger: log.logger()}); err != nil {
+		if m, err = joined(await.Context(t, "a lease"), Config{URL: strings.Join(c.urls, ","), Concurrency: 8, Lease: 2 * time.Second, FailClosed: true, Logger: log.Logger()}); err != nil {
 			t.Fatal(err)
 		}
 		if m.conn.ConnectedUrl() == c.urls[0] {
@@ -104,7 +105,7 @@ func TestAMemberLeavesAServerThatIsCutOff(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "has not answered for")
 	})
 	await.True(t, "it has its lease again", func() bool { s := m.Stats(); return s.Standing == "held" && s.Err == nil })
-	if line := log.with("connects to another"); !strings.Contains(line, "level=WARN") || !strings.Contains(line, c.urls[0]) {
+	if line := log.With("connects to another"); !strings.Contains(line, "level=WARN") || !strings.Contains(line, c.urls[0]) {
 		t.Errorf("the log says %q", line)
 	}
 	// A member that starts on the server that is cut off goes on to another too.
@@ -147,11 +148,15 @@ func TestWhenAServerIsLeft(t *testing.T) {
 
 // A server without a majority may answer for the bucket, and still answers no write.
 func TestOpeningTheBucketIsNoAnswer(t *testing.T) {
-	cfg, err := Config{Conn: dialed(t, engine(t))}.check()
+	cfg, err := Config{URL: engine(t)}.check()
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := newMember(cfg)
+	if m.conn, err = connect(await.Context(t, "a connection"), cfg); err != nil {
+		t.Fatal(err)
+	}
+	defer m.disconnect()
 	m.link.failed(0, true)
 	if err := m.open(await.Context(t, "a bucket")); err != nil || m.link.standing != linkUnanswered {
 		t.Errorf("%v, %+v", err, m.link)
@@ -161,15 +166,15 @@ func TestOpeningTheBucketIsNoAnswer(t *testing.T) {
 // The client library closes a connection for good after errors that it does not know.
 func TestAMemberOpensAConnectionThatWasClosedForGood(t *testing.T) {
 	t.Parallel()
-	var log lines
-	m := join(t, Config{URL: engine(t), Rate: 10, Away: FailClosed, Logger: log.logger()})
-	before := m.Stats().Renewals
+	var log logtest.Log
+	m := join(t, Config{URL: engine(t), Rate: 10, FailClosed: true, Logger: log.Logger()})
+	before := m.reading().renewals
 	m.mu.Lock()
 	conn := m.conn
 	m.mu.Unlock()
 	conn.Close()
-	await.True(t, "it renews", func() bool { s := m.Stats(); return s.Renewals > before+2 && s.Standing == "held" && s.Err == nil })
-	if line := log.with("ended the connection for good"); line == "" {
+	await.True(t, "it renews", func() bool { s := m.reading(); return s.renewals > before+2 && s.Standing == "held" && s.Err == nil })
+	if line := log.With("ended the connection for good"); line == "" {
 		t.Error("the log does not say so")
 	}
 }

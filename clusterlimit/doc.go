@@ -19,7 +19,9 @@
 // value by compare and set: the engine orders the changes, and there is no leader.
 //
 // The engine is a NATS server with JetStream: nats-server -js, or package jobqueue/embedded with
-// Listen. [Config.Away] selects what members do while the engine is away. Stats.Standing and the
+// Listen. The budgets of an account of NATS are in one bucket, "spillway". A missing bucket is created
+// with file storage and one copy; for several copies create it before joining. [Config.FailClosed]
+// selects what members do while the engine is away. Stats.Standing and the
 // Cause of refusals say whether the lease is held, kept or over. [Metrics] shows this to operators;
 // docs/operate/metrics.md says what to alert on.
 //
@@ -49,7 +51,7 @@
 //
 // More than C runs only after a lease is lost, because its holder was stopped or cut off from the
 // engine while work ran. The work may still run when other members have the slots. It never exceeds
-// the lost lease. With Away: Keep, a member that is cut off keeps admitting, but runs at most its
+// the lost lease. Without FailClosed, a member that is cut off keeps admitting, but runs at most its
 // kept lease at a time. So the overshoot is at most the sum of the leases lost in this way:
 // replicas x lease. Each lost lease counts with its amount before the loss, or with an equal share
 // of C if the equal share is larger. For a rate R, any time T sees at most R x T, plus saved
@@ -89,13 +91,12 @@
 //
 // # Trouble with the engine
 //
-// A member with a URL renews its lease again after any trouble of its connection. The connection is
+// A member renews its lease again after any trouble of its connection. The connection is
 // opened again for ever, also after refused logins, and replaced if the client library has closed it
 // for good. If a server accepts the connection, but has not answered a write for 5 s, as a server
 // that is cut off from its cluster, the member connects to another address of its URL or of the
 // cluster: after 10 s to one more, then after 20, 40 and each 80 s, until a write is answered.
-// Stats.Err and the log say so. With Config.Conn only the first holds, and only with its options: the
-// connection is the caller's.
+// Stats.Err and the log say so.
 //
 // A bucket that is gone, as with the disk of a server, is made anew with one copy. Until all members
 // have renewed, they may then use up to twice the total.

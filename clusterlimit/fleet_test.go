@@ -22,16 +22,6 @@ func (w *wire) Dial(network, address string) (net.Conn, error) {
 	return counted{c, w}, err
 }
 
-func (w *wire) dial(t *testing.T, url string) *nats.Conn {
-	conn, err := nats.Connect(url, nats.SetCustomDialer(w), nats.Timeout(await.Limit), nats.ReconnectBufSize(-1))
-	if err != nil {
-		t.Error(err)
-		return nil
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
 type counted struct {
 	net.Conn
 	to *wire
@@ -62,7 +52,7 @@ func TestTwoHundredMembersJoinAtOnce(t *testing.T) {
 	for i := range all {
 		joining.Go(func() {
 			var err error
-			if all[i], err = Join(await.Context(t, "a lease"), Config{Conn: wired[i].dial(t, url), Concurrency: 2 * members}); err != nil {
+			if all[i], err = Join(await.Context(t, "a lease"), Config{URL: url, Options: []nats.Option{nats.SetCustomDialer(&wired[i]), nats.Timeout(await.Limit)}, Concurrency: 2 * members}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -82,7 +72,7 @@ func TestTwoHundredMembersJoinAtOnce(t *testing.T) {
 	traffic := func() (bytes, renewals uint64) {
 		for i, m := range all {
 			bytes += wired[i].bytes.Load()
-			renewals += m.Stats().Renewals
+			renewals += m.reading().renewals
 		}
 		return bytes, renewals
 	}

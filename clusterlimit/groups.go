@@ -118,7 +118,7 @@ func (m *Member) visit(ctx context.Context, wants budget.Amounts) {
 	case errors.Is(err, errUnreadable):
 		m.act(func() { m.counts.err = err })
 		if !m.unreadable {
-			m.cfg.Logger.Warn("spillway budget: the groups cannot divide the budget", "budget", m.cfg.Name, "replica", m.cfg.Replica, "error", err)
+			m.cfg.Logger.Warn("spillway budget: the groups cannot divide the budget", "budget", m.cfg.Name, "error", err)
 		}
 		m.unreadable = true
 	case err == nil:

@@ -89,7 +89,7 @@ func (m *Member) heard(began time.Duration, err error, isWrite bool) {
 	case silent(err), lost(err):
 		m.link.failed(began, silent(err))
 		if !m.alone() && m.conn.IsConnected() && m.link.leave(m.now()) {
-			m.cfg.Logger.Warn("spillway budget: this server answers no requests: the member connects to another", "budget", m.cfg.Name, "replica", m.cfg.Replica,
+			m.cfg.Logger.Warn("spillway budget: this server answers no requests: the member connects to another", "budget", m.cfg.Name,
 				"server", m.conn.ConnectedUrlRedacted(), "unanswered", m.now()-m.link.since, "error", err)
 			_ = m.conn.ForceReconnect() // its only error is of a closed connection, which open replaces
 		}
@@ -101,18 +101,18 @@ func (m *Member) heard(began time.Duration, err error, isWrite bool) {
 // open opens the bucket, and first a new connection instead of one that is closed for good. Of the
 // reasons for which the client library gives a connection up, most are errors that it does not know.
 func (m *Member) open(ctx context.Context) (err error) {
-	if m.cfg.Conn == nil && m.conn != nil && m.conn.IsClosed() {
+	if m.conn != nil && m.conn.IsClosed() {
 		cause := m.conn.LastError()
 		conn, err := connect(ctx, m.cfg)
 		if err != nil {
 			return err
 		}
-		m.cfg.Logger.Warn("spillway budget: the engine had ended the connection for good: the member has opened another", "budget", m.cfg.Name, "replica", m.cfg.Replica, "error", cause)
+		m.cfg.Logger.Warn("spillway budget: the engine had ended the connection for good: the member has opened another", "budget", m.cfg.Name, "error", cause)
 		m.conn, m.kv = conn, nil
 	}
 	if m.kv == nil {
 		began := m.now()
-		m.kv, err = bucket(ctx, m.conn, m.cfg.Bucket)
+		m.kv, err = bucket(ctx, m.conn)
 		m.heard(began, err, false) // a server that is cut off may still know the bucket
 	}
 	return err
@@ -127,7 +127,7 @@ func (m *Member) first(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		again := (errors.Is(err, errBeaten) || silent(err) || lost(err)) && !(m.kv == nil && m.alone() && noJetStream(err)) && !(m.cfg.Conn != nil && m.cfg.Conn.IsClosed())
+		again := (errors.Is(err, errBeaten) || silent(err) || lost(err)) && !(m.kv == nil && m.alone() && noJetStream(err))
 		late := !bounded && m.link.standing != linkAnswered && m.now()-m.link.began >= joinTime
 		if !again || late || sleep(ctx, jitter(n, m.cfg.Lease)) != nil {
 			return m.inWords(err)
@@ -137,7 +137,7 @@ func (m *Member) first(ctx context.Context) error {
 
 // alone reports whether the member has no other server to go to by itself.
 func (m *Member) alone() bool {
-	return m.cfg.Conn != nil || m.conn == nil || len(m.conn.Servers()) < 2
+	return m.conn == nil || len(m.conn.Servers()) < 2
 }
 
 // noJetStream reports whether an error means that nobody listens to requests for JetStream.
@@ -168,7 +168,7 @@ func (m *Member) inWords(err error) error {
 	// The deadline may have come during a request. A silent engine leaves a request for a whole attempt.
 	beaten := m.counts.conflicts > 0 && now-l.began < m.cfg.Lease/attempts/2
 	switch {
-	case m.cfg.Conn == nil && errors.Is(err, nats.ErrConnectionClosed):
+	case errors.Is(err, nats.ErrConnectionClosed):
 		return fmt.Errorf("the engine has ended the connection for good, and the member opens another (%w)", err)
 	case m.conn != nil && lost(err):
 		return inWords(err, m.conn.LastError())
@@ -195,8 +195,6 @@ func inWords(err, last error) error {
 		return fmt.Errorf("the engine refuses the login, and is tried again: see whether the credentials are right (%w)", last)
 	case errors.Is(err, nats.ErrReconnectBufExceeded):
 		return fmt.Errorf("the engine cannot be reached, and is tried again: see whether the NATS server runs (%w)", err)
-	case errors.Is(err, nats.ErrConnectionClosed):
-		return fmt.Errorf("Config.Conn is closed, and the lease is never renewed: open another with nats.MaxReconnects(-1) and nats.IgnoreAuthErrorAbort, and join again (%w)", err)
 	}
 	return err
 }

@@ -13,13 +13,14 @@ import (
 
 	"github.com/spillway-go/spillway/clusterlimit/internal/budget"
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/logtest"
 )
 
 // A server that has come back with an empty disk has no bucket. Members failed until they were
 // restarted, and said that the engine did not answer.
 func TestALostBucketIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	m := join(t, Config{URL: engine(t), Concurrency: 10, Away: FailClosed})
+	m := join(t, Config{URL: engine(t), Concurrency: 10, FailClosed: true})
 	js, err := jetstream.New(m.conn)
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +28,7 @@ func TestALostBucketIsMadeAnew(t *testing.T) {
 	if err := js.DeleteStream(await.Context(t, "an answer"), "KV_spillway"); err != nil {
 		t.Fatal(err)
 	}
-	await.True(t, "a failure", func() bool { return m.Stats().Failures > 0 })
+	await.True(t, "a failure", func() bool { return m.reading().failures > 0 })
 	await.True(t, "it has its lease again", func() bool { s := m.Stats(); return s.Standing == "held" && s.Slots == 10 && s.Err == nil })
 }
 
@@ -92,9 +93,9 @@ func TestALostBudgetIsMadeOnce(t *testing.T) {
 // A root that cannot be read ends the division among groups, and nobody said so.
 func TestARootThatCannotBeReadIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log lines
+		var log logtest.Log
 		f := &fleet{t: t, store: newFakeStore(2 * time.Millisecond), total: 1000}
-		f.join(50, Config{Rate: f.total, Logger: log.logger()})
+		f.join(50, Config{Rate: f.total, Logger: log.Logger()})
 		defer f.end()
 		f.run(5*time.Second, func() bool { return false })
 		named := func() bool {
@@ -107,7 +108,7 @@ func TestARootThatCannotBeReadIsNamed(t *testing.T) {
 		f.store.values["root.default"] = fakeEntry{value: []byte("mine"), revision: f.store.values["root.default"].revision + 1}
 		f.broken = true
 		f.store.mu.Unlock()
-		if f.run(time.Minute, named) >= time.Minute || log.with("cannot divide the budget") == "" {
+		if f.run(time.Minute, named) >= time.Minute || log.With("cannot divide the budget") == "" {
 			t.Error("nobody names it")
 		}
 		f.lose("root.default")

@@ -28,10 +28,10 @@ var described = []metrics.Metric{
 // Metrics returns a member's metrics, with the label budget set to Config.Name. A reading costs
 // some microseconds and sends nothing.
 func Metrics(m *Member) *metrics.Source {
-	return metrics.New("budget", m.cfg.Name, described, func() []metrics.Sample { return samples(m.Stats()) })
+	return metrics.New("budget", m.cfg.Name, described, func() []metrics.Sample { return samples(m.reading()) })
 }
 
-func samples(s Stats) []metrics.Sample {
+func samples(s reading) []metrics.Sample {
 	var all []metrics.Sample
 	put := func(metric int, n float64, labels ...string) {
 		all = append(all, metrics.Sample{Metric: metric, Value: n, Labels: labels})
@@ -45,16 +45,16 @@ func samples(s Stats) []metrics.Sample {
 		}
 		put(ofStanding, value, one.String())
 	}
-	lease := max(s.For.Seconds(), 0)
+	lease := max(s.left.Seconds(), 0)
 	if s.Standing == budget.Left.String() {
 		lease = 0
 	}
 	put(ofLease, lease)
 	put(ofMembers, float64(s.Members))
-	put(ofRequests, float64(s.Admitted), "admitted")
-	put(ofRequests, float64(s.Refused), "refused")
-	put(ofRenewals, float64(s.Renewals), "renewed")
-	put(ofRenewals, float64(s.Failures), "failed")
-	put(ofRenewals, float64(s.Conflicts), "conflict")
+	put(ofRequests, float64(s.admitted), "admitted")
+	put(ofRequests, float64(s.refused), "refused")
+	put(ofRenewals, float64(s.renewals), "renewed")
+	put(ofRenewals, float64(s.failures), "failed")
+	put(ofRenewals, float64(s.conflicts), "conflict")
 	return all
 }

@@ -44,8 +44,8 @@ const (
 
 // settings are the parameters of a replica process.
 type settings struct {
-	URL  string
-	Away Away
+	URL        string
+	FailClosed bool
 }
 
 // said is a replica's report of one try to be admitted.
@@ -63,7 +63,7 @@ func replica(text []byte, in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal(text, &set); err != nil {
 		return err
 	}
-	m, err := joined(context.Background(), Config{URL: set.URL, Lease: time.Second, Away: set.Away})
+	m, err := joined(context.Background(), Config{URL: set.URL, Lease: time.Second, FailClosed: set.FailClosed})
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func replica(text []byte, in io.Reader, out io.Writer) error {
 		if refused == nil {
 			held = append(held, permit)
 		}
-		s := m.Stats()
-		is := said{Admitted: refused == nil, Token: s.Token, Slots: s.Slots}
+		s := m.reading()
+		is := said{Admitted: refused == nil, Token: s.token, Slots: s.Slots}
 		if rej, ok := errors.AsType[*spillway.Rejection](refused); ok {
 			is.Cause = rej.Cause
 		}
@@ -168,13 +168,13 @@ func (p *process) signal(s syscall.Signal) {
 func TestAReplicaThatWasPausedAdmitsNothingOnItsOldLease(t *testing.T) {
 	t.Parallel()
 	const total, burst = 10, 500
-	for name, away := range map[string]Away{"keep": Keep, "fail closed": FailClosed} {
+	for name, failClosed := range map[string]bool{"keep": false, "fail closed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := engine(t)
 			other := join(t, Config{URL: url, Concurrency: total})
 			lim := bound(t, other)
-			paused := newProcess(t, inReplica, settings{url, away})
+			paused := newProcess(t, inReplica, settings{url, failClosed})
 			held, ran, lease := []limiter.Permit{}, 0, 0 // ran and lease: of the other replica and of the paused replica
 			var last said
 			await.True(t, "the paused one has slots", func() bool {

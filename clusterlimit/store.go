@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,9 +19,10 @@ func connect(ctx context.Context, cfg Config) (*nats.Conn, error) {
 	if end, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, max(time.Until(end), time.Millisecond))
 	}
-	conn, err := nats.Connect(cfg.URL, nats.Name("spillway budget "+cfg.Name), nats.Timeout(timeout), nats.MaxReconnects(-1),
-		nats.ReconnectWait(cfg.Lease/renewals), nats.ReconnectJitter(cfg.Lease/renewals, cfg.Lease/renewals),
-		nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1), nats.PingInterval(cfg.Lease), nats.MaxPingsOutstanding(2))
+	conn, err := nats.Connect(cfg.URL, slices.Concat([]nats.Option{
+		nats.Name("spillway budget " + cfg.Name), nats.Timeout(timeout), nats.PingInterval(cfg.Lease), nats.MaxPingsOutstanding(2),
+		nats.ReconnectWait(cfg.Lease / renewals), nats.ReconnectJitter(cfg.Lease/renewals, cfg.Lease/renewals),
+	}, cfg.Options, []nats.Option{nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1)})...)
 	if err != nil {
 		return nil, fmt.Errorf("no engine at the URL (%w): start one with nats-server -js, or correct Config.URL", err)
 	}
@@ -49,22 +51,25 @@ const (
 	codeOtherRevision = 10164 // also 10071, which the client library knows
 )
 
+// bucketName is the name of the key/value bucket with all budgets of an account.
+const bucketName = "spillway"
+
 // bucket opens the bucket, and creates a missing bucket. It is made as the client library makes one,
 // but for the window of duplicates, which nothing needs: the engine selects one within its limit.
-func bucket(ctx context.Context, conn *nats.Conn, name string) (store, error) {
+func bucket(ctx context.Context, conn *nats.Conn) (store, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return nil, err
 	}
-	kv, err := js.KeyValue(ctx, name)
+	kv, err := js.KeyValue(ctx, bucketName)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		_, err = js.CreateStream(ctx, jetstream.StreamConfig{
-			Name: "KV_" + name, Description: "budgets shared by replicas", Subjects: []string{"$KV." + name + ".>"}, Storage: jetstream.FileStorage,
+			Name: "KV_" + bucketName, Description: "budgets shared by replicas", Subjects: []string{"$KV." + bucketName + ".>"}, Storage: jetstream.FileStorage,
 			MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgs: -1, MaxMsgSize: -1, MaxConsumers: -1, Replicas: 1, Discard: jetstream.DiscardNew,
 			AllowRollup: true, DenyDelete: true, AllowDirect: true,
 		})
 		if err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another member was faster
-			kv, err = js.KeyValue(ctx, name)
+			kv, err = js.KeyValue(ctx, bucketName)
 		}
 	}
 	api, _ := errors.AsType[*jetstream.APIError](err)
@@ -72,11 +77,11 @@ func bucket(ctx context.Context, conn *nats.Conn, name string) (store, error) {
 	case noJetStream(err):
 		return nil, fmt.Errorf("the server has no JetStream (%w): start it with nats-server -js", err)
 	case api != nil && api.ErrorCode == codeStreams:
-		return nil, fmt.Errorf("bucket %q: the server's limit max_streams, in the account's jetstream: a bucket needs one; raise it (%w)", name, err)
+		return nil, fmt.Errorf("bucket %q: the server's limit max_streams, in the account's jetstream: a bucket needs one; raise it (%w)", bucketName, err)
 	case api != nil && api.ErrorCode == codeBytesRequired:
-		return nil, fmt.Errorf("bucket %q: the server's limit max_bytes_required, in the account's jetstream: set it to false, or create the bucket with a bound of bytes before joining (%w)", name, err)
+		return nil, fmt.Errorf("bucket %q: the server's limit max_bytes_required, in the account's jetstream: set it to false, or create the bucket with a bound of bytes before joining (%w)", bucketName, err)
 	case err != nil:
-		return nil, fmt.Errorf("bucket %q: %w", name, err)
+		return nil, fmt.Errorf("bucket %q: %w", bucketName, err)
 	}
 	return keys{kv}, nil
 }
@@ -97,7 +102,7 @@ func (m *Member) read(ctx context.Context, key string) (budget.State, uint64, er
 	}
 	s, err := budget.Parse(entry.Value())
 	if err != nil {
-		return s, 0, fmt.Errorf("key %q of bucket %q %w (%w): if a newer version wrote it, update this replica; if none did, stop all members and delete it", key, m.cfg.Bucket, errUnreadable, err)
+		return s, 0, fmt.Errorf("key %q of bucket %q %w (%w): if a newer version wrote it, update this replica; if none did, stop all members and delete it", key, bucketName, errUnreadable, err)
 	}
 	return s, entry.Revision(), nil
 }
@@ -119,9 +124,8 @@ func (m *Member) write(ctx context.Context, key string, next budget.State, revis
 	return err == nil, err
 }
 
-// disconnect closes the member's own connection.
 func (m *Member) disconnect() {
-	if m.cfg.Conn == nil && m.conn != nil {
+	if m.conn != nil {
 		m.conn.Close()
 	}
 }

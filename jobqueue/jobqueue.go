@@ -13,7 +13,7 @@
 // A job that Enqueue has acknowledged runs at least once. It may run again after a crash, or when a
 // worker exceeded its time limit, so handlers must tolerate repeated runs: use Delivery.Key as an
 // idempotency key. [Handler] says what each of a handler's errors means. Jobs that failed for good
-// are dead letters, for Dead, Replay and Purge of [Queue] and for the command "spillway queue".
+// are dead letters, for Dead, Replay and PurgeDead of [Queue] and for the command "spillway queue".
 // [Metrics] shows a queue to operators; docs/operate/metrics.md says what to alert on.
 //
 // # Crashes
@@ -72,8 +72,8 @@ var (
 	// ErrTooLarge means that a job exceeds the engine's size limit. Sending the job again is
 	// useless.
 	ErrTooLarge = errors.New("jobqueue: the job is too large")
-	// ErrNotFound means that no dead letter has the given number.
-	ErrNotFound = errors.New("jobqueue: no such dead letter")
+	// ErrNotFound means that no dead letter, or no refused job of package outbox, has the given number.
+	ErrNotFound = errors.New("jobqueue: no such dead letter or refused job")
 	// ErrLost is the cause of a handler's context when the worker has lost the job: the run neither
 	// ended nor reported progress in time, or the queue was closed. Another worker may be running
 	// the job.
@@ -85,7 +85,7 @@ type Job struct {
 	// Key makes enqueuing idempotent: of several jobs enqueued with one key within the engine's
 	// deduplication window, only the first is stored. A key is UTF-8, of at most 512 bytes. If Key is
 	// empty, Enqueue makes a unique key. A restarted engine may have forgotten the keys of ended jobs, but knows the keys of jobs that
-	// it still holds. Purge forgets the keys of the jobs that it removes.
+	// it still holds. Purge and PurgeDead forget the keys of the jobs that they remove.
 	Key string
 	// Priority orders ready jobs: the engine hands them out in strict priority order, except for a
 	// small floor that the lower priorities have in turn. Zero, which is spillway.Normal, means the priority of
@@ -118,23 +118,12 @@ type Delivery struct {
 	Attempt  int       // 1 for the first run; crashed runs count, runs ended by NotYet, NotHere, ErrRejected or the end of Work do not
 	Enqueued time.Time // when Enqueue stored the job, by the engine's clock
 
-	progress func(context.Context) error
-}
-
-// NewDelivery is for engines. Delivery.Progress calls progress.
-func NewDelivery(job Job, attempt int, enqueued time.Time, progress func(context.Context) error) *Delivery {
-	return &Delivery{Job: job, Attempt: attempt, Enqueued: enqueued, progress: progress}
-}
-
-// Progress reports that the handler is still working on the job. It restarts the time after which
-// the engine gives the job to another worker. Long jobs call Progress at least every third of that
-// time. Progress returns ErrLost when it is too late, ErrUnavailable when the engine does not
-// answer, and ctx's error when ctx ends first.
-func (d *Delivery) Progress(ctx context.Context) error {
-	if d.progress == nil {
-		return nil
-	}
-	return d.progress(ctx)
+	// Progress reports that the handler is still working on the job. It restarts the time after which
+	// the engine gives the job to another worker. Long jobs call Progress at least every third of that
+	// time. Progress returns ErrLost when it is too late, ErrUnavailable when the engine does not
+	// answer, and ctx's error when ctx ends first. Engines set Progress; a test that makes a Delivery
+	// for a handler sets what the handler calls.
+	Progress func(ctx context.Context) error
 }
 
 // Handler does a job. Its context ends when the job is lost (see ErrLost) and when the context of
@@ -164,14 +153,6 @@ type DeadJob struct {
 	Attempts int
 	Died     time.Time // by the engine's clock
 }
-
-// Part selects the jobs that Purge removes: Waiting or DeadLetters.
-type Part uint8
-
-const (
-	Waiting     Part = iota + 1 // ready and delayed jobs; a running job ends and is not retried
-	DeadLetters                 // all dead letters
-)
 
 // Depth counts all jobs in an engine, whichever process enqueued them.
 type Depth struct {
@@ -223,9 +204,13 @@ type Queue interface {
 	// ErrNotFound if there is no such dead letter.
 	Replay(ctx context.Context, id uint64) error
 
-	// Purge removes jobs without running them and returns the number removed, without the jobs that
-	// run in this process. The keys of removed jobs may be enqueued again.
-	Purge(ctx context.Context, part Part) (int, error)
+	// Purge removes the ready and the delayed jobs without running them, and returns the number
+	// removed, without the jobs that run in this process. A running job ends and is not retried. The
+	// keys of removed jobs may be enqueued again.
+	Purge(ctx context.Context) (int, error)
+
+	// PurgeDead removes all dead letters and returns their number. Their keys may be enqueued again.
+	PurgeDead(ctx context.Context) (int, error)
 
 	// Drain closes the intake of this process, stops Work from taking more jobs, and waits for the
 	// running handlers. Waiting jobs stay in the engine. If ctx ends first, Drain returns a

@@ -14,7 +14,8 @@
 // and some BSDs, the server cannot do this.
 //
 // After a disk error, the server's store accepts nothing. The server then restarts by itself until
-// its store works again, and the queues continue. [Server.Room] and [Server.Failed] tell the state.
+// its store works again, and the queues continue. Meanwhile the errors of Enqueue and the log tell the
+// reason.
 //
 // # Cost
 //
@@ -55,21 +56,15 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-)
 
-// Sync sets when written data reaches the disk: Always or Interval.
-type Sync uint8
-
-const (
-	Always   Sync = iota // before the acknowledgement
-	Interval             // every 2 seconds: a crash of the machine may lose acknowledged jobs
+	"github.com/spillway-go/spillway/jobqueue/internal/local"
 )
 
 // Config sets where and how the server keeps its data. Zero values mean the default given with each
 // field; only Dir must be set.
 type Config struct {
 	Dir        string       // folder of the data, for this server alone; created if it is missing
-	Sync       Sync         // default Always
+	NoSync     bool         // fsync every 2 seconds, not before each acknowledgement: a crash of the machine may lose acknowledged jobs
 	MaxBytes   int64        // bound on the disk space; default: three quarters of the free space
 	MaxPayload int32        // bound on one message; default 1 MiB
 	Listen     string       // host:port for other processes; port 0 takes a free port; default: none. There is no access control: use the loopback interface, or run a NATS server with TLS and accounts.
@@ -184,12 +179,11 @@ func (c Config) options() (*server.Options, error) {
 		}
 	}
 	fault(c.Dir == "", "Dir is empty: say where the jobs are kept")
-	fault(c.Sync > Interval, "Sync is %d: use Always or Interval", c.Sync)
 	fault(c.MaxBytes < 0, "MaxBytes is %d: it must not be negative", c.MaxBytes)
 	fault(c.MaxPayload < 0 || c.MaxPayload > mostPayload, "MaxPayload is %d: use at most %d", c.MaxPayload, mostPayload)
 	o := &server.Options{
 		ServerName: "spillway-jobs", JetStream: true, StoreDir: c.Dir, NoSigs: true, DontListen: c.Listen == "",
-		SyncAlways: c.Sync == Always, SyncInterval: syncEvery,
+		SyncAlways: !c.NoSync, SyncInterval: syncEvery,
 		JetStreamMaxStore: c.MaxBytes, MaxPayload: cmp.Or(c.MaxPayload, defaultMaxPayload),
 		MaxPending: mostPending, WriteDeadline: mostWriting,
 	}
@@ -230,16 +224,20 @@ func claim(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// InProcessConn implements jetstream.Server.
-func (s *Server) InProcessConn() (net.Conn, error) { return s.running().InProcessConn() }
+// Engine is for jetstream.Open.
+func (s *Server) Engine() local.Engine { return engine{s} }
 
-// SyncsAlways reports whether acknowledged data is on disk.
-func (s *Server) SyncsAlways() bool { return s.cfg.Sync == Always }
+// engine is described at local.Engine.
+type engine struct{ s *Server }
 
-// OnFirstOpen is for jetstream.Open. It calls free the first time that a queue of this name is
-// opened: an earlier process may have held parts of the queue, and no process holds them now. With
-// Config.Listen other processes may hold parts, so OnFirstOpen does not call free.
-func (s *Server) OnFirstOpen(queue string, free func() error) error {
+func (e engine) InProcessConn() (net.Conn, error) { return e.s.running().InProcessConn() }
+func (e engine) SyncsAlways() bool                { return !e.s.cfg.NoSync }
+func (e engine) Room() error                      { return e.s.room() }
+func (e engine) Failed() error                    { return e.s.failure() }
+
+// OnFirstOpen does not call free with Config.Listen.
+func (e engine) OnFirstOpen(queue string, free func() error) error {
+	s := e.s
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	if s.cfg.Listen != "" || s.opened[queue] {

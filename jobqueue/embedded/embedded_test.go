@@ -78,8 +78,8 @@ func TestFullDiskSaysSo(t *testing.T) {
 }
 
 func TestWrongConfigNamesEveryField(t *testing.T) {
-	_, err := Start(Config{Sync: 9, MaxBytes: -1, MaxPayload: -1, Listen: "4222"})
-	for _, field := range []string{"Dir", "Sync", "MaxBytes", "MaxPayload", "Listen"} {
+	_, err := Start(Config{MaxBytes: -1, MaxPayload: -1, Listen: "4222"})
+	for _, field := range []string{"Dir", "MaxBytes", "MaxPayload", "Listen"} {
 		if err == nil || !strings.Contains(err.Error(), field+" is") {
 			t.Errorf("%s: %v", field, err)
 		}
@@ -91,14 +91,14 @@ func TestNoPortUnlessAsked(t *testing.T) {
 	if s.URL() != "" || s.server.Addr() != nil {
 		t.Errorf("it listens at %q, %v", s.URL(), s.server.Addr())
 	}
-	nc, err := nats.Connect("", nats.InProcessServer(s), nats.Timeout(time.Minute))
+	nc, err := nats.Connect("", nats.InProcessServer(s.Engine()), nats.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
 	nc.Close()
 
-	s = start(t, Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Sync: Interval})
-	if s.SyncsAlways() {
+	s = start(t, Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", NoSync: true})
+	if s.Engine().SyncsAlways() {
 		t.Error("it says that it syncs always")
 	}
 	if nc, err = nats.Connect(s.URL(), nats.Timeout(time.Minute)); err != nil { // the default of two seconds may be too short
@@ -114,12 +114,12 @@ func TestADiskThatIsNearlyFullHasNoRoom(t *testing.T) {
 	}
 	for free, want := range map[int64]bool{keptFree: true, keptFree - 1: false} {
 		s.free = func() (int64, bool) { return free, true }
-		if err := s.Room(); (err == nil) != want {
+		if err := s.Engine().Room(); (err == nil) != want {
 			t.Errorf("%d bytes: %v", free, err)
 		}
 	}
 	s.free = func() (int64, bool) { return 0, false }
-	if err := s.Room(); err != nil {
+	if err := s.Engine().Room(); err != nil {
 		t.Errorf("a disk that is not known: %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestAnEmptyDiskIsLookedAtNowAndThen(t *testing.T) {
 		looks, free := 0, int64(amply)
 		s := &Server{free: func() (int64, bool) { looks++; return free, true }}
 		for range 1000 {
-			if err := s.Room(); err != nil {
+			if err := s.Engine().Room(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -138,12 +138,12 @@ func TestAnEmptyDiskIsLookedAtNowAndThen(t *testing.T) {
 			t.Errorf("%d looks at once", looks)
 		}
 		time.Sleep(lookEvery)
-		if free = keptFree - 1; s.Room() == nil {
+		if free = keptFree - 1; s.Engine().Room() == nil {
 			t.Errorf("a full disk is not seen after %s", lookEvery)
 		}
 		free, looks = amply-1, 0
 		for range 1000 {
-			_ = s.Room()
+			_ = s.Engine().Room()
 		}
 		if looks != 1000 {
 			t.Errorf("%d looks at a disk that may soon be full", looks)
@@ -156,7 +156,7 @@ func TestAServerThatStartsAgainIsWhereItWas(t *testing.T) {
 	url, old := s.URL(), s.running()
 	old.Shutdown()
 	old.WaitForShutdown()
-	if _, err := s.InProcessConn(); err == nil {
+	if _, err := s.Engine().InProcessConn(); err == nil {
 		t.Error("it runs")
 	}
 	s.restart(time.Millisecond)
@@ -165,7 +165,7 @@ func TestAServerThatStartsAgainIsWhereItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	nc.Close()
-	if s.URL() != url || s.Failed() != nil {
-		t.Errorf("%s, was %s: %v", s.URL(), url, s.Failed())
+	if s.URL() != url || s.Engine().Failed() != nil {
+		t.Errorf("%s, was %s: %v", s.URL(), url, s.Engine().Failed())
 	}
 }

@@ -14,16 +14,14 @@ const (
 	// keptFree is the space on the disk that new jobs leave free. The ends of jobs and dead letters
 	// need some of it, and ended jobs make room again.
 	keptFree  = 16 << 20
-	amply     = 4 * keptFree           // with this much space, Room looks once in lookEvery
+	amply     = 4 * keptFree           // with this much space, room looks once in lookEvery
 	lookEvery = 10 * time.Millisecond  // in which a disk of 5 GB/s fills what is more than keptFree
 	leastRest = 100 * time.Millisecond // least pause before the server starts again
 	mostRest  = 30 * time.Second
 	calm      = time.Minute // a failure this long after the last one starts with leastRest again
 )
 
-// Room returns why the disk has no room for more jobs, or nil. A queue of package jetstream asks
-// before each commit. While the disk has 64 MiB or more, the answer may be 10 ms old.
-func (s *Server) Room() error {
+func (s *Server) room() error {
 	if at := s.ample.Load(); at != nil && time.Since(*at) < lookEvery {
 		return nil
 	}
@@ -38,9 +36,7 @@ func (s *Server) Room() error {
 	return nil
 }
 
-// Failed returns why the store accepts nothing, or nil. After a disk error the store accepts
-// nothing until the server has been restarted, which the server does by itself.
-func (s *Server) Failed() error {
+func (s *Server) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == nil {
@@ -109,7 +105,7 @@ func (s *Server) restart(rest time.Duration) time.Duration {
 			return rest
 		case <-timer.C:
 		}
-		if err := s.Room(); err != nil {
+		if err := s.room(); err != nil {
 			s.fail(err)
 			continue
 		}

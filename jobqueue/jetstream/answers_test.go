@@ -56,10 +56,10 @@ func TestTheServersUsualAnswerNeedsNoJSON(t *testing.T) {
 // A caller commits its own entry. The engine does not answer, and Config.Wait is longer than
 // await.Limit.
 func TestCallersLeaveACommitThatIsNotAnswered(t *testing.T) {
-	for _, mode := range []Sync{GroupCommit, Interval} {
-		t.Run(fmt.Sprint(mode), func(t *testing.T) {
+	for _, noSync := range []bool{false, true} {
+		t.Run(fmt.Sprint(noSync), func(t *testing.T) {
 			p := newProxy(t, listen(t, t.TempDir(), "127.0.0.1:0").URL())
-			q := open(t, Config{URL: p.url(), Wait: 10 * await.Limit, Sync: mode})
+			q := open(t, Config{URL: p.url(), Wait: 10 * await.Limit, NoSync: noSync})
 			enqueue(t, q, jobqueue.Job{Key: "before"})
 			p.set(0, true)
 			const callers = fewAlone // a further one might be in a batch before it has left

@@ -56,6 +56,18 @@ func TestEngineThatIsAwayAtTheStart(t *testing.T) {
 	if _, err := Open(ctx, Config{URL: url}); err == nil {
 		t.Error("opened")
 	}
+	opened := make(chan error, 1)
+	go func() {
+		q, err := Open(within(t), Config{URL: url, Wait: 10 * await.Limit})
+		if err == nil {
+			err = q.Close()
+		}
+		opened <- err
+	}()
+	listen(t, t.TempDir(), strings.TrimPrefix(url, "nats://"))
+	if err := await.Receive(t, "Open returns", opened); err != nil {
+		t.Errorf("Open while the engine comes: %v", err)
+	}
 }
 
 func TestToCloseIsNoFault(t *testing.T) {
@@ -112,6 +124,11 @@ func TestEngineGoesAwayAndComesBack(t *testing.T) {
 	cancel()
 	if _, err := q.Enqueue(ctx, jobqueue.Job{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended: %v", err)
+	}
+	late, pass := await.Deadline(t.Context())
+	pass()
+	if _, err := q.Enqueue(late, jobqueue.Job{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a deadline that has passed: %v", err)
 	}
 	close(hold)
 	listen(t, dir, strings.TrimPrefix(first.URL(), "nats://"))
@@ -193,48 +210,6 @@ func TestJobWhoseWorkersDieBecomesADeadLetter(t *testing.T) {
 	}
 	work(t, q, func(context.Context, *jobqueue.Delivery) error { t.Error("it was run"); return nil })
 	await.True(t, "a dead letter", func() bool { return stats(t, q).Dead == 1 })
-}
-
-func TestLostJobEndsItsHandler(t *testing.T) {
-	q := open(t, Config{AckWait: time.Second, MaxInFlight: 2})
-	enqueue(t, q, jobqueue.Job{Key: "k"})
-	lost := make(chan error, 1)
-	var runs, attempts atomic.Uint64
-	work(t, q, func(ctx context.Context, d *jobqueue.Delivery) error {
-		attempts.Store(uint64(d.Attempt))
-		if runs.Add(1) > 1 {
-			return nil
-		}
-		<-ctx.Done()
-		if err := d.Progress(context.Background()); !errors.Is(err, jobqueue.ErrLost) {
-			t.Errorf("progress: %v", err)
-		}
-		lost <- context.Cause(ctx)
-		return ctx.Err()
-	})
-	if err := await.Receive(t, "the first run is lost", lost); !errors.Is(err, jobqueue.ErrLost) {
-		t.Error(err)
-	}
-	// A machine that stalls for AckWait loses a later run too, the run that does the job among them, and a job before its run.
-	await.True(t, "it is run again and done", func() bool {
-		s := stats(t, q)
-		return s.Done == 1 && s.Lost > 0 && s.Lost >= runs.Load()-1 && s.Lost <= attempts.Load()
-	})
-}
-
-func TestLimiterOfTheProcessDefersJobs(t *testing.T) {
-	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := open(t, Config{Limiter: lim, Policy: jobqueue.Policy{MaxAttempts: 1}})
-	lim.Close() // refuses everything
-	enqueue(t, q, jobqueue.Job{})
-	work(t, q, func(context.Context, *jobqueue.Delivery) error { t.Error("it was run"); return nil })
-	await.True(t, "it is deferred again and again", func() bool { return q.counters.deferred.Load() > 2 })
-	if s := stats(t, q); s.Dead+s.Ready != 0 {
-		t.Errorf("%+v", s)
-	}
 }
 
 // A limiter that rejects many requests may advise a retry in a minute. It can have room long before
@@ -332,27 +307,6 @@ func TestJobsThatTheLimiterRefusesGoToOthers(t *testing.T) {
 		return nil
 	})
 	await.True(t, "the other does all", func() bool { return other.counters.done.Load() == 2*most })
-}
-
-func TestQueueOnThreeNodes(t *testing.T) {
-	urls := cluster(t, 3)
-	q := open(t, Config{URL: strings.Join(urls, ","), Replicas: 3, MaxInFlight: 4})
-	const jobs = 50
-	var all sync.WaitGroup
-	for i := range jobs {
-		all.Go(func() { enqueue(t, q, jobqueue.Job{Key: fmt.Sprint(i), Priority: spillway.Priority(i%4 - 1)}) })
-	}
-	all.Wait()
-	if r := enqueue(t, q, jobqueue.Job{Key: "7"}); !r.Duplicate {
-		t.Error("keys are not remembered")
-	}
-	var done sync.Map
-	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { done.Store(d.Key, true); return nil })
-	await.True(t, "all are done", func() bool {
-		n := 0
-		done.Range(func(any, any) bool { n++; return true })
-		return n == jobs
-	})
 }
 
 // A stopping worker takes back its requests for jobs. In a cluster the leader of the consumer hears

@@ -2,6 +2,8 @@ package jetstream
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -10,11 +12,7 @@ import (
 )
 
 func benchQueue(b *testing.B, cfg Config) *queue {
-	every := embedded.Always
-	if cfg.Sync == Interval {
-		every = embedded.Interval
-	}
-	server, err := embedded.Start(embedded.Config{Dir: b.TempDir(), Sync: every})
+	server, err := embedded.Start(embedded.Config{Dir: b.TempDir(), NoSync: cfg.NoSync})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -28,6 +26,27 @@ func benchQueue(b *testing.B, cfg Config) *queue {
 		_ = server.Close(context.Background())
 	})
 	return q.(*queue)
+}
+
+// BenchmarkEnqueue stores jobs from many goroutines, each job by a call of its own. The lab's experiment
+// durable compares Enqueue with the client library.
+func BenchmarkEnqueue(b *testing.B) {
+	for _, noSync := range []bool{false, true} {
+		for _, callers := range []int{1, 8, 64, 512} {
+			b.Run(fmt.Sprintf("nosync=%t/callers=%d", noSync, callers), func(b *testing.B) {
+				q := benchQueue(b, Config{NoSync: noSync})
+				b.SetParallelism(max(1, callers/runtime.GOMAXPROCS(0)))
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						if _, err := q.Enqueue(context.Background(), jobqueue.Job{Payload: make([]byte, 128)}); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+			})
+		}
+	}
 }
 
 // BenchmarkWork runs jobs that do nothing.

@@ -15,38 +15,11 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 )
-
-func TestFullQueueSaysSo(t *testing.T) {
-	q := open(t, Config{MaxQueued: 10})
-	var stored, full atomic.Int32
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			_, err := q.Enqueue(within(t), jobqueue.Job{})
-			r, refused := errors.AsType[*spillway.Rejection](err)
-			switch {
-			case err == nil:
-				stored.Add(1)
-			case refused && r.Reason == spillway.ReasonQueueFull && r.RetryAfter > 0:
-				full.Add(1)
-			default:
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if stored.Load() != 10 || full.Load() != 40 {
-		t.Errorf("%d stored, %d refused", stored.Load(), full.Load())
-	}
-	if n, err := q.Purge(within(t), jobqueue.Waiting); n != 10 || err != nil {
-		t.Errorf("purged %d, %v", n, err)
-	}
-	enqueue(t, q, jobqueue.Job{})
-}
 
 // A server that takes small batches refused the batch that concurrent calls of Enqueue shared, and
 // each of the jobs in it for good.
@@ -67,14 +40,6 @@ func TestAServersBoundOnBatchesRefusesNoJob(t *testing.T) {
 	}
 	all.Wait()
 	await.True(t, "all are ready", func() bool { return stats(t, q).Ready == jobs }) // the server counts them a moment later
-}
-
-func TestTooLargeAtOnce(t *testing.T) {
-	q := open(t, Config{})
-	if _, err := q.Enqueue(within(t), jobqueue.Job{Payload: make([]byte, 2<<20)}); !errors.Is(err, jobqueue.ErrTooLarge) {
-		t.Error(err)
-	}
-	enqueue(t, q, jobqueue.Job{Payload: make([]byte, 1<<20-roomForReason-200)})
 }
 
 // A dead letter that was too large for the server was tried for ever: its job ran again and again.
@@ -142,8 +107,8 @@ func TestADeadLetterWithLargeHeadersIsCut(t *testing.T) {
 func TestAConnectionThatTheServerEndsForGoodEndsWork(t *testing.T) {
 	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, MaxPayload: 64 << 10}
 	s := node(t, o)
-	log := &said{}
-	q := open(t, Config{URL: s.ClientURL(), Logger: log.logger()})
+	log := &logtest.Log{}
+	q := open(t, Config{URL: s.ClientURL(), Logger: log.Logger()})
 	running, cause, worked := make(chan bool), make(chan error, 1), make(chan error, 1)
 	handle := func(ctx context.Context, _ *jobqueue.Delivery) error {
 		close(running)
@@ -166,7 +131,7 @@ func TestAConnectionThatTheServerEndsForGoodEndsWork(t *testing.T) {
 	defer leave()
 	go func() { _, _ = q.Enqueue(ctx, jobqueue.Job{Payload: make([]byte, 20<<10)}) }()
 	await.True(t, "it is in the log, and the queue has ended", func() bool {
-		return strings.Contains(strings.Join(log.lines(), ""), "for good") && !q.Open()
+		return strings.Contains(strings.Join(log.Lines(), ""), "for good") && !q.Open()
 	})
 	_, asked := q.Stats(within(t))
 	_, stored := q.Enqueue(within(t), jobqueue.Job{})
@@ -191,48 +156,15 @@ func TestAConnectionThatTheServerEndsForGoodEndsWork(t *testing.T) {
 	}
 }
 
-func TestHandlersAreBoundedOverAllQueues(t *testing.T) {
-	server := serve(t, t.TempDir())
-	const most = 3
-	var running, peak, done atomic.Int32
-	release := make(chan struct{})
-	handler := func(context.Context, *jobqueue.Delivery) error {
-		now := running.Add(1)
-		defer running.Add(-1)
-		for p := peak.Load(); now > p && !peak.CompareAndSwap(p, now); p = peak.Load() {
-		}
-		<-release
-		done.Add(1)
-		return nil
-	}
-	a := open(t, Config{Server: server, MaxInFlight: most})
-	b := open(t, Config{Server: server})
-	for range 20 {
-		enqueue(t, a, jobqueue.Job{})
-	}
-	work(t, a, handler)
-	work(t, a, handler)
-	work(t, b, handler)
-	await.True(t, "as many run as may", func() bool { return running.Load() == most })
-	if s := stats(t, b); s.InFlight < most {
-		t.Errorf("%+v", s)
-	}
-	close(release)
-	await.True(t, "all are done", func() bool { return done.Load() == 20 })
-	if p := peak.Load(); p > most {
-		t.Errorf("%d ran at once", p)
-	}
-}
-
 // A process that is slow to take what the engine has sent, as under load, lost what was beyond 64 MB:
 // those jobs came again after AckWait, and with one attempt they were dead letters without a run.
 func TestNoJobIsDroppedOnItsWayToASlowProcess(t *testing.T) {
-	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), Sync: embedded.Interval})
+	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	end(t, "the server is closed", func() { _ = server.Close(context.Background()) })
-	q := open(t, Config{Server: server, Sync: Interval, MaxBytes: 256 << 20, MaxInFlight: 100})
+	q := open(t, Config{Server: server, MaxBytes: 256 << 20, MaxInFlight: 100})
 	const jobs, bytes = 70, 1000 << 10 // more than 64 MB
 	for range jobs {
 		enqueue(t, q, jobqueue.Job{Payload: make([]byte, bytes)})

@@ -13,6 +13,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/internal/engine"
+	"github.com/spillway-go/spillway/jobqueue/internal/local"
 )
 
 // Headers of a message. The server's own headers are spelled as in its documentation.
@@ -104,16 +105,13 @@ func size(msg *nats.Msg) int {
 	return n
 }
 
-// StreamName returns the name of the stream that holds a queue's jobs, for tools.
-func StreamName(queue string) string { return "spillway-" + queue }
-
 // names are the streams, consumers and subjects of one queue.
 type names struct{ jobs, dead, slots, returns, prefix string }
 
 func namesOf(queue string) names {
+	stream := local.StreamName(queue)
 	return names{
-		jobs: StreamName(queue), dead: StreamName(queue) + "-dead", slots: StreamName(queue) + "-slots",
-		returns: StreamName(queue) + "-returns", prefix: "spillway.jobs." + queue + ".",
+		jobs: stream, dead: stream + "-dead", slots: stream + "-slots", returns: stream + "-returns", prefix: "spillway.jobs." + queue + ".",
 	}
 }
 

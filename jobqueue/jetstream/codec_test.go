@@ -9,9 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/jobqueue"
-	"github.com/spillway-go/spillway/jobqueue/internal/engine"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -52,19 +50,9 @@ func FuzzMessageID(f *testing.F) {
 	})
 }
 
-func TestWrongJobsAreRefused(t *testing.T) {
-	wrong := map[string]jobqueue.Job{
-		"key":      {Key: strings.Repeat("k", engine.LongestKey+1)},
-		"UTF-8":    {Key: "\xff"},
-		"priority": {Key: "k", Priority: spillway.Critical + 1},
-		"delay":    {Key: "k", Delay: -time.Second},
-		"Nats-":    {Key: "k", Header: map[string]string{"Nats-Msg-Id": "x"}},
-		"headers":  {Key: "k", Header: map[string]string{"x": strings.Repeat("v", longestEnvelope)}},
-	}
-	for word, job := range wrong {
-		if _, err := encode(job); err == nil || !strings.Contains(err.Error(), word) {
-			t.Errorf("%s: %v", word, err)
-		}
+func TestAJobWithTooManyHeadersIsRefused(t *testing.T) {
+	if _, err := encode(jobqueue.Job{Key: "k", Header: map[string]string{"x": strings.Repeat("v", longestEnvelope)}}); err == nil || !strings.Contains(err.Error(), "headers") {
+		t.Error(err)
 	}
 }
 

@@ -255,12 +255,12 @@ func TestCommitsOfCallersAndBatchesDecideEachEntryOnce(t *testing.T) {
 // Concurrent jobs shared batches also where the server does not fsync: 64 callers stored 1,361 jobs a
 // second, and 8 callers 11,395.
 func TestWithoutAnFsyncNothingIsShared(t *testing.T) {
-	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), Sync: embedded.Interval})
+	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close(context.Background()) })
-	q := open(t, Config{Server: server, Sync: Interval})
+	q := open(t, Config{Server: server})
 	const jobs = 100
 	var all sync.WaitGroup
 	for i := range jobs {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"regexp"
 	"runtime"
 	"time"
@@ -14,32 +13,9 @@ import (
 
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/internal/engine"
+	"github.com/spillway-go/spillway/jobqueue/internal/local"
 	"github.com/spillway-go/spillway/limiter"
 )
-
-// Sync sets the durability that Enqueue's acknowledgement guarantees: GroupCommit or Interval.
-type Sync uint8
-
-const (
-	// GroupCommit means that an acknowledged job is on disk. The server must fsync before it
-	// acknowledges (sync_interval: always; embedded does). Open refuses a Server without this
-	// fsync. Open cannot check a server given by URL.
-	GroupCommit Sync = iota
-	// Interval means that an acknowledged job is in the server's memory and reaches the disk within
-	// the server's sync interval. The job survives the end of the process. A crash of the machine
-	// may lose jobs that were acknowledged shortly before.
-	Interval
-)
-
-// Server is a server in this process; *embedded.Server implements it. If a Server also has the
-// methods Room() error and Failed() error, the queue calls them before a commit: their errors tell
-// why the server cannot store jobs. If a Server has OnFirstOpen(queue string, free func() error)
-// error, Open calls it. OnFirstOpen calls free if no process but this one can hold any part of the
-// queue.
-type Server interface {
-	InProcessConn() (net.Conn, error)
-	SyncsAlways() bool // acknowledged means on disk
-}
 
 // Config sets where the jobs are stored and how they run. Zero values mean the default given with
 // each field. MaxQueued, MaxBytes, MaxInFlight, AckWait, Dedupe and Replicas belong to the queue,
@@ -47,9 +23,9 @@ type Server interface {
 // queue's value unchanged. Processes that already have the queue open keep the values that they
 // found: change AckWait and MaxInFlight when all processes restart.
 type Config struct {
-	Server  Server        // the engine in this process; excludes URL
-	URL     string        // NATS servers, 2.12.1 or newer, separated by commas; excludes Server; default nats.DefaultURL
-	Options []nats.Option // TLS, credentials and the like, for the connection, which is tried again for ever
+	Server  interface{ Engine() local.Engine } // an *embedded.Server; excludes URL
+	URL     string                             // NATS servers, 2.12.1 or newer, separated by commas; excludes Server; default nats.DefaultURL
+	Options []nats.Option                      // TLS, credentials and the like, for the connection, which is tried again for ever
 
 	Name      string // the queue's name: letters, digits, - and _, without -dead, -slots or -returns at the end; default "jobs"
 	MaxQueued int    // limit of waiting and running jobs; default 1,000,000
@@ -63,7 +39,13 @@ type Config struct {
 
 	AckWait  time.Duration // time without an end or a Progress after which another worker gets the job; default 30 s
 	Replicas int           // replicas of the streams, in a cluster; default 1
-	Sync     Sync
+
+	// NoSync is for servers given by URL that do not fsync before they acknowledge (sync_interval is
+	// not always), whose commits are then cheaper. Open cannot check that; a Server tells by itself.
+	// Without the fsync an acknowledged job is in the server's memory and reaches the disk within the
+	// server's sync interval. The job survives the end of the process. A crash of the machine may lose
+	// jobs that were acknowledged shortly before.
+	NoSync bool
 
 	// Dedupe is how long keys are remembered; default 2 min, or the server's duplicate_window if that
 	// is shorter. The server holds the keys of ended
@@ -119,10 +101,7 @@ func (c *Config) check() error {
 	fault(c.AckWait != 0 && c.AckWait < leastAckWait, "AckWait is %s: use at least %s", c.AckWait, leastAckWait)
 	fault(c.Dedupe != 0 && c.Dedupe < leastDedupe, "Dedupe is %s: use at least %s", c.Dedupe, leastDedupe)
 	fault(c.Replicas < 0 || c.Replicas > mostReplicas, "Replicas is %d: use 1 to %d", c.Replicas, mostReplicas)
-	fault(c.Sync > Interval, "Sync is %d: use GroupCommit or Interval", c.Sync)
 	fault(c.Wait < 0, "Wait is %s: it must not be negative", c.Wait)
-	fault(c.Server != nil && c.Sync == GroupCommit && !c.Server.SyncsAlways(),
-		"the server does not fsync before it acknowledges: start it with Sync: embedded.Always, or set Sync: Interval")
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("jetstream: %w", err)
 	}

@@ -19,8 +19,8 @@ func (q *queue) connect(ctx context.Context) error {
 		nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 500*time.Millisecond),
 	}, q.cfg.Options...)
 	options = append(options, forEver, q.listen)
-	if q.cfg.Server != nil {
-		options = append(options, nats.InProcessServer(q.cfg.Server))
+	if q.local != nil {
+		options = append(options, nats.InProcessServer(q.local))
 	}
 	for {
 		nc, err := nats.Connect(q.cfg.URL, options...)

@@ -248,21 +248,21 @@ func (q *queue) young(subjects ...string) (jobs []span) {
 	return jobs
 }
 
-// Purge is described at jobqueue.Queue. Purge forgets the keys first: a crash in between leaves
-// jobs that may be enqueued again, rather than keys of removed jobs. The number includes the jobs
-// that run in other processes: they end and are not retried.
-func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error) {
-	stream, ok := map[jobqueue.Part]js.Stream{jobqueue.Waiting: q.jobs, jobqueue.DeadLetters: q.dead}[part]
-	if !ok {
-		return 0, fmt.Errorf("jetstream: there is no part %d: use one of %v", part, []jobqueue.Part{jobqueue.Waiting, jobqueue.DeadLetters})
-	}
+// Purge is described at jobqueue.Queue. The number includes the jobs that run in other processes:
+// they end and are not retried.
+func (q *queue) Purge(ctx context.Context) (int, error) { return q.purge(ctx, q.jobs, true) }
+
+// PurgeDead is described at jobqueue.Queue.
+func (q *queue) PurgeDead(ctx context.Context) (int, error) {
+	return q.purge(ctx, q.dead, false, js.WithSubjectFilter(q.names.deadOf("*")))
+}
+
+// purge forgets the keys first: a crash in between leaves jobs that may be enqueued again, rather than
+// keys of removed jobs. live means that the stream holds jobs that are not dead.
+func (q *queue) purge(ctx context.Context, stream js.Stream, live bool, options ...js.StreamInfoOpt) (int, error) {
 	var info *js.StreamInfo
-	err = q.asked(ctx, func(ctx context.Context) (err error) {
-		if part == jobqueue.Waiting {
-			info, err = stream.Info(ctx)
-		} else {
-			info, err = stream.Info(ctx, js.WithSubjectFilter(q.names.deadOf("*")))
-		}
+	err := q.asked(ctx, func(ctx context.Context) (err error) {
+		info, err = stream.Info(ctx, options...)
 		return err
 	})
 	if err != nil {
@@ -272,14 +272,14 @@ func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (n int, err error
 		return 0, nil
 	}
 	removed := q.young(slices.Collect(maps.Keys(info.State.Subjects))...)
-	if part == jobqueue.Waiting {
+	if live {
 		removed = []span{{info.State.FirstSeq, info.State.LastSeq, q.clock.now()}}
 	}
 	if err := q.forget(ctx, removed); err != nil {
 		return 0, q.errorFor(ctx, err)
 	}
 	runs := 0
-	if part == jobqueue.Waiting {
+	if live {
 		runs = int(q.counters.unsettled.Load())
 	}
 	var answer struct {

@@ -3,10 +3,9 @@ package jetstream
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -69,8 +69,8 @@ func TestDeadLettersOfAStreamMadeAgainCanBeReplayed(t *testing.T) {
 // A burial that the engine refused gave the job back. The next run buried the job without the error
 // of the last run: "delivered 1 times and never finished".
 func TestADeadLetterThatIsRefusedAtFirstKeepsItsReason(t *testing.T) {
-	var log said
-	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 1}, Logger: log.logger()})
+	var log logtest.Log
+	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 1}, Logger: log.Logger()})
 	resize := func(most int64) {
 		stream, err := q.js.Stream(within(t), q.names.dead)
 		if err != nil {
@@ -90,7 +90,7 @@ func TestADeadLetterThatIsRefusedAtFirstKeepsItsReason(t *testing.T) {
 	})
 	enqueue(t, q, jobqueue.Job{Key: "a"})
 	await.Receive(t, "the job runs", ran)
-	await.True(t, "the dead letter is refused", func() bool { return strings.Contains(strings.Join(log.lines(), ""), "cannot be written yet") })
+	await.True(t, "the dead letter is refused", func() bool { return strings.Contains(strings.Join(log.Lines(), ""), "cannot be written yet") })
 	resize(-1)
 	var dead []jobqueue.DeadJob
 	await.True(t, "a dead letter", func() (some bool) {
@@ -190,26 +190,6 @@ func TestDeliveriesAreDoubtedBeforeAConsumerIsMadeAgain(t *testing.T) {
 	}
 }
 
-// said is the log of a queue.
-type said struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *said) lines() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(strings.Lines(s.text.String()))
-}
-
-func (s *said) logger() *slog.Logger { return slog.New(slog.NewTextHandler(s, nil)) }
-
 // lose deletes a stream, or one of its consumers.
 func lose(t *testing.T, q *queue, stream, consumer string) {
 	t.Helper()
@@ -233,21 +213,40 @@ func TestWhatIsDeletedOfAQueueIsMadeAgainWithOneLine(t *testing.T) {
 	for _, p := range priorities {
 		all = append(all, [2]string{names.jobs, p.String()})
 	}
-	for _, part := range all {
-		log := &said{}
-		q := open(t, Config{Server: server, MaxQueued: 7, MaxInFlight: 3, AckWait: time.Hour, Dedupe: time.Hour, Logger: log.logger()})
+	for i, part := range slices.Concat(all, all) {
+		busy := i < len(all) // Enqueue and Work notice the loss; otherwise Stats does
+		log := &logtest.Log{}
+		q := open(t, Config{Server: server, MaxQueued: 7, MaxInFlight: 3, AckWait: time.Hour, Dedupe: time.Hour, Logger: log.Logger()})
 		runs := make(chan string, 9)
-		stop := work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { runs <- d.Key; return nil })
-		t.Log("without", part)
+		handle := func(_ context.Context, d *jobqueue.Delivery) error {
+			runs <- d.Key
+			if strings.HasPrefix(d.Key, "dead") {
+				return jobqueue.Dead("broken")
+			}
+			return nil
+		}
+		stop := func() error { return nil }
+		if busy {
+			stop = work(t, q, handle)
+		}
+		t.Log("without", part, busy)
 		lose(t, q, part[0], part[1])
+		if !busy {
+			stats(t, q)
+			stop = work(t, q, handle)
+		}
 		for _, p := range priorities {
 			enqueue(t, q, jobqueue.Job{Priority: p})
 			await.Receive(t, "a job of priority "+p.String(), runs)
 		}
-		await.True(t, "all are done", func() bool { return stats(t, q).Depth == jobqueue.Depth{} })
+		enqueue(t, q, jobqueue.Job{Key: fmt.Sprint("dead ", i)})
+		await.True(t, "all are done, and the last is a dead letter", func() bool { s := stats(t, q); return s.Buried == 1 && s.Depth == jobqueue.Depth{} })
 		_ = stop()
-		await.True(t, "the log has a line", func() bool { return len(log.lines()) > 0 }) // once all parts are looked at
-		if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], part[0]) || !strings.Contains(lines[0], part[1]) {
+		said := func() []string {
+			return slices.DeleteFunc(log.Lines(), func(line string) bool { return strings.Contains(line, "became a dead letter") })
+		}
+		await.True(t, "the log has a line", func() bool { return len(said()) > 0 }) // once all parts are looked at
+		if lines := said(); len(lines) != 1 || !strings.Contains(lines[0], part[0]) || !strings.Contains(lines[0], part[1]) {
 			t.Errorf("without %v the log says %q", part, lines)
 		}
 		jobs, err := q.js.Stream(within(t), names.jobs)
@@ -268,8 +267,8 @@ func TestWhatIsDeletedOfAQueueIsMadeAgainWithOneLine(t *testing.T) {
 
 // The stream of slots exists, but somebody has removed its slots: no job runs.
 func TestSlotsThatWereRemovedAreMadeAgain(t *testing.T) {
-	log := &said{}
-	q := open(t, Config{MaxInFlight: 3, Logger: log.logger()})
+	log := &logtest.Log{}
+	q := open(t, Config{MaxInFlight: 3, Logger: log.Logger()})
 	stream, err := q.js.Stream(within(t), q.names.slots)
 	if err != nil {
 		t.Fatal(err)
@@ -282,8 +281,8 @@ func TestSlotsThatWereRemovedAreMadeAgain(t *testing.T) {
 	ran := make(chan bool, 1)
 	work(t, q, func(context.Context, *jobqueue.Delivery) error { ran <- true; return nil })
 	await.Receive(t, "a job runs", ran)
-	await.True(t, "the log has a line", func() bool { return len(log.lines()) > 0 })
-	if lines := log.lines(); len(lines) != 1 {
+	await.True(t, "the log has a line", func() bool { return len(log.Lines()) > 0 })
+	if lines := log.Lines(); len(lines) != 1 {
 		t.Errorf("the log says %q", lines)
 	}
 }
@@ -314,11 +313,11 @@ func TestAnAnswerForAJobThatWasDeletedEndsNoOther(t *testing.T) {
 func TestAConnectionThatIsBackLooksAtAllParts(t *testing.T) {
 	server := listen(t, t.TempDir(), "127.0.0.1:0")
 	p := newProxy(t, server.URL())
-	log := &said{}
-	q := open(t, Config{URL: p.url(), Logger: log.logger()})
+	log := &logtest.Log{}
+	q := open(t, Config{URL: p.url(), Logger: log.Logger()})
 	lose(t, open(t, Config{URL: server.URL()}), q.names.jobs, "low")
 	p.cut()
 	await.True(t, "it is made again", func() bool {
-		return slices.ContainsFunc(log.lines(), func(line string) bool { return strings.Contains(line, "consumer low of "+q.names.jobs) })
+		return slices.ContainsFunc(log.Lines(), func(line string) bool { return strings.Contains(line, "consumer low of "+q.names.jobs) })
 	})
 }

@@ -12,16 +12,15 @@
 //
 // Up to eight concurrent calls of Enqueue are a commit each, made by their own goroutines. Calls
 // beyond them share a commit: calls that arrive meanwhile join the next commit. No timer is
-// involved, so a single caller waits for one commit and nothing else. With Sync: Interval there is
-// no fsync to share, and each call is a commit.
+// involved, so a single caller waits for one commit and nothing else. Without an
+// fsync (NoSync) there is nothing to share, and each call is a commit.
 // docs/adr/0016-jobs-are-committed-in-groups.md gives the reasons.
 //
 // # Cost
 //
-// A commit is an fsync (go test ./jobqueue/jetstream -run - -bench Enqueue -benchtime 20x, which
-// compares Enqueue with publishing by the client library). The removal of an
-// ended job is another fsync, which jobs do not share (-bench Work). With Sync: Interval, in both
-// Configs, the server fsyncs every two seconds. A machine that stops may then lose what was
+// A commit is an fsync (go test ./jobqueue/jetstream -run - -bench Enqueue). The removal of an
+// ended job is another fsync, which jobs do not share (-bench Work). With NoSync of an
+// embedded server, the server fsyncs every two seconds. A machine that stops may then lose what was
 // acknowledged in these two seconds.
 //
 // # Pitfalls

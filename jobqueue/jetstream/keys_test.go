@@ -102,7 +102,7 @@ func TestAForeignRecordHarmsNobody(t *testing.T) {
 		t.Error("its key is not known")
 	}
 	enqueue(t, q, jobqueue.Job{Key: "waits"})
-	if n, err := q.Purge(within(t), jobqueue.Waiting); n != 1 || err != nil {
+	if n, err := q.Purge(within(t)); n != 1 || err != nil {
 		t.Errorf("purged %d, %v", n, err)
 	}
 	if r := enqueue(t, q, jobqueue.Job{Key: "waits"}); r.Duplicate {

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -133,10 +134,10 @@ func TestRefusedLoginsAreTriedAgain(t *testing.T) {
 	s := node(t, known)
 	changed := known.Clone()
 	changed.Users = []*server.User{{Username: "me", Password: "other"}}
-	var log said
+	var log logtest.Log
 	var tries atomic.Int32
 	q := open(t, Config{
-		URL: strings.Replace(s.ClientURL(), "//", "//me:right@", 1), Logger: log.logger(), AckWait: time.Second,
+		URL: strings.Replace(s.ClientURL(), "//", "//me:right@", 1), Logger: log.Logger(), AckWait: time.Second,
 		Options: []nats.Option{nats.MaxReconnects(1), func(o *nats.Options) error { // a number of tries changes nothing
 			o.CustomReconnectDelayCB = func(int) time.Duration { tries.Add(1); return time.Millisecond }
 			return nil
@@ -162,8 +163,8 @@ func TestRefusedLoginsAreTriedAgain(t *testing.T) {
 	})
 	await.True(t, "and done", func() bool { return q.counters.done.Load() == 2 })
 	// The client library tells the queue about the connection a moment later.
-	await.True(t, "the log says so", func() bool { return strings.Contains(strings.Join(log.lines(), ""), "is back") })
-	if text := strings.Join(log.lines(), ""); strings.Count(text, "refuses the login") != 1 {
+	await.True(t, "the log says so", func() bool { return strings.Contains(strings.Join(log.Lines(), ""), "is back") })
+	if text := strings.Join(log.Lines(), ""); strings.Count(text, "refuses the login") != 1 {
 		t.Errorf("the log says %s", text)
 	}
 }
@@ -173,9 +174,9 @@ func TestRefusedLoginsAreTriedAgain(t *testing.T) {
 func TestHandlersInOptionsAreCalledToo(t *testing.T) {
 	s := listen(t, t.TempDir(), "127.0.0.1:0")
 	p := newProxy(t, s.URL())
-	var log said
+	var log logtest.Log
 	lost, back, failed, closed := make(chan bool, 100), make(chan bool, 100), make(chan bool, 100), make(chan bool, 1)
-	q := open(t, Config{URL: p.url(), Logger: log.logger(), Options: []nats.Option{
+	q := open(t, Config{URL: p.url(), Logger: log.Logger(), Options: []nats.Option{
 		nats.DisconnectErrHandler(func(*nats.Conn, error) { lost <- true }),
 		nats.ReconnectHandler(func(*nats.Conn) { back <- true }),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { failed <- true }),
@@ -189,7 +190,7 @@ func TestHandlersInOptionsAreCalledToo(t *testing.T) {
 	q.nc.Close() // as a handler may
 	await.Receive(t, "the connection is closed", closed)
 	for _, said := range []string{"permissions violation", "lost", "is back", "for good"} {
-		if text := strings.Join(log.lines(), ""); !strings.Contains(text, said) {
+		if text := strings.Join(log.Lines(), ""); !strings.Contains(text, said) {
 			t.Errorf("the log lacks %q: %s", said, text)
 		}
 	}

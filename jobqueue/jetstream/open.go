@@ -15,6 +15,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/internal/local"
 )
 
 // mostPending bounds the jobs of one priority that are delayed, await the next attempt, or run.
@@ -28,6 +29,7 @@ const slotConsumer = "slots"
 type queue struct {
 	cfg   Config
 	names names
+	local local.Engine // nil: the server is given by URL
 	nc    *nats.Conn
 	js    js.JetStream
 
@@ -89,7 +91,10 @@ func Open(ctx context.Context, cfg Config) (jobqueue.Queue, error) {
 	q.closing, q.close = context.WithCancelCause(context.Background())
 	q.parts.checking = make(chan struct{}, 1)
 	q.commits = committer{alone: fewAlone, send: q.send, rest: q.rest}
-	if cfg.Sync == Interval {
+	if cfg.Server != nil {
+		q.local = cfg.Server.Engine()
+	}
+	if cfg.NoSync || q.local != nil && !q.local.SyncsAlways() {
 		q.commits.alone = math.MaxInt
 	}
 	connecting, cancel := context.WithTimeout(ctx, cfg.Wait)
@@ -383,10 +388,8 @@ func (q *queue) prepareSlots(ctx context.Context, cfg js.StreamConfig, change fu
 		}
 	}
 	q.parts.keepStream(stream)
-	if server, ok := q.cfg.Server.(interface {
-		OnFirstOpen(queue string, free func() error) error
-	}); ok {
-		if err := server.OnFirstOpen(q.cfg.Name, func() error { return freeSlots(ctx, stream) }); err != nil {
+	if q.local != nil {
+		if err := q.local.OnFirstOpen(q.cfg.Name, func() error { return freeSlots(ctx, stream) }); err != nil {
 			return err
 		}
 	}

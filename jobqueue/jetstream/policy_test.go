@@ -18,6 +18,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -51,8 +52,8 @@ func TestAStreamWithAnotherPolicyIsChanged(t *testing.T) {
 	} {
 		for field, change := range alter {
 			name := stream + field
-			log := &said{}
-			cfg := Config{Server: server, Name: name, Logger: log.logger(), MaxInFlight: 2, MaxBytes: 4 << 20}
+			log := &logtest.Log{}
+			cfg := Config{Server: server, Name: name, Logger: log.Logger(), MaxInFlight: 2, MaxBytes: 4 << 20}
 			want := configs(&queue{cfg: cfg, names: namesOf(name)})[stream]
 			altered := want
 			change(&altered)
@@ -60,7 +61,7 @@ func TestAStreamWithAnotherPolicyIsChanged(t *testing.T) {
 				t.Fatal(name, err)
 			}
 			q := open(t, cfg)
-			if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], field) {
+			if lines := log.Lines(); len(lines) != 1 || !strings.Contains(lines[0], field) {
 				t.Errorf("%s: the log says %q", name, lines)
 			}
 			now, err := client.Stream(within(t), want.Name)
@@ -259,8 +260,8 @@ func TestSlotsAreAsManyAsTheStreamSays(t *testing.T) {
 func TestASlotsStreamThatSaysNothingUsefulIsToldAgain(t *testing.T) {
 	for _, says := range []string{"", "0", "-3", "many", "1000000000"} {
 		server := serve(t, t.TempDir())
-		var log said
-		q := open(t, Config{Server: server, MaxInFlight: 4, Logger: log.logger()})
+		var log logtest.Log
+		q := open(t, Config{Server: server, MaxInFlight: 4, Logger: log.Logger()})
 		stream, err := q.js.Stream(within(t), q.names.slots)
 		if err != nil {
 			t.Fatal(err)
@@ -280,7 +281,7 @@ func TestASlotsStreamThatSaysNothingUsefulIsToldAgain(t *testing.T) {
 			info, err := stream.Info(within(t))
 			return err == nil && info.State.Msgs == 4 && slotsIn(info.Config) == 4
 		})
-		if len(log.lines()) == 0 {
+		if len(log.Lines()) == 0 {
 			t.Errorf("%q: the log says nothing", says)
 		}
 		if again := open(t, Config{Server: server}); again.inFlight != 4 {
@@ -317,8 +318,6 @@ func TestWhatSomebodyHasChangedByHandIsRestored(t *testing.T) {
 		"MaxAckPending":      consumer(func(c *js.ConsumerConfig) { c.MaxAckPending = 1 }),
 		"InactiveThreshold":  consumer(func(c *js.ConsumerConfig) { c.InactiveThreshold = time.Hour }),
 		"MaxRequestMaxBytes": consumer(func(c *js.ConsumerConfig) { c.MaxRequestMaxBytes = 10 }),
-		"MaxAge":             stream(func(c *js.StreamConfig) { c.MaxAge = time.Hour }),
-		"Discard":            stream(func(c *js.StreamConfig) { c.Discard = js.DiscardOld }),
 		"Subjects":           stream(func(c *js.StreamConfig) { c.Subjects = append(c.Subjects, "other") }),
 		"AllowAtomicPublish": stream(func(c *js.StreamConfig) { c.AllowAtomicPublish = false }),
 		"MaxMsgs of dead": func(q *queue) error {
@@ -329,8 +328,8 @@ func TestWhatSomebodyHasChangedByHandIsRestored(t *testing.T) {
 		},
 	} {
 		for _, how := range []string{"Stats", "Work", "Open"} {
-			var log said
-			q := open(t, Config{Server: server, Logger: log.logger(), Policy: jobqueue.Policy{Backoff: time.Millisecond}})
+			var log logtest.Log
+			q := open(t, Config{Server: server, Logger: log.Logger(), Policy: jobqueue.Policy{Backoff: time.Millisecond}})
 			if err := edit(q); err != nil {
 				t.Fatal(name, err)
 			}
@@ -351,11 +350,11 @@ func TestWhatSomebodyHasChangedByHandIsRestored(t *testing.T) {
 				stats(t, q)
 			case "Work": // after a minute
 				q.mendSoon()
-				await.True(t, "it is restored", func() bool { return len(log.lines()) > 0 })
+				await.True(t, "it is restored", func() bool { return len(log.Lines()) > 0 })
 			case "Open":
-				q = open(t, Config{Server: server, Logger: log.logger(), Policy: jobqueue.Policy{Backoff: time.Millisecond}})
+				q = open(t, Config{Server: server, Logger: log.Logger(), Policy: jobqueue.Policy{Backoff: time.Millisecond}})
 			}
-			if text := strings.Join(log.lines(), ""); !strings.Contains(text, strings.Fields(name)[0]) || strings.Count(text, "another policy") != 1 {
+			if text := strings.Join(log.Lines(), ""); !strings.Contains(text, strings.Fields(name)[0]) || strings.Count(text, "another policy") != 1 {
 				t.Errorf("%s, %s: the log says %q", name, how, text)
 			}
 			stop := work(t, q, handle)
@@ -380,14 +379,14 @@ func TestAQueueDoesNotTakeThePartsOfAnother(t *testing.T) {
 
 // A consumer was paused, and its jobs waited without a word.
 func TestAPausedConsumerIsSaid(t *testing.T) {
-	var log said
-	q := open(t, Config{Logger: log.logger()})
+	var log logtest.Log
+	q := open(t, Config{Logger: log.Logger()})
 	if _, err := q.js.PauseConsumer(within(t), q.names.jobs, spillway.High.String(), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	q.mendSoon() // as Work does after a minute
-	await.True(t, "it is said", func() bool { return len(log.lines()) > 0 })
-	if text := strings.Join(log.lines(), ""); !strings.Contains(text, "consumer=high") || strings.Count(text, "paused") != 1 {
+	await.True(t, "it is said", func() bool { return len(log.Lines()) > 0 })
+	if text := strings.Join(log.Lines(), ""); !strings.Contains(text, "consumer=high") || strings.Count(text, "paused") != 1 {
 		t.Errorf("the log says %q", text)
 	}
 	if c, err := q.js.Consumer(within(t), q.names.jobs, spillway.High.String()); err != nil || !c.CachedInfo().Paused {

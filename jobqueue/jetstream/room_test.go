@@ -13,13 +13,18 @@ import (
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
+	"github.com/spillway-go/spillway/jobqueue/internal/local"
 )
 
 // narrow is a server whose disk is full for a while.
 type narrow struct {
-	*embedded.Server
+	inside
 	full atomic.Bool
 }
+
+type inside = local.Engine
+
+func (n *narrow) Engine() local.Engine { return n }
 
 func (n *narrow) Room() error {
 	if n.full.Load() {
@@ -41,7 +46,7 @@ func noDisk(t *testing.T, q jobqueue.Queue) {
 // Config.Wait is longer than await.Limit in these tests: a full disk must not cause a wait.
 
 func TestJobsAreRejectedBeforeTheDiskIsFull(t *testing.T) {
-	server := &narrow{Server: serve(t, t.TempDir())}
+	server := &narrow{inside: serve(t, t.TempDir()).Engine()}
 	q := open(t, Config{Server: server, Wait: 10 * await.Limit})
 	enqueue(t, q, jobqueue.Job{Key: "stored"})
 	server.full.Store(true)

@@ -139,9 +139,9 @@ func (w *worker) run(t *task) {
 	defer lose(nil)
 	expiry := time.AfterFunc(q.runLimit(), func() { lose(jobqueue.ErrLost); over() })
 	defer expiry.Stop()
-	d := jobqueue.NewDelivery(t.job, t.attempt, t.enqueued, func(caller context.Context) error {
+	d := &jobqueue.Delivery{Job: t.job, Attempt: t.attempt, Enqueued: t.enqueued, Progress: func(caller context.Context) error {
 		return q.progress(caller, ctx, t, expiry)
-	})
+	}}
 	q.counters.running.Add(1)
 	q.counters.unsettled.Add(1)
 	engine.Run(ctx, w.handler, d, func(err error) {

@@ -156,17 +156,13 @@ func (q *queue) judge(ctx context.Context, ack pubAck, batch []*entry) (outcome,
 // store asks a server in this process whether it can store jobs at all. A server whose disk failed
 // does not answer requests.
 func (q *queue) store(batch []*entry) (outcome, error) {
-	s, ok := q.cfg.Server.(interface {
-		Room() error
-		Failed() error
-	})
-	if !ok {
+	if q.local == nil {
 		return stored, nil
 	}
-	if err := s.Room(); err != nil {
+	if err := q.local.Room(); err != nil {
 		return full, q.diskFull(batch, err)
 	}
-	if err := s.Failed(); err != nil {
+	if err := q.local.Failed(); err != nil {
 		return refused, fmt.Errorf("%w: %w", jobqueue.ErrUnavailable, err)
 	}
 	return stored, nil

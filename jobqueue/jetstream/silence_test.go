@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -71,12 +72,12 @@ func island(t *testing.T) (urls []string, cut func()) {
 func TestAnotherServerIsTriedWhenOneIsCutOff(t *testing.T) {
 	t.Parallel()
 	urls, cut := island(t)
-	var log said
+	var log logtest.Log
 	var queues [2]*queue // one works, and both enqueue
 	for i := range queues {
 		await.True(t, "a queue at the first server", func() bool { // a slow machine is silent, too
 			queues[i] = open(t, Config{
-				URL: strings.Join(urls, ","), Options: []nats.Option{nats.DontRandomize()}, Replicas: 3, MaxInFlight: 4, AckWait: 5 * time.Second, Wait: 5 * time.Second, Logger: log.logger(),
+				URL: strings.Join(urls, ","), Options: []nats.Option{nats.DontRandomize()}, Replicas: 3, MaxInFlight: 4, AckWait: 5 * time.Second, Wait: 5 * time.Second, Logger: log.Logger(),
 			})
 			if queues[i].nc.ConnectedServerName() == "node-0" {
 				return true
@@ -105,7 +106,7 @@ func TestAnotherServerIsTriedWhenOneIsCutOff(t *testing.T) {
 		}
 	}
 	await.True(t, "all are done", func() bool { return queues[0].counters.done.Load() == 3 })
-	if text := strings.Join(log.lines(), ""); !strings.Contains(text, "another of its servers is tried") {
+	if text := strings.Join(log.Lines(), ""); !strings.Contains(text, "another of its servers is tried") {
 		t.Errorf("the log says %s", text)
 	}
 	// A process that starts now connects to the server that is cut off first.

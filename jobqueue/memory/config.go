@@ -11,13 +11,12 @@ import (
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// Config sets the size limits of a queue and how it runs its jobs. The zero value works.
+// Config sets the limits of a queue and how it runs its jobs. The payloads, keys and headers of all
+// jobs together have at most 256 MiB. The zero value works.
 type Config struct {
 	// MaxQueued is the maximum number of jobs kept, including dead letters and running jobs. Zero
 	// means 100,000.
 	MaxQueued int
-	// MaxBytes bounds the total size of payloads, keys and headers. Zero means 256 MiB.
-	MaxBytes int
 	// MaxPayload is the largest payload in bytes. Zero means 1 MiB.
 	MaxPayload int
 
@@ -38,7 +37,7 @@ type Config struct {
 
 const (
 	defaultQueued   = 100_000
-	defaultBytes    = 256 << 20
+	mostBytes       = 256 << 20 // of payloads, keys and headers
 	defaultPayload  = 1 << 20
 	defaultInFlight = 1000
 	defaultAckWait  = 30 * time.Second
@@ -48,7 +47,7 @@ const (
 // filled returns the configuration with its defaults, or all its faults.
 func (cfg Config) filled() (Config, error) {
 	err := errors.Join(
-		fill("MaxQueued", &cfg.MaxQueued, defaultQueued), fill("MaxBytes", &cfg.MaxBytes, defaultBytes),
+		fill("MaxQueued", &cfg.MaxQueued, defaultQueued),
 		fill("MaxPayload", &cfg.MaxPayload, defaultPayload), fill("MaxInFlight", &cfg.MaxInFlight, defaultInFlight),
 		fill("AckWait", &cfg.AckWait, defaultAckWait), fill("Dedupe", &cfg.Dedupe, defaultDedupe),
 		engine.Check(cfg.Policy))

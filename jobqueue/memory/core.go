@@ -77,7 +77,7 @@ func (c *core) enqueue(now time.Time, job jobqueue.Job) (duplicate bool, full *s
 		return true, nil
 	}
 	it := &item{job: job, size: sizeOf(job), enqueued: now}
-	if c.count >= c.cfg.MaxQueued || c.bytes+it.size > c.cfg.MaxBytes {
+	if c.count >= c.cfg.MaxQueued || c.bytes+it.size > mostBytes {
 		return false, &spillway.Rejection{Reason: spillway.ReasonQueueFull, RetryAfter: c.advice()}
 	}
 	it.known = &known{key: job.Key, until: now.Add(c.cfg.Dedupe)}
@@ -256,10 +256,10 @@ func (c *core) replay(now time.Time, id uint64) bool {
 	return true
 }
 
-// purge removes jobs and their keys, and returns the number removed.
-func (c *core) purge(now time.Time, part jobqueue.Part) (n int) {
+// purge removes the jobs that wait, or the dead letters, and their keys. It returns the number removed.
+func (c *core) purge(now time.Time, dead bool) (n int) {
 	var all []*item
-	if part == jobqueue.DeadLetters {
+	if dead {
 		all, c.dead = c.dead, nil
 	} else {
 		all, c.delayed = c.delayed, nil

@@ -180,9 +180,9 @@ func (d *driver) replay(pick int) {
 	d.twin.ready(j)
 }
 
-func (d *driver) purge(part jobqueue.Part) {
+func (d *driver) purge(dead bool) {
 	states := []string{"dead"}
-	if part == jobqueue.Waiting {
+	if !dead {
 		states = []string{"ready", "delayed"}
 		for _, j := range d.twin.in("running") {
 			j.purged = true
@@ -195,7 +195,7 @@ func (d *driver) purge(part jobqueue.Part) {
 			n++
 		}
 	}
-	if got := d.core.purge(d.now, part); got != n {
+	if got := d.core.purge(d.now, dead); got != n {
 		d.Fatalf("purged %d, want %d", got, n)
 	}
 }
@@ -245,7 +245,7 @@ func FuzzCore(f *testing.F) {
 				d.replay(arg)
 			default:
 				if arg < 2 {
-					d.purge(jobqueue.Part(1 + arg))
+					d.purge(arg == 1)
 				}
 			}
 			d.twin.promote(d.now)

@@ -22,7 +22,6 @@ package memory
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,11 +75,8 @@ func newQueue(cfg Config) (*queue, error) {
 	return open(cfg, &shared{core: newCore(cfg)}), nil
 }
 
-// Reopen returns another queue on the jobs of q, like the queue of another process. The returned
-// queue has its own drain, close and counters. It keeps working after q is closed. Reopen panics if
-// q is not from Open.
-func Reopen(q jobqueue.Queue) jobqueue.Queue { return q.(*queue).another() }
-
+// another returns another queue on the jobs of q, like the queue of another process. The returned
+// queue has its own drain, close and counters. It keeps working after q is closed.
 func (q *queue) another() *queue { return open(q.cfg, q.shared) }
 
 func open(cfg Config, s *shared) *queue {
@@ -145,8 +141,8 @@ func (q *queue) check(job jobqueue.Job) error {
 	switch size := sizeOf(job); {
 	case len(job.Payload) > q.cfg.MaxPayload:
 		return fmt.Errorf("%w: its payload has %d bytes, at most %d are taken", jobqueue.ErrTooLarge, len(job.Payload), q.cfg.MaxPayload)
-	case size > q.cfg.MaxBytes:
-		return fmt.Errorf("%w: it has %d bytes, and the whole queue takes %d", jobqueue.ErrTooLarge, size, q.cfg.MaxBytes)
+	case size > mostBytes:
+		return fmt.Errorf("%w: it has %d bytes, and the whole queue takes %d", jobqueue.ErrTooLarge, size, mostBytes)
 	}
 	if err := engine.CheckJob(job); err != nil {
 		return fmt.Errorf("memory: %w", err)
@@ -196,16 +192,18 @@ func (q *queue) Replay(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// Purge removes jobs and returns how many.
-func (q *queue) Purge(ctx context.Context, part jobqueue.Part) (int, error) {
-	if part != jobqueue.Waiting && part != jobqueue.DeadLetters {
-		return 0, errors.New("memory: purge jobqueue.Waiting or jobqueue.DeadLetters")
-	}
+// Purge removes the jobs that wait and returns how many.
+func (q *queue) Purge(ctx context.Context) (int, error) { return q.purge(ctx, false) }
+
+// PurgeDead removes all dead letters and returns how many.
+func (q *queue) PurgeDead(ctx context.Context) (int, error) { return q.purge(ctx, true) }
+
+func (q *queue) purge(ctx context.Context, dead bool) (int, error) {
 	if err := q.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer q.shared.mu.Unlock()
-	return q.shared.core.purge(time.Now(), part), nil
+	return q.shared.core.purge(time.Now(), dead), nil
 }
 
 // Stats returns the depths of the jobs, over all queues that share them, and this queue's counters.

@@ -19,13 +19,13 @@ func TestItKeepsTheWordsOfAQueue(t *testing.T) {
 		Largest:  1 << 10,
 		TooLarge: 1<<10 + 1,
 		Around:   synctest.Test,
-		New: func(t *testing.T, o jobqueuetest.Options) func() jobqueue.Queue {
+		New: func(t *testing.T, o jobqueuetest.Options) (func() jobqueue.Queue, func()) {
 			first, err := newQueue(Config{MaxQueued: o.MaxQueued, MaxInFlight: o.MaxInFlight, AckWait: o.AckWait, Dedupe: o.Dedupe,
 				Policy: o.Policy, Limiter: o.Limiter, MaxPayload: 1 << 10})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return func() jobqueue.Queue { return first.another() }
+			return func() jobqueue.Queue { return first.another() }, nil
 		},
 	})
 }

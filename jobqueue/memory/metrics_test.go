@@ -9,24 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/metricstest"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/memory"
-	"github.com/spillway-go/spillway/metrics"
 )
-
-// shown returns the values of a source by name and labels.
-func shown(t *testing.T, s *metrics.Source) map[string]float64 {
-	t.Helper()
-	all := map[string]float64{}
-	for _, one := range s.Read() {
-		m := s.Metrics()[one.Metric]
-		if len(one.Labels) != len(m.Labels) {
-			t.Errorf("%s has the labels %q, want %q", m.Name, one.Labels, m.Labels)
-		}
-		all[strings.Join(append([]string{strings.TrimPrefix(m.Name, "spillway.jobqueue.")}, one.Labels...), " ")] = one.Value
-	}
-	return all
-}
 
 func TestMetricsShowWhatStatsHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +35,7 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 			"enqueued stored": 3, "enqueued duplicate": 1, "enqueued refused": 0,
 			"runs done": 0, "runs retried": 0, "runs deferred": 0, "runs buried": 0, "runs lost": 0,
 		}
-		if got := shown(t, source); !maps.Equal(got, want) {
+		if got := metricstest.Shown(t, source, "spillway.jobqueue."); !maps.Equal(got, want) {
 			t.Errorf("%v", got)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -64,7 +50,7 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 			t.Error(err)
 		}
 		want["jobs ready"], want["jobs dead"], want["runs done"], want["runs buried"] = 0, 1, 1, 1
-		if got := shown(t, source); !maps.Equal(got, want) {
+		if got := metricstest.Shown(t, source, "spillway.jobqueue."); !maps.Equal(got, want) {
 			t.Errorf("%v", got)
 		}
 		// Zeros would look like an empty queue.
@@ -73,7 +59,7 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 		}
 		maps.DeleteFunc(want, func(name string, _ float64) bool { return strings.HasPrefix(name, "jobs ") })
 		want["engine_away"] = 1
-		if got := shown(t, source); !maps.Equal(got, want) { // a counter that is absent may restart from zero
+		if got := metricstest.Shown(t, source, "spillway.jobqueue."); !maps.Equal(got, want) { // a counter that is absent may restart from zero
 			t.Errorf("closed: %v", got)
 		}
 	})

@@ -158,7 +158,7 @@ func (q *queue) claim(r *run, taking context.Context) bool {
 // handle runs the handler to completion.
 func (q *queue) handle(r *run, handler jobqueue.Handler) {
 	defer r.permit.Release()
-	d := jobqueue.NewDelivery(r.job, r.tries, r.since, func(ctx context.Context) error { return q.progress(ctx, r) })
+	d := &jobqueue.Delivery{Job: r.job, Attempt: r.tries, Enqueued: r.since, Progress: func(ctx context.Context) error { return q.progress(ctx, r) }}
 	engine.Run(r.ctx, handler, d, func(err error) {
 		r.permit.Done(err)
 		q.settle(r, err)

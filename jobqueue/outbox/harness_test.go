@@ -217,13 +217,19 @@ func worker(t testing.TB, q jobqueue.Queue, each ...func()) (done func() map[str
 	}
 }
 
-func stats(t testing.TB, b *Box) Stats {
+// counts are the numbers of rows, and what the Box has done.
+type counts struct {
+	Stats
+	Stored, Duplicates, Refusals, Failures uint64
+}
+
+func stats(t testing.TB, b *Box) counts {
 	t.Helper()
 	s, err := b.Stats(await.Context(t, "the outbox is counted"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return counts{s, b.stored.Load(), b.duplicates.Load(), b.refusals.Load(), b.failures.Load()}
 }
 
 // empty waits until no row waits.
@@ -267,24 +273,6 @@ func (r *recorder) keys() (keys []string) {
 		keys = append(keys, job.Key)
 	}
 	return keys
-}
-
-// log collects the messages of a logger.
-type log struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *log) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *log) has(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
 }
 
 var errPlanted = errors.New("planted")

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway"
@@ -53,7 +52,7 @@ type Box struct {
 	lease time.Duration
 	wake  chan struct{}
 
-	stored, duplicates, refusals, failures atomic.Uint64
+	counters
 }
 
 // New returns an outbox. New neither uses the database nor starts a goroutine. The tables must exist

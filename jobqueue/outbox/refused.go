@@ -10,9 +10,6 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
-// ErrNotFound means that no refused job has the given number.
-var ErrNotFound = errors.New("outbox: no such refused job")
-
 // RefusedJob is a job that the queue refused for good, for example because the job is too large. It
 // is in the database until Retry or Remove.
 type RefusedJob struct {
@@ -42,7 +39,7 @@ func (b *Box) Refused(ctx context.Context, limit int) ([]RefusedJob, error) {
 }
 
 // Retry turns a refused job back into a row that waits, behind all others. The error matches
-// ErrNotFound if there is no such job.
+// jobqueue.ErrNotFound if there is no such job.
 func (b *Box) Retry(ctx context.Context, id int64) error {
 	err := b.within(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, b.sql.copyBack, id); err != nil {
@@ -56,7 +53,7 @@ func (b *Box) Retry(ctx context.Context, id int64) error {
 	return err
 }
 
-// Remove deletes a refused job. The error matches ErrNotFound if there is no such job.
+// Remove deletes a refused job. The error matches jobqueue.ErrNotFound if there is no such job.
 func (b *Box) Remove(ctx context.Context, id int64) error { return b.drop(ctx, b.db, id) }
 
 func (b *Box) drop(ctx context.Context, tx Execer, id int64) error {
@@ -65,7 +62,7 @@ func (b *Box) drop(ctx context.Context, tx Execer, id int64) error {
 		return err
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, fmt.Errorf("%w: %d", ErrNotFound, id))
+		return errors.Join(err, fmt.Errorf("outbox: %w: %d", jobqueue.ErrNotFound, id))
 	}
 	return nil
 }

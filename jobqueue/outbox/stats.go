@@ -3,31 +3,34 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/metrics"
 )
 
-// Stats is a snapshot of an outbox. Waiting, Oldest and Refused are the database's and thus the same
-// in every process. The counters are this Box's.
+// Stats is a snapshot of an outbox: of the tables, and thus the same in every process. [Metrics] also
+// counts what this Box has done.
 type Stats struct {
 	Waiting int           // rows that are committed and not known to be in the queue
 	Oldest  time.Duration // age of the oldest waiting row since its Enqueue; zero without one
 	Refused int           // jobs for Refused, Retry and Remove
-
-	Stored     uint64 // rows whose job the queue stored
-	Duplicates uint64 // rows whose job the queue had already
-	Refusals   uint64 // rows that were set aside
-	Failures   uint64 // tries of Relay that ended in a back-off
 }
 
-// Stats asks the database, which counts the rows. If Stats returns an error, the result still has
-// the counters.
+// counters count what a Box has done.
+type counters struct {
+	stored     atomic.Uint64 // rows whose job the queue stored
+	duplicates atomic.Uint64 // rows whose job the queue had already
+	refusals   atomic.Uint64 // rows that were set aside
+	failures   atomic.Uint64 // tries of Relay that ended in a back-off
+}
+
+// Stats asks the database, which counts the rows.
 func (b *Box) Stats(ctx context.Context) (Stats, error) {
-	s := Stats{Stored: b.stored.Load(), Duplicates: b.duplicates.Load(), Refusals: b.refusals.Load(), Failures: b.failures.Load()}
+	var s Stats
 	var oldest float64
 	if err := b.db.QueryRowContext(ctx, b.sql.depth).Scan(&s.Waiting, &oldest, &s.Refused); err != nil {
-		return s, fmt.Errorf("outbox: counting rows: %w", err)
+		return Stats{}, fmt.Errorf("outbox: counting rows: %w", err)
 	}
 	s.Oldest = max(0, time.Duration(oldest*float64(time.Second)))
 	return s, nil
@@ -59,11 +62,12 @@ func Metrics(name string, b *Box) *metrics.Source {
 	return metrics.New("outbox", name, described, func() []metrics.Sample {
 		ctx, cancel := context.WithTimeout(context.Background(), metricsWait)
 		defer cancel()
-		return samples(b.Stats(ctx))
+		s, err := b.Stats(ctx)
+		return b.samples(s, err)
 	})
 }
 
-func samples(s Stats, err error) []metrics.Sample {
+func (b *Box) samples(s Stats, err error) []metrics.Sample {
 	var all []metrics.Sample
 	put := func(metric int, n float64, labels ...string) {
 		all = append(all, metrics.Sample{Metric: metric, Value: n, Labels: labels})
@@ -76,9 +80,9 @@ func samples(s Stats, err error) []metrics.Sample {
 		put(ofJobs, float64(s.Refused), "refused")
 		put(ofOldest, s.Oldest.Seconds())
 	}
-	put(ofRelayed, float64(s.Stored), "stored")
-	put(ofRelayed, float64(s.Duplicates), "duplicate")
-	put(ofRelayed, float64(s.Refusals), "refused")
-	put(ofFailures, float64(s.Failures))
+	put(ofRelayed, float64(b.stored.Load()), "stored")
+	put(ofRelayed, float64(b.duplicates.Load()), "duplicate")
+	put(ofRelayed, float64(b.refusals.Load()), "refused")
+	put(ofFailures, float64(b.failures.Load()))
 	return all
 }

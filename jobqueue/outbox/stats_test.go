@@ -2,37 +2,13 @@ package outbox
 
 import (
 	"maps"
-	"os"
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/internal/metricstest"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/memory"
-	"github.com/spillway-go/spillway/metrics"
 )
-
-func TestTheDocumentationHasEveryMetric(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operate/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range described {
-		if name := strings.ReplaceAll(m.Name, ".", "_"); !strings.Contains(string(page), "`"+name) {
-			t.Errorf("%s is not in metrics.md", name)
-		}
-	}
-}
-
-// shown returns the values of a source by name and labels.
-func shown(t *testing.T, s *metrics.Source) map[string]float64 {
-	t.Helper()
-	all := map[string]float64{}
-	for _, one := range s.Read() {
-		m := s.Metrics()[one.Metric]
-		all[strings.Join(append([]string{strings.TrimPrefix(m.Name, "spillway.jobqueue.outbox.")}, one.Labels...), " ")] = one.Value
-	}
-	return all
-}
 
 func TestMetricsShowWhatStatsHas(t *testing.T) {
 	t.Parallel()
@@ -46,7 +22,7 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 		if _, err := b.db.ExecContext(t.Context(), "UPDATE spillway_outbox SET created = created - 3600"); err != nil {
 			t.Fatal(err)
 		}
-		if got := shown(t, source); got["jobs waiting"] != 3 || got["oldest"] < 3600 || got["oldest"] > 3700 {
+		if got := metricstest.Shown(t, source, "spillway.jobqueue.outbox."); got["jobs waiting"] != 3 || got["oldest"] < 3600 || got["oldest"] > 3700 {
 			t.Errorf("%v", got)
 		}
 		stop := begin(t, b)
@@ -55,14 +31,14 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 		want := map[string]float64{
 			"jobs waiting": 0, "jobs refused": 1, "oldest": 0, "relayed stored": 1, "relayed duplicate": 1, "relayed refused": 1, "failures": 0, "database_away": 0,
 		}
-		if got := shown(t, source); !maps.Equal(got, want) {
+		if got := metricstest.Shown(t, source, "spillway.jobqueue.outbox."); !maps.Equal(got, want) {
 			t.Errorf("%v", got)
 		}
 		// Zeros would look like an empty outbox.
 		_ = b.db.Close()
 		maps.DeleteFunc(want, func(name string, _ float64) bool { return strings.HasPrefix(name, "jobs ") || name == "oldest" })
 		want["database_away"] = 1
-		if got := shown(t, source); !maps.Equal(got, want) {
+		if got := metricstest.Shown(t, source, "spillway.jobqueue.outbox."); !maps.Equal(got, want) {
 			t.Errorf("closed: %v", got)
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 	"github.com/spillway-go/spillway/jobqueue/jetstream"
@@ -23,13 +23,13 @@ import (
 func TestAJobThatIsRefusedForGoodHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	onAll(t, func(t *testing.T, s site, q jobqueue.Queue) {
-		var said log
-		b := open(t, s, q, Config{Logger: slog.New(slog.NewTextHandler(&said, nil))})
+		var said logtest.Log
+		b := open(t, s, q, Config{Logger: said.Logger()})
 		done := worker(t, q)
 		commit(t, b, jobqueue.Job{Key: "before"}, jobqueue.Job{Key: "large", Payload: make([]byte, 3<<20), Header: map[string]string{"kind": "x"}, Priority: spillway.High}, jobqueue.Job{Key: "after"})
 		begin(t, b)
 		await.True(t, "the others are done and deleted, and the large one is set aside", func() bool {
-			return len(done()) == 2 && said.has("refuses a job for good") && stats(t, b).Waiting == 0
+			return len(done()) == 2 && said.With("refuses a job for good") != "" && stats(t, b).Waiting == 0
 		})
 		refused, err := b.Refused(t.Context(), 9)
 		if err != nil || len(refused) != 1 {
@@ -52,7 +52,7 @@ func TestAJobThatIsRefusedForGoodHoldsUpNoOther(t *testing.T) {
 			t.Fatalf("%d refused, %v", len(again), err)
 		}
 		for _, err := range []error{b.Retry(t.Context(), one.ID), b.Remove(t.Context(), one.ID)} { // its old number
-			if !errors.Is(err, ErrNotFound) {
+			if !errors.Is(err, jobqueue.ErrNotFound) {
 				t.Error(err)
 			}
 		}
@@ -133,19 +133,19 @@ func TestAFullQueueLeavesTheRowsAndIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s site) {
 		q := inMemory(t, memory.Config{MaxQueued: 2})
-		var said log
-		b := open(t, s, q, Config{Logger: slog.New(slog.NewTextHandler(&said, nil))})
+		var said logtest.Log
+		b := open(t, s, q, Config{Logger: said.Logger()})
 		for i := range 6 {
 			commit(t, b, jobqueue.Job{Key: fmt.Sprint(i)})
 		}
 		begin(t, b)
 		await.True(t, "it backs off", func() bool { return stats(t, b).Failures >= 2 })
-		if n := stats(t, b); n.Waiting != 4 || n.Stored != 2 || n.Refused != 0 || n.Oldest <= 0 || !said.has("rows wait") {
+		if n := stats(t, b); n.Waiting != 4 || n.Stored != 2 || n.Refused != 0 || n.Oldest <= 0 || said.With("rows wait") == "" {
 			t.Errorf("%+v", n)
 		}
 		done := worker(t, q)
 		await.True(t, "all are done", func() bool { return len(done()) == 6 })
-		await.True(t, "the log says that it goes on", func() bool { return said.has("relayed again") })
+		await.True(t, "the log says that it goes on", func() bool { return said.With("relayed again") != "" })
 	})
 }
 
@@ -253,8 +253,8 @@ func TestAFullDiskFailsTheCallerAndNotTheRelay(t *testing.T) {
 func TestADatabaseThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s site) {
-		var said log
-		b := open(t, s, inMemory(t, memory.Config{}), Config{Logger: slog.New(slog.NewTextHandler(&said, nil))})
+		var said logtest.Log
+		b := open(t, s, inMemory(t, memory.Config{}), Config{Logger: said.Logger()})
 		rename := func(from, to string) {
 			t.Helper()
 			if _, err := b.db.ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to); err != nil {
@@ -265,7 +265,7 @@ func TestADatabaseThatFailsIsTriedAgain(t *testing.T) {
 		rename("spillway_outbox", "gone")
 		begin(t, b)
 		await.True(t, "it backs off", func() bool { return b.failures.Load() >= 2 })
-		if _, err := b.Stats(t.Context()); err == nil || !said.has("spillway_outbox") {
+		if _, err := b.Stats(t.Context()); err == nil || said.With("spillway_outbox") == "" {
 			t.Errorf("Stats: %v", err)
 		}
 		if err := inTx(t.Context(), b, jobqueue.Job{}); err == nil || !strings.Contains(err.Error(), "did not store") {
@@ -296,7 +296,7 @@ func TestTwoCallsOfRetryMakeOneJob(t *testing.T) {
 		for range 8 {
 			if err := await.Receive(t, "Retry returns", errs); err == nil {
 				ok++
-			} else if !errors.Is(err, ErrNotFound) {
+			} else if !errors.Is(err, jobqueue.ErrNotFound) {
 				t.Error(err)
 			}
 		}

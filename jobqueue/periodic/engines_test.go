@@ -13,7 +13,6 @@ import (
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
 	"github.com/spillway-go/spillway/jobqueue/jetstream"
-	"github.com/spillway-go/spillway/jobqueue/memory"
 )
 
 // hurry gives a scheduler a clock that begins at a time and advances by each sleep at once, until the
@@ -79,56 +78,41 @@ func work(t *testing.T, q jobqueue.Queue, n int) (keys []string) {
 }
 
 // Five processes with connections of their own see the instants at the same time, but for 40 seconds.
-func TestEveryEngineKeepsOneJobOfEachInstant(t *testing.T) {
-	for name, processes := range map[string]func(t *testing.T) func() jobqueue.Queue{
-		"memory": func(t *testing.T) func() jobqueue.Queue {
-			q := opened(t, memory.Config{})
-			return func() jobqueue.Queue { return memory.Reopen(q) }
-		},
-		"jetstream": func(t *testing.T) func() jobqueue.Queue {
-			server := serve(t, embedded.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
-			return func() jobqueue.Queue {
-				return connect(t, jetstream.Config{URL: server.URL(), Dedupe: time.Hour}) // whatever the machine does
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			process := processes(t)
-			begin := time.Date(2026, 10, 24, 23, 0, 5, 0, time.UTC) // an hour before the clocks of Berlin are changed
-			all, queues := make([]*Scheduler, 5), make([]jobqueue.Queue, 5)
-			var wg sync.WaitGroup
-			for i := range all {
-				queues[i] = process()
-				var err error
-				all[i], err = New(Config{Queue: queues[i], Entries: []Entry{{Name: "tidy", Schedule: parsed(t, "*/2 * * * *", zone(t, "Europe/Berlin")), Job: nothing}}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				skew := time.Duration(i-2) * 10 * time.Second
-				hurry(all[i], begin.Add(skew), begin.Add(200*time.Minute))
-				wg.Go(func() {
-					if err := all[i].Run(t.Context()); !errors.Is(err, errOver) {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
-			var stored, duplicates uint64
-			for _, s := range all {
-				st := s.Stats()[0]
-				stored, duplicates = stored+st.Stored, duplicates+st.Duplicates
-				if st.Failures != 0 || st.Passed != 0 {
-					t.Errorf("%+v", st)
-				}
-			}
-			keys := work(t, queues[0], 101)
-			if len(keys) != 101 || len(slices.Compact(keys)) != 101 || keys[0] != "tidy 2026-10-24T23:00:00Z" || keys[100] != "tidy 2026-10-25T02:20:00Z" {
-				t.Errorf("%d: %s", len(keys), strings.Join(keys, ", "))
-			}
-			if stored != 101 || stored+duplicates < 500 {
-				t.Errorf("%d stored, %d duplicates", stored, duplicates)
+func TestJetStreamKeepsOneJobOfEachInstant(t *testing.T) {
+	server := serve(t, embedded.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
+	begin := time.Date(2026, 10, 24, 23, 0, 5, 0, time.UTC) // an hour before the clocks of Berlin are changed
+	all, queues := make([]*Scheduler, 5), make([]jobqueue.Queue, 5)
+	var wg sync.WaitGroup
+	for i := range all {
+		queues[i] = connect(t, jetstream.Config{URL: server.URL(), Dedupe: time.Hour}) // whatever the machine does
+		var err error
+		all[i], err = New(Config{Queue: queues[i], Entries: []Entry{{Name: "tidy", Schedule: parsed(t, "*/2 * * * *", zone(t, "Europe/Berlin")), Job: nothing}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		skew := time.Duration(i-2) * 10 * time.Second
+		hurry(all[i], begin.Add(skew), begin.Add(200*time.Minute))
+		wg.Go(func() {
+			if err := all[i].Run(t.Context()); !errors.Is(err, errOver) {
+				t.Error(err)
 			}
 		})
+	}
+	wg.Wait()
+	var stored, duplicates uint64
+	for _, s := range all {
+		st := s.read()[0]
+		stored, duplicates = stored+st.stored, duplicates+st.duplicates
+		if st.failures != 0 || st.passed != 0 {
+			t.Errorf("%+v", st)
+		}
+	}
+	keys := work(t, queues[0], 101)
+	if len(keys) != 101 || len(slices.Compact(keys)) != 101 || keys[0] != "tidy 2026-10-24T23:00:00Z" || keys[100] != "tidy 2026-10-25T02:20:00Z" {
+		t.Errorf("%d: %s", len(keys), strings.Join(keys, ", "))
+	}
+	if stored != 101 || stored+duplicates < 500 {
+		t.Errorf("%d stored, %d duplicates", stored, duplicates)
 	}
 }
 
@@ -144,7 +128,7 @@ func TestAfterARestartOfTheServerAnInstantThatHasRunRunsAgain(t *testing.T) {
 			}
 		}
 	}
-	deploy := func(q jobqueue.Queue, want Stats) {
+	deploy := func(q jobqueue.Queue, want stats) {
 		t.Helper()
 		s, err := New(Config{Queue: q, Entries: []Entry{each(t, "0 3 * * *", 0)}})
 		if err != nil {
@@ -154,19 +138,19 @@ func TestAfterARestartOfTheServerAnInstantThatHasRunRunsAgain(t *testing.T) {
 		if err := s.Run(t.Context()); !errors.Is(err, errOver) {
 			t.Error(err)
 		}
-		if st := s.Stats()[0]; st.Stored != want.Stored || st.Duplicates != want.Duplicates {
+		if st := s.read()[0]; st.stored != want.stored || st.duplicates != want.duplicates {
 			t.Errorf("%+v", st)
 		}
 	}
 	q, stop := start()
-	deploy(q, Stats{Stored: 1})
+	deploy(q, stats{stored: 1})
 	stop()
 	q, stop = start()
-	deploy(q, Stats{Duplicates: 1}) // the job waits
+	deploy(q, stats{duplicates: 1}) // the job waits
 	work(t, q, 1)
-	deploy(q, Stats{Duplicates: 1}) // the job has ended
+	deploy(q, stats{duplicates: 1}) // the job has ended
 	stop()
 	q, stop = start()
-	deploy(q, Stats{Stored: 1})
+	deploy(q, stats{stored: 1})
 	stop()
 }

@@ -22,10 +22,10 @@ var described = []metrics.Metric{
 	ofNext:     {Name: "spillway.jobqueue.periodic.next", Kind: metrics.Gauge, Unit: "s", Help: "The next instant, in seconds since 1970. Absent until Run is called.", Labels: []string{"entry"}},
 }
 
-// Metrics returns a scheduler's metrics, with the label scheduler set to name, and the label entry set
+// Metrics returns a scheduler's metrics, with the label scheduler set to scheduler, and the label entry set
 // to the entry's name. A reading asks nobody.
-func Metrics(name string, s *Scheduler) *metrics.Source {
-	return metrics.New("scheduler", name, described, func() []metrics.Sample {
+func Metrics(scheduler string, s *Scheduler) *metrics.Source {
+	return metrics.New("scheduler", scheduler, described, func() []metrics.Sample {
 		var all []metrics.Sample
 		put := func(metric int, n float64, labels ...string) {
 			all = append(all, metrics.Sample{Metric: metric, Value: n, Labels: labels})
@@ -35,13 +35,14 @@ func Metrics(name string, s *Scheduler) *metrics.Source {
 				put(metric, float64(t.Unix()), entry)
 			}
 		}
-		for _, st := range s.Stats() {
-			put(ofInstants, float64(st.Stored), st.Name, "stored")
-			put(ofInstants, float64(st.Duplicates), st.Name, "duplicate")
-			put(ofFailures, float64(st.Failures), st.Name)
-			put(ofPassed, float64(st.Passed), st.Name)
-			at(ofLast, st.Last, st.Name)
-			at(ofNext, st.Next, st.Name)
+		for i, st := range s.read() {
+			name := s.entries[i].Name
+			put(ofInstants, float64(st.stored), name, "stored")
+			put(ofInstants, float64(st.duplicates), name, "duplicate")
+			put(ofFailures, float64(st.failures), name)
+			put(ofPassed, float64(st.passed), name)
+			at(ofLast, st.last, name)
+			at(ofNext, st.next, name)
 		}
 		return all
 	})

@@ -2,27 +2,14 @@ package periodic
 
 import (
 	"maps"
-	"os"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/metricstest"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/memory"
 )
-
-func TestTheDocumentationHasEveryMetric(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operate/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range described {
-		if name := strings.ReplaceAll(m.Name, ".", "_"); !strings.Contains(string(page), "`"+name) {
-			t.Errorf("%s is not in metrics.md", name)
-		}
-	}
-}
 
 func TestMetricsShowWhatStatsHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -35,13 +22,7 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 		if kind, name := source.Label(); kind != "scheduler" || name != "reports" {
 			t.Errorf("%s %s", kind, name)
 		}
-		shown := func() map[string]float64 {
-			all := map[string]float64{}
-			for _, one := range source.Read() {
-				all[strings.TrimPrefix(source.Metrics()[one.Metric].Name, "spillway.jobqueue.periodic.")+" "+strings.Join(one.Labels, " ")] = one.Value
-			}
-			return all
-		}
+		shown := func() map[string]float64 { return metricstest.Shown(t, source, "spillway.jobqueue.periodic.") }
 		want := map[string]float64{"instants tidy stored": 0, "instants tidy duplicate": 0, "failures tidy": 0, "passed tidy": 0}
 		if got := shown(); !maps.Equal(got, want) { // no times
 			t.Errorf("%v", got)

@@ -47,22 +47,21 @@ const (
 	warnEvery  = time.Minute // lines of the log, for each entry
 )
 
-// Stats is a snapshot of an entry in this process.
-type Stats struct {
-	Name string
-	Next time.Time // the next instant; zero until Run is called
-	Last time.Time // the latest instant that this process knows to be enqueued, by whichever process; zero: none
+// stats is a snapshot of an entry in this process, for the metrics.
+type stats struct {
+	next time.Time // the next instant; zero until Run is called
+	last time.Time // the latest instant that this process knows to be enqueued, by whichever process; zero: none
 
-	Stored     uint64 // instants whose job this process stored
-	Duplicates uint64 // instants whose job was stored already
-	Failures   uint64 // calls of Enqueue that failed
-	// Passed counts the occasions on which this process enqueued nothing for one or more instants, since
+	stored     uint64 // instants whose job this process stored
+	duplicates uint64 // instants whose job was stored already
+	failures   uint64 // calls of Enqueue that failed
+	// passed counts the occasions on which this process enqueued nothing for one or more instants, since
 	// the engine was away, the clock was set ahead or the process stood still. Other processes may have
 	// enqueued these instants.
-	Passed uint64
+	passed uint64
 }
 
-// Scheduler enqueues the jobs of its entries.
+// Scheduler enqueues the jobs of its entries. [Metrics] shows what it has done.
 type Scheduler struct {
 	queue   jobqueue.Queue
 	entries []Entry
@@ -71,7 +70,7 @@ type Scheduler struct {
 	sleep   func(context.Context, time.Duration) error
 
 	mu    sync.Mutex
-	stats []Stats
+	stats []stats // of each entry
 }
 
 // New checks the configuration and starts nothing. The error names all faults.
@@ -98,7 +97,7 @@ func New(cfg Config) (*Scheduler, error) {
 		e.CatchUp = cmp.Or(e.CatchUp, defaultCatchUp)
 		fault(e.CatchUp < leastCatchUp || e.CatchUp > mostCatchUp, "%s: CatchUp is %s: use %s to %s, or 0", at, e.CatchUp, leastCatchUp, mostCatchUp)
 		names[e.Name] = true
-		s.entries, s.stats = append(s.entries, e), append(s.stats, Stats{Name: e.Name})
+		s.entries, s.stats = append(s.entries, e), append(s.stats, stats{})
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("periodic: %w", err)
@@ -161,7 +160,7 @@ func (s *Scheduler) advance(i int, p *progress) {
 	}
 	if passed {
 		s.mu.Lock()
-		s.stats[i].Passed++
+		s.stats[i].passed++
 		s.mu.Unlock()
 		if p.seen.Sub(p.warned).Abs() >= warnEvery {
 			s.log.Warn("nothing was enqueued here for an instant of a periodic job: the engine was away, the clock was set ahead or the process stood still",
@@ -213,27 +212,27 @@ func (s *Scheduler) count(i int, at time.Time, receipt jobqueue.Receipt, err err
 	st := &s.stats[i]
 	switch {
 	case err != nil:
-		st.Failures++
+		st.failures++
 		return
 	case receipt.Duplicate:
-		st.Duplicates++
+		st.duplicates++
 	default:
-		st.Stored++
+		st.stored++
 	}
-	st.Last = at
+	st.last = at
 }
 
 // next returns the next instant of an entry.
 func (s *Scheduler) next(i int, t track) time.Time {
 	next := t.schedule.Next(t.seen)
 	s.mu.Lock()
-	s.stats[i].Next = next
+	s.stats[i].next = next
 	s.mu.Unlock()
 	return next
 }
 
-// Stats returns a snapshot of each entry, in the order of Config.Entries.
-func (s *Scheduler) Stats() []Stats {
+// read returns a snapshot of each entry, in the order of Config.Entries.
+func (s *Scheduler) read() []stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.stats)

@@ -1,20 +1,18 @@
 package periodic
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/memory"
 )
@@ -42,28 +40,8 @@ func opened(t *testing.T, cfg memory.Config) jobqueue.Queue {
 type process struct {
 	*Scheduler
 	ahead atomic.Int64 // how far the clock is ahead, in ns
-	log   text
+	log   logtest.Log
 	stop  func() error
-}
-
-// text is what a log says.
-type text struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (l *text) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Write(line)
-}
-
-// take returns what was written since the last call.
-func (l *text) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.all.Reset()
-	return l.all.String()
 }
 
 // begin runs a scheduler in the background until stop.
@@ -71,7 +49,7 @@ func begin(t *testing.T, q jobqueue.Queue, ahead time.Duration, entries ...Entry
 	t.Helper()
 	p := new(process)
 	var err error
-	p.Scheduler, err = New(Config{Queue: q, Entries: entries, Logger: slog.New(slog.NewTextHandler(&p.log, nil))})
+	p.Scheduler, err = New(Config{Queue: q, Entries: entries, Logger: p.log.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +66,7 @@ func begin(t *testing.T, q jobqueue.Queue, ahead time.Duration, entries ...Entry
 // set sets the clock.
 func (p *process) set(by time.Duration) { p.ahead.Add(int64(by)) }
 
-func (p *process) stats() Stats { return p.Stats()[0] }
+func (p *process) stats() stats { return p.read()[0] }
 
 // until waits until a time of the first day.
 func until(clock string) {
@@ -136,15 +114,15 @@ func TestEachInstantRunsOnceOverAllProcesses(t *testing.T) {
 		q := opened(t, memory.Config{})
 		var all []*process
 		for i := range 5 {
-			all = append(all, begin(t, memory.Reopen(q), time.Duration(10*i-20)*time.Second, each(t, "* * * * *", 0)))
+			all = append(all, begin(t, q, time.Duration(10*i-20)*time.Second, each(t, "* * * * *", 0)))
 		}
 		time.Sleep(100*time.Minute + 30*time.Second)
 		synctest.Wait()
-		var sum Stats
+		var sum stats
 		for _, p := range all {
 			s := p.stats()
-			sum.Stored, sum.Duplicates, sum.Failures, sum.Passed = sum.Stored+s.Stored, sum.Duplicates+s.Duplicates, sum.Failures+s.Failures, sum.Passed+s.Passed
-			if err, log := p.stop(), p.log.take(); !errors.Is(err, context.Canceled) || log != "" {
+			sum.stored, sum.duplicates, sum.failures, sum.passed = sum.stored+s.stored, sum.duplicates+s.duplicates, sum.failures+s.failures, sum.passed+s.passed
+			if err, log := p.stop(), p.log.Take(); !errors.Is(err, context.Canceled) || log != "" {
 				t.Errorf("%v, %s", err, log)
 			}
 		}
@@ -153,25 +131,9 @@ func TestEachInstantRunsOnceOverAllProcesses(t *testing.T) {
 		if len(keys) != 102 || len(slices.Compact(keys)) != 102 || keys[0] != "00:00:00Z" || keys[100] != "01:40:00Z" || keys[101] != "tidy 1999-12-31T23:59:00Z" {
 			t.Errorf("%d: %q", len(keys), keys)
 		}
-		if sum.Stored != 102 || sum.Duplicates < 4*100 || sum.Failures != 0 || sum.Passed != 0 {
+		if sum.stored != 102 || sum.duplicates < 4*100 || sum.failures != 0 || sum.passed != 0 {
 			t.Errorf("%+v", sum)
 		}
-	})
-}
-
-// The difference of the clocks and CatchUp exceed Dedupe.
-func TestAnInstantRunsTwiceIfClocksDifferTooMuch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := opened(t, memory.Config{Dedupe: 2 * time.Minute})
-		a := begin(t, q, 0, each(t, "0 1 * * *", 0))
-		b := begin(t, q, -119*time.Second, each(t, "0 1 * * *", 0))
-		c := begin(t, q, -121*time.Second, each(t, "0 1 * * *", 0))
-		until("1:10")
-		wantStored(t, q, "01:00:00Z", "01:00:00Z")
-		if a.stats().Stored != 1 || b.stats().Duplicates != 1 || c.stats().Stored != 1 {
-			t.Errorf("%+v, %+v, %+v", a.stats(), b.stats(), c.stats())
-		}
-		_, _, _ = a.stop(), b.stop(), c.stop()
 	})
 }
 
@@ -185,7 +147,7 @@ func TestHowFarClocksMayDiffer(t *testing.T) {
 		b := begin(t, q, -29*time.Second, each(t, "0 1 * * *", 0))
 		time.Sleep(time.Second)
 		c := begin(t, q, -30*time.Second, each(t, "0 1 * * *", 0))
-		if first.stats().Stored != 1 || b.stats().Duplicates != 1 || c.stats().Stored != 1 {
+		if first.stats().stored != 1 || b.stats().duplicates != 1 || c.stats().stored != 1 {
 			t.Errorf("%+v, %+v, %+v", first.stats(), b.stats(), c.stats())
 		}
 		_, _, _ = first.stop(), b.stop(), c.stop()
@@ -195,22 +157,22 @@ func TestHowFarClocksMayDiffer(t *testing.T) {
 func TestTheLatestInstantIsCaughtUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := opened(t, memory.Config{Dedupe: 5 * time.Hour})
-		begun := func(catchUp time.Duration) Stats {
+		begun := func(catchUp time.Duration) stats {
 			p := begin(t, q, 0, each(t, "0 * * * *", catchUp))
 			synctest.Wait()
 			_ = p.stop()
 			return p.stats()
 		}
 		until("3:02")
-		if s := begun(0); s.Stored != 0 || s.Passed != 0 || !s.Last.IsZero() || !s.Next.Equal(midnight.Add(4*time.Hour)) {
+		if s := begun(0); s.stored != 0 || s.passed != 0 || !s.last.IsZero() || !s.next.Equal(midnight.Add(4*time.Hour)) {
 			t.Errorf("%+v", s)
 		}
-		if s := begun(2 * time.Minute); s.Stored != 1 || !s.Last.Equal(midnight.Add(3*time.Hour)) { // two minutes is not too late
+		if s := begun(2 * time.Minute); s.stored != 1 || !s.last.Equal(midnight.Add(3*time.Hour)) { // two minutes is not too late
 			t.Errorf("%+v", s)
 		}
 		until("3:40")
 		for range 3 { // each deployment is a start
-			if s := begun(4 * time.Hour); s.Stored != 0 || s.Duplicates != 1 {
+			if s := begun(4 * time.Hour); s.stored != 0 || s.duplicates != 1 {
 				t.Errorf("%+v", s)
 			}
 		}
@@ -246,24 +208,24 @@ func TestAnEngineThatIsAwayIsTriedAgain(t *testing.T) {
 		q.fail(nil)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if s := p.stats(); s.Stored != 1 || s.Failures != 40 || s.Passed != 0 {
+		if s := p.stats(); s.stored != 1 || s.failures != 40 || s.passed != 0 {
 			t.Errorf("%+v", s)
 		}
-		if log := p.log.take(); strings.Count(log, "\n") != 2 || !strings.Contains(log, "tried again") || !strings.Contains(log, "after all") {
+		if log := p.log.Take(); strings.Count(log, "\n") != 2 || !strings.Contains(log, "tried again") || !strings.Contains(log, "after all") {
 			t.Error(log)
 		}
 		// For longer than CatchUp.
 		q.fail(jobqueue.ErrUnavailable)
 		until("2:10")
-		if s := p.stats(); s.Stored != 1 || s.Failures != 40+61 || s.Passed != 1 {
+		if s := p.stats(); s.stored != 1 || s.failures != 40+61 || s.passed != 1 {
 			t.Errorf("%+v", s)
 		}
-		if log := p.log.take(); strings.Count(log, "\n") != 2 || !strings.Contains(log, "level=ERROR") || !strings.Contains(log, "catch_up=1m0s") {
+		if log := p.log.Take(); strings.Count(log, "\n") != 2 || !strings.Contains(log, "level=ERROR") || !strings.Contains(log, "catch_up=1m0s") {
 			t.Error(log)
 		}
 		// Not for two entries at once, in the log of either.
 		until("3:00")
-		if log := p.log.take(); strings.Count(log, "tried again") != 2 {
+		if log := p.log.Take(); strings.Count(log, "tried again") != 2 {
 			t.Error(log)
 		}
 		q.fail(nil)
@@ -282,7 +244,7 @@ func TestTheLogStaysShort(t *testing.T) {
 		until("0:10")
 		q.fail(nil)
 		until("0:11")
-		if log, s := p.log.take(), p.stats(); strings.Count(log, "\n") != 1+11+1 || strings.Count(log, "cannot be reached") != 12 || s.Passed != 601 || s.Stored != 60 {
+		if log, s := p.log.Take(), p.stats(); strings.Count(log, "\n") != 1+11+1 || strings.Count(log, "cannot be reached") != 12 || s.passed != 601 || s.stored != 60 {
 			t.Errorf("%+v, %s", s, log)
 		}
 		_ = p.stop()
@@ -294,24 +256,6 @@ func TestTheWallClockIsRead(t *testing.T) {
 	if now := wallClock().String(); strings.Contains(now, "m=") {
 		t.Error(now)
 	}
-}
-
-// With a long CatchUp, an outage ends with the latest instant.
-func TestALaterInstantTakesThePlaceOfAnEarlier(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := &away{Queue: opened(t, memory.Config{})}
-		p := begin(t, q, 0, each(t, "0 * * * *", 12*time.Hour))
-		time.Sleep(time.Minute)
-		q.fail(jobqueue.ErrUnavailable)
-		until("4:30")
-		q.fail(nil)
-		until("4:31")
-		wantStored(t, q, "00:00:00Z", "04:00:00Z")
-		if s := p.stats(); s.Passed != 3 {
-			t.Errorf("%+v", s)
-		}
-		_ = p.stop()
-	})
 }
 
 func TestAFullQueueIsTriedAgainWhenItAdvises(t *testing.T) {
@@ -335,14 +279,14 @@ func TestAClockThatIsSet(t *testing.T) {
 		at    string        // when the clock is set
 		by    time.Duration // how far
 		want  []string      // stored until half past three by the right clock
-		stats Stats
+		stats stats
 	}{
-		{"a little ahead", "0:59", 90 * time.Second, []string{"01:00:00Z", "02:00:00Z", "03:00:00Z"}, Stats{Stored: 3}},
-		{"far ahead", "0:30", time.Hour, []string{"02:00:00Z", "03:00:00Z", "04:00:00Z"}, Stats{Stored: 3, Passed: 1}},
-		{"ahead of several", "0:30", 2*time.Hour + 30*time.Minute + 20*time.Second, []string{"03:00:00Z", "04:00:00Z", "05:00:00Z", "06:00:00Z"}, Stats{Stored: 4, Passed: 1}},
-		{"a little back", "1:01", -90 * time.Second, []string{"01:00:00Z", "02:00:00Z", "03:00:00Z"}, Stats{Stored: 3, Duplicates: 1}},
-		{"far back", "1:30", -time.Hour, []string{"01:00:00Z", "01:00:00Z", "02:00:00Z"}, Stats{Stored: 3}},
-		{"back between two instants", "1:50", -45 * time.Minute, []string{"01:00:00Z", "02:00:00Z"}, Stats{Stored: 2}},
+		{"a little ahead", "0:59", 90 * time.Second, []string{"01:00:00Z", "02:00:00Z", "03:00:00Z"}, stats{stored: 3}},
+		{"far ahead", "0:30", time.Hour, []string{"02:00:00Z", "03:00:00Z", "04:00:00Z"}, stats{stored: 3, passed: 1}},
+		{"ahead of several", "0:30", 2*time.Hour + 30*time.Minute + 20*time.Second, []string{"03:00:00Z", "04:00:00Z", "05:00:00Z", "06:00:00Z"}, stats{stored: 4, passed: 1}},
+		{"a little back", "1:01", -90 * time.Second, []string{"01:00:00Z", "02:00:00Z", "03:00:00Z"}, stats{stored: 3, duplicates: 1}},
+		{"far back", "1:30", -time.Hour, []string{"01:00:00Z", "01:00:00Z", "02:00:00Z"}, stats{stored: 3}},
+		{"back between two instants", "1:50", -45 * time.Minute, []string{"01:00:00Z", "02:00:00Z"}, stats{stored: 2}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -353,11 +297,11 @@ func TestAClockThatIsSet(t *testing.T) {
 				until("3:30")
 				wantStored(t, q, c.want...)
 				s := p.stats()
-				if s.Stored != c.stats.Stored || s.Duplicates != c.stats.Duplicates || s.Passed != c.stats.Passed || s.Failures != 0 {
+				if s.stored != c.stats.stored || s.duplicates != c.stats.duplicates || s.passed != c.stats.passed || s.failures != 0 {
 					t.Errorf("%+v", s)
 				}
 				again := c.by < 0 && c.what != "back between two instants"
-				if log := p.log.take(); strings.Count(log, "\n") != int(s.Passed) && !again || strings.Contains(log, "set back") != again {
+				if log := p.log.Take(); strings.Count(log, "\n") != int(s.passed) && !again || strings.Contains(log, "set back") != again {
 					t.Error(log)
 				}
 				_ = p.stop()
@@ -378,7 +322,7 @@ func TestAClockThatWasWrongAtTheStart(t *testing.T) {
 			synctest.Wait()
 			s := p.stats()
 			_ = p.stop()
-			if keys := stored(t, q); len(keys) < 6 || !slices.Contains(keys, "00:05:00Z") || s.Last != midnight.Add(5*time.Minute) {
+			if keys := stored(t, q); len(keys) < 6 || !slices.Contains(keys, "00:05:00Z") || s.last != midnight.Add(5*time.Minute) {
 				t.Errorf("%q, %+v", keys, s)
 			}
 		})
@@ -406,7 +350,7 @@ func TestARollingUpdateThatChangesASchedule(t *testing.T) {
 		before.Job = func(time.Time) jobqueue.Job { return jobqueue.Job{Payload: []byte("before")} }
 		old := begin(t, q, 0, before)
 		until("2:01")
-		next := begin(t, memory.Reopen(q), 0, after)
+		next := begin(t, q, 0, after)
 		until("6:01")
 		_ = old.stop()
 		until("9:01")
@@ -429,7 +373,7 @@ func TestRunEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := &away{Queue: opened(t, memory.Config{})}
 			p := begin(t, hung{q}, 0, each(t, "* * * * *", 0))
-			if err, log := p.stop(), p.log.take(); !errors.Is(err, context.Canceled) || log != "" {
+			if err, log := p.stop(), p.log.Take(); !errors.Is(err, context.Canceled) || log != "" {
 				t.Errorf("%v, %s", err, log)
 			}
 		})

@@ -17,15 +17,15 @@ import (
 // layers lists the folders of all packages, each once, the lowest layer first. Packages
 // on one line do not import each other. lab/* is every experiment that has no other place.
 var layers = [][]string{
-	{"examples/patientapi/internal/assert", "examples/patientapi/internal/require", "internal/await", "internal/carry", "internal/clock", "tools/gaterule", "internal/inside", "internal/names", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
-	{".", "histogram", "clusterlimit/internal/budget", "internal/ablation", "tools/api", "internal/fair", "tools/layers", "tools/soak", "tools/testreport", "tools/pinned/modzip", "tools/pinned/platforms", "jobqueue/internal/ends", "retrybudget", "route/internal/shape"},
+	{"examples/patientapi/internal/assert", "examples/patientapi/internal/require", "internal/await", "internal/carry", "internal/clock", "tools/gaterule", "internal/inside", "internal/logtest", "internal/names", "internal/pages", "internal/soak", "route/internal/stdjson", "route/internal/syntax"},
+	{".", "histogram", "clusterlimit/internal/budget", "internal/ablation", "tools/api", "internal/fair", "tools/layers", "tools/soak", "tools/testreport", "tools/pinned/modzip", "tools/pinned/platforms", "jobqueue/internal/ends", "jobqueue/internal/local", "retrybudget", "route/internal/shape"},
 	{"internal/priority", "internal/refusal", "limit", "load/loadgen", "objectpool", "route/internal/encode", "route/internal/openapi", "route/internal/wire"},
 	{"internal/handoff", "internal/laws", "internal/places", "internal/processors"},
 	{"internal/gate"},
 	{"limiter"},
 	{"fanout", "internal/debugpage", "limiter/semaphore", "shedlog", "internal/sim", "workerpool"},
 	{"metrics", "route"},
-	{"admissionhttp"},
+	{"admissionhttp", "internal/metricstest"},
 	{"admissiongrpc", "admissionhttp/client", "examples/background", "examples/batch", "examples/migrate", "jobqueue", "jobqueue/embedded", "metricsotel", "metricsprom", "routegin", "examples/frameworks/routeyaml"},
 	{"clusterlimit", "jobqueue/internal/engine", "jobqueue/internal/jobqueuetest"},
 	{"examples/frameworks/grpc", "examples/frameworks/internal/serve", "examples/frameworks/semaphore", "jobqueue/jetstream", "jobqueue/memory"},
@@ -67,7 +67,7 @@ const command = "cmd/spillway"
 const recorder = "lab/contestants/troubles"
 
 // forTests are the internal packages of the root module that the tests of all modules use.
-var forTests = map[string]bool{"internal/await": true, "internal/pages": true, "internal/sim": true, "internal/soak": true}
+var forTests = map[string]bool{"internal/await": true, "internal/logtest": true, "internal/metricstest": true, "internal/pages": true, "internal/sim": true, "internal/soak": true}
 
 // inTests reports whether a file is a test, or in a folder of helpers for tests.
 func inTests(name string) bool {

@@ -2,7 +2,6 @@ package budget
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"time"
 )
@@ -29,10 +28,7 @@ const (
 
 // String returns the name in lower case.
 func (s Standing) String() string {
-	if names := [...]string{"joining", "held", "kept", "over", "left"}; int(s) < len(names) {
-		return names[s]
-	}
-	return fmt.Sprintf("standing(%d)", uint8(s))
+	return [...]string{"joining", "held", "kept", "over", "left"}[s]
 }
 
 // Bound is the amounts that a replica may use, and their end unless a new Bound replaces it.

@@ -94,12 +94,6 @@ func TestALostBudgetIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestStandingsHaveNames(t *testing.T) {
-	if Held.String() != "held" || Left.String() != "left" || Standing(9).String() != "standing(9)" {
-		t.Error(Held, Left, Standing(9))
-	}
-}
-
 // While the store is away from all replicas, kept leases stay below the total, and become equal
 // shares.
 func TestKeptLeasesBecomeEqualSharesAndStayBelowTheTotal(t *testing.T) {

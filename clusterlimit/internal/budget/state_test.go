@@ -282,29 +282,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func TestSharesFollowDemand(t *testing.T) {
-	s := State{}.Share(Amounts{100, 0})
-	a, b := Terms{ID: "a"}, Terms{ID: "b"}
-	s = s.Renew(a, Amounts{10}, Amounts{})
-	if got := s.Of("a").Has[Slots]; got != 100 {
-		t.Errorf("alone it has %d", got)
-	}
-	s = s.Renew(b, Amounts{30}, Amounts{})
-	if got := s.Of("b").Has[Slots]; got != 0 {
-		t.Errorf("%d of nothing", got)
-	}
-	s = s.Renew(a, Amounts{10}, Amounts{60}) // 60 are in use
-	if got := s.Of("a").Has[Slots]; got != 60 {
-		t.Errorf("with 60 in use it has %d", got)
-	}
-	s = s.Renew(a, Amounts{10}, Amounts{}).Renew(b, Amounts{30}, Amounts{})
-	if x, y := s.Of("a").Has[Slots], s.Of("b").Has[Slots]; x+y != 100 || x < 25 || x > 35 {
-		t.Errorf("of 100, with demands of 10 and 30: %d and %d", x, y)
-	}
-	before := s.Of("a").Has
-	s = s.Renew(a, Amounts{9}, Amounts{})
-	if got := s.Of("a").Has; got != before {
-		t.Errorf("a small change moved %v to %v", before, got)
-	}
-}

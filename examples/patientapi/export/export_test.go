@@ -51,7 +51,7 @@ func TestAnExportGoesOnInTheNextProcess(t *testing.T) {
 		ticket := begin(t, e, Request{})
 		lives := 0
 		for before := 0; status(t, e, ticket).State != Complete; lives++ {
-			e = newExports(t, memory.Reopen(q), store, dir)
+			e = newExports(t, q, store, dir)
 			stop := run(e)
 			time.Sleep(2 * time.Second)
 			stop()
@@ -88,7 +88,7 @@ func TestManyWorkersDoAnExportOnce(t *testing.T) {
 			e := newExports(t, q, store, dir)
 			all.Go(func() {
 				for attempt := 1; ; attempt++ {
-					err := e.do(t.Context(), jobqueue.NewDelivery(jobqueue.Job{Payload: []byte(ticket)}, attempt, time.Now(), nil))
+					err := e.do(t.Context(), &jobqueue.Delivery{Job: jobqueue.Job{Payload: []byte(ticket)}, Attempt: attempt, Progress: func(context.Context) error { return nil }})
 					if err == nil {
 						return
 					}

@@ -219,9 +219,9 @@ type purgeCmd struct {
 // Run removes jobs.
 func (r *purgeCmd) Run(c *console, p *place) error {
 	return p.use(c, func(q opened) error {
-		part := jobqueue.Waiting
+		purge := q.Purge
 		if r.Part == "dead" {
-			part = jobqueue.DeadLetters
+			purge = q.PurgeDead
 		}
 		if !r.Yes {
 			s, err := q.Stats(c)
@@ -229,12 +229,12 @@ func (r *purgeCmd) Run(c *console, p *place) error {
 				return err
 			}
 			n := s.Ready + s.Delayed
-			if part == jobqueue.DeadLetters {
+			if r.Part == "dead" {
 				n = s.Dead
 			}
 			return badInput("this removes %d jobs for good; add --yes to do it", n)
 		}
-		n, err := q.Purge(c, part)
+		n, err := purge(c)
 		return errors.Join(err, c.result(p, "removed", n))
 	})
 }

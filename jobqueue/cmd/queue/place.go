@@ -15,6 +15,7 @@ import (
 
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/jobqueue/embedded"
+	"github.com/spillway-go/spillway/jobqueue/internal/local"
 	"github.com/spillway-go/spillway/jobqueue/jetstream"
 )
 
@@ -66,7 +67,7 @@ func (p *place) use(ctx context.Context, f func(opened) error) (err error) {
 	if err := p.check(); err != nil {
 		return err
 	}
-	cfg := jetstream.Config{URL: p.URL, Name: p.Name, Wait: p.Wait, Sync: jetstream.Interval}
+	cfg := jetstream.Config{URL: p.URL, Name: p.Name, Wait: p.Wait}
 	if p.Creds != "" {
 		cfg.Options = append(cfg.Options, nats.UserCredentials(p.Creds))
 	}
@@ -78,7 +79,7 @@ func (p *place) use(ctx context.Context, f func(opened) error) (err error) {
 		}
 		defer func() { err = errors.Join(err, server.Close(context.WithoutCancel(ctx))) }()
 		cfg.Server = server
-		options = append(options, nats.InProcessServer(server))
+		options = append(options, nats.InProcessServer(server.Engine()))
 	}
 	oldest, err := p.oldest(ctx, options)
 	if err != nil {
@@ -106,7 +107,7 @@ func (p *place) oldest(ctx context.Context, options []nats.Option) (time.Time, e
 	if err != nil {
 		return time.Time{}, err
 	}
-	stream, err := client.Stream(ctx, jetstream.StreamName(p.Name))
+	stream, err := client.Stream(ctx, local.StreamName(p.Name))
 	switch {
 	case errors.Is(err, js.ErrStreamNotFound):
 		return time.Time{}, badInput("there is no queue %q; --name says which", p.Name)

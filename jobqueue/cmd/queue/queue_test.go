@@ -93,7 +93,7 @@ func filled(t *testing.T) (server func() *embedded.Server, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	server = func() *embedded.Server {
-		s, err := embedded.Start(embedded.Config{Dir: dir, Listen: "127.0.0.1:0", Sync: embedded.Interval})
+		s, err := embedded.Start(embedded.Config{Dir: dir, Listen: "127.0.0.1:0", NoSync: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func filled(t *testing.T) (server func() *embedded.Server, dir string) {
 	s := server()
 	defer s.Close(context.Background())
 	open := func() jobqueue.Queue {
-		q, err := jetstream.Open(t.Context(), jetstream.Config{Server: s, Sync: jetstream.Interval, Wait: time.Minute})
+		q, err := jetstream.Open(t.Context(), jetstream.Config{Server: s, Wait: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,11 +158,11 @@ func TestAQueueInAFolderIsPutRight(t *testing.T) {
 func TestNothingIsInFlightInAFolderThatNoProcessUses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s, err := embedded.Start(embedded.Config{Dir: dir, Sync: embedded.Interval})
+	s, err := embedded.Start(embedded.Config{Dir: dir, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := jetstream.Open(t.Context(), jetstream.Config{Server: s, Sync: jetstream.Interval, MaxInFlight: 1, Wait: time.Minute})
+	q, err := jetstream.Open(t.Context(), jetstream.Config{Server: s, MaxInFlight: 1, Wait: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,26 +102,12 @@ func TestRunSettlesInEveryCase(t *testing.T) {
 		"goexit": {func(context.Context, *jobqueue.Delivery) error { runtime.Goexit(); return nil }, "Goexit"},
 	} {
 		settled := make(chan error, 2)
-		go Run(t.Context(), c.handler, jobqueue.NewDelivery(jobqueue.Job{}, 1, time.Time{}, nil), func(err error) { settled <- err })
+		go Run(t.Context(), c.handler, &jobqueue.Delivery{}, func(err error) { settled <- err })
 		err := <-settled
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func TestRunCarriesThePriority(t *testing.T) {
-	d := jobqueue.NewDelivery(jobqueue.Job{Priority: spillway.Low}, 1, time.Time{}, nil)
-	Run(t.Context(), func(ctx context.Context, d *jobqueue.Delivery) error {
-		if p := spillway.PriorityFrom(ctx); p != spillway.Low {
-			t.Errorf("%s", p)
-		}
-		return d.Progress(ctx) // of a delivery without a progress function
-	}, d, func(err error) {
-		if err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func TestReasonIsClipped(t *testing.T) {

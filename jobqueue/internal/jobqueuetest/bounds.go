@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
@@ -58,7 +59,7 @@ func oversized(w *world) {
 		intact <- bytes.Equal(d.Payload, largest)
 		return nil
 	})
-	if !wait(w, "the largest job runs", intact) {
+	if !await.Receive(w, "the largest job runs", intact) {
 		w.Error("the largest payload was changed")
 	}
 }
@@ -147,7 +148,7 @@ func limited(w *world) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.open = w.engine.New(w.T, Options{Limiter: lim})
+	w.open, w.restart = w.engine.New(w.T, Options{Limiter: lim})
 	q, c := w.queue(), newCrowd()
 	w.work(q, c.handle)
 	c.pass(w, q, 2, 12)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -105,10 +106,10 @@ func silent(w *world) {
 	w.keys(q, "a")
 	w.until("the job runs", func() bool { return w.stats(q).Running == 1 })
 	w.work(other, second)
-	if attempt := wait(w, "another worker has the job", again); attempt < 2 {
+	if attempt := await.Receive(w, "another worker has the job", again); attempt < 2 {
 		w.Errorf("attempt %d", attempt)
 	}
-	if err := wait(w, "the silent worker is told", caught); !errors.Is(err, jobqueue.ErrLost) {
+	if err := await.Receive(w, "the silent worker is told", caught); !errors.Is(err, jobqueue.ErrLost) {
 		w.Errorf("the context's cause: %v", err)
 	}
 	release()
@@ -152,7 +153,7 @@ func lateSuccess(w *world) {
 			w.until("another run is done", func() bool { return w.stats(q).Done+w.stats(other).Done == 1 })
 			release()
 		} else {
-			wait(w, "the job runs again", second)
+			await.Receive(w, "the job runs again", second)
 			release()
 			w.until("the first run is lost", func() bool { return w.stats(q).Lost > 0 })
 			let()
@@ -195,44 +196,6 @@ func lastRunLost(w *world) {
 	w.empty(q)
 }
 
-// deleted deletes each part of the engine while a queue is in use. Jobs of all priorities must be
-// done afterwards. If a worker runs, the worker and Enqueue must notice the loss; otherwise Stats
-// must.
-func deleted(w *world) {
-	q, other := w.queue(), w.queue()
-	var done atomic.Int64
-	handler := func(ctx context.Context, d *jobqueue.Delivery) error {
-		defer done.Add(1)
-		return deadOrDone(ctx, d)
-	}
-	for _, part := range append([]string{""}, w.engine.Parts...) {
-		for _, busy := range []bool{true, false} {
-			stop, before := func() error { return nil }, done.Load()
-			if busy {
-				stop = w.work(other, handler)
-			}
-			if part != "" {
-				w.engine.Lose(w.T, q, part)
-			}
-			if !busy {
-				w.stats(q)
-				stop = w.work(other, handler)
-			}
-			for p := spillway.Low; p <= spillway.Critical; p++ {
-				w.put(q, jobqueue.Job{Priority: p})
-			}
-			last := w.put(q, jobqueue.Job{Key: fmt.Sprint("dead ", part, busy)}).Key
-			w.until(fmt.Sprintf("all jobs run without part %q", part), func() bool { return done.Load() >= before+5 })
-			w.until("the last is a dead letter", func() bool {
-				letters, err := q.Dead(w.Context(), 99)
-				return err == nil && len(letters) > 0 && letters[len(letters)-1].Job.Key == last
-			})
-			w.empty(q)
-			_ = stop()
-		}
-	}
-}
-
 func deadOrDone(_ context.Context, d *jobqueue.Delivery) error {
 	if strings.HasPrefix(d.Key, "dead") {
 		return jobqueue.Dead(d.Key)
@@ -254,12 +217,13 @@ func contexts(w *world) {
 // ends checks that each call with a context that has ended returns the context's error.
 func (w *world) ends(q jobqueue.Queue, ended context.Context) {
 	for name, call := range map[string]func() error{
-		"Enqueue": func() error { _, err := q.Enqueue(ended, jobqueue.Job{Key: "a"}); return err },
-		"Work":    func() error { return q.Work(ended, nothing) },
-		"Dead":    func() error { _, err := q.Dead(ended, 1); return err },
-		"Replay":  func() error { return q.Replay(ended, 1) },
-		"Purge":   func() error { _, err := q.Purge(ended, jobqueue.Waiting); return err },
-		"Stats":   func() error { _, err := q.Stats(ended); return err },
+		"Enqueue":   func() error { _, err := q.Enqueue(ended, jobqueue.Job{Key: "a"}); return err },
+		"Work":      func() error { return q.Work(ended, nothing) },
+		"Dead":      func() error { _, err := q.Dead(ended, 1); return err },
+		"Replay":    func() error { return q.Replay(ended, 1) },
+		"Purge":     func() error { _, err := q.Purge(ended); return err },
+		"PurgeDead": func() error { _, err := q.PurgeDead(ended); return err },
+		"Stats":     func() error { _, err := q.Stats(ended); return err },
 	} {
 		if err := call(); !errors.Is(err, ended.Err()) {
 			w.Errorf("%s with a context that has ended with %v: %v", name, ended.Err(), err)
@@ -271,14 +235,14 @@ func purge(w *world) {
 	q := w.queue()
 	w.keys(q, "a", "b")
 	w.put(q, jobqueue.Job{Key: "c", Delay: time.Hour})
-	if n, err := q.Purge(w.Context(), jobqueue.Waiting); n != 3 || err != nil {
+	if n, err := q.Purge(w.Context()); n != 3 || err != nil {
 		w.Errorf("Purge: %d, %v", n, err)
 	}
 	w.empty(q)
 	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error { return jobqueue.Dead(d.Key) })
 	w.keys(q, "d", "e")
 	w.buried(q, 2)
-	if n, err := q.Purge(w.Context(), jobqueue.DeadLetters); n != 2 || err != nil {
+	if n, err := q.PurgeDead(w.Context()); n != 2 || err != nil {
 		w.Errorf("Purge: %d, %v", n, err)
 	}
 	w.buried(q, 0)
@@ -299,11 +263,11 @@ func purgedRunning(w *world) {
 	w.Cleanup(sync.OnceFunc(func() { close(release) }))
 	for range w.options.MaxInFlight {
 		w.put(q, jobqueue.Job{})
-		wait(w, "a job runs", running)
+		await.Receive(w, "a job runs", running)
 	}
 	w.put(q, jobqueue.Job{})
 	w.put(q, jobqueue.Job{Delay: time.Hour})
-	if n, err := q.Purge(w.Context(), jobqueue.Waiting); n != 2 || err != nil {
+	if n, err := q.Purge(w.Context()); n != 2 || err != nil {
 		w.Errorf("Purge: %d, %v", n, err)
 	}
 }
@@ -329,7 +293,7 @@ func purgedHeld(w *world) {
 		return &spillway.Rejection{Reason: spillway.ReasonQuota, RetryAfter: after}
 	})
 	w.until("all are rejected", func() bool { return w.stats(q).Deferred >= uint64(jobs) })
-	if _, err := w.queue().Purge(w.Context(), jobqueue.Waiting); err != nil {
+	if _, err := w.queue().Purge(w.Context()); err != nil {
 		w.Fatal(err)
 	}
 	purged.Store(true)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -69,7 +70,7 @@ func keysPurged(w *world) {
 		w.put(q, job)
 	}
 	for range 2 {
-		if n, err := other.Purge(w.Context(), jobqueue.Waiting); n != len(jobs) || err != nil {
+		if n, err := other.Purge(w.Context()); n != len(jobs) || err != nil {
 			w.Fatalf("Purge: %d, %v", n, err)
 		}
 		for i, job := range jobs {
@@ -86,7 +87,7 @@ func keysPurged(w *world) {
 			}
 		}
 	}
-	if n, err := q.Purge(w.Context(), jobqueue.DeadLetters); n != 1 || err != nil {
+	if n, err := q.PurgeDead(w.Context()); n != 1 || err != nil {
 		w.Errorf("Purge: %d, %v", n, err)
 	}
 	for _, duplicate := range []bool{false, true} {
@@ -106,7 +107,7 @@ func keysPurged(w *world) {
 		w.Errorf("the key of a job that was replayed: %+v", r)
 	}
 	w.until("it is dead again", func() bool { return w.stats(q).Buried == 3 })
-	if n, err := q.Purge(w.Context(), jobqueue.DeadLetters); n != 1 || err != nil {
+	if n, err := q.PurgeDead(w.Context()); n != 1 || err != nil {
 		w.Errorf("Purge: %d, %v", n, err)
 	}
 	if r := w.put(q, jobqueue.Job{Key: "dead"}); r.Duplicate {
@@ -122,8 +123,8 @@ func keysKept(w *world) {
 	if err := q.Close(); err != nil {
 		w.Fatal(err)
 	}
-	if w.engine.Restart != nil {
-		w.engine.Restart(w.T, q)
+	if w.restart != nil {
+		w.restart()
 	}
 	q = w.queue()
 	for _, key := range []string{"ready", "later"} {
@@ -167,7 +168,7 @@ func (w *world) held(q jobqueue.Queue, handler jobqueue.Handler) (release func()
 	})
 	release = sync.OnceFunc(func() { close(gate) })
 	w.Cleanup(release) // before the worker stops, because it waits for the handler
-	wait(w, "the worker takes the first job", busy)
+	await.Receive(w, "the worker takes the first job", busy)
 	return release
 }
 
@@ -258,7 +259,7 @@ func contextPriority(w *world) {
 	if _, err := q.Enqueue(spillway.WithPriority(w.Context(), spillway.Critical), jobqueue.Job{}); err != nil {
 		w.Fatal(err)
 	}
-	if p := wait(w, "the job runs", got); p != spillway.Critical {
+	if p := await.Receive(w, "the job runs", got); p != spillway.Critical {
 		w.Errorf("priority %v", p)
 	}
 }

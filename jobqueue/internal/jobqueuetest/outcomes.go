@@ -22,8 +22,10 @@ func doneOnce(w *world) {
 	q := w.queue()
 	const jobs = 20
 	began := time.Now()
+	header := map[string]string{"traceparent": "00-x", "Weird: name\n": " value \r\n"}
 	for i := range jobs {
-		w.put(q, jobqueue.Job{Key: fmt.Sprint(i), Priority: spillway.High, Payload: fmt.Append(nil, "payload ", i), Header: map[string]string{"traceparent": fmt.Sprint("00-", i)}})
+		key := fmt.Sprint("a key\nof two lines, 100 % ü ", i)
+		w.put(q, jobqueue.Job{Key: key, Priority: spillway.High, Payload: []byte("payload\x00\r\n" + key), Header: header})
 	}
 	if s := w.ready(q, jobs); s.Enqueued != jobs || s.Dead != 0 {
 		w.Errorf("before any work: %+v", s)
@@ -31,8 +33,7 @@ func doneOnce(w *world) {
 	var seen journal
 	w.work(q, func(ctx context.Context, d *jobqueue.Delivery) error {
 		seen.add(d)
-		want := map[string]string{"traceparent": "00-" + d.Key}
-		if string(d.Payload) != "payload "+d.Key || !maps.Equal(d.Header, want) || d.Attempt != 1 || d.Priority != spillway.High || spillway.PriorityFrom(ctx) != spillway.High || d.Delay != 0 {
+		if string(d.Payload) != "payload\x00\r\n"+d.Key || !maps.Equal(d.Header, header) || d.Attempt != 1 || d.Priority != spillway.High || spillway.PriorityFrom(ctx) != spillway.High || d.Delay != 0 {
 			w.Errorf("delivered %+v", d)
 		}
 		// The engine's clock may differ.
@@ -164,52 +165,37 @@ func deadAndReplayed(w *world) {
 }
 
 func rejected(w *world) {
-	q := w.queue()
 	const after = 120 * time.Millisecond
-	var seen journal
-	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
-		seen.add(d)
-		if seen.len() <= 4 {
-			return fmt.Errorf("below: %w", &spillway.Rejection{Reason: spillway.ReasonWaitTooLong, RetryAfter: after})
-		}
-		return nil
-	})
-	w.keys(q, "a")
-	w.until("it is done", func() bool { return w.stats(q).Done == 1 })
-	if got := seen.attempts(); !slices.Equal(got, []int{1, 1, 1, 1, 1}) {
-		w.Errorf("attempts %v", got)
-	}
-	for i, runs := 1, seen.all(); i < len(runs); i++ {
-		if waited := runs[i].at.Sub(runs[i-1].at); waited < after {
-			w.Errorf("run %d came after %v, the advice was %v", i+1, waited, after)
-		}
-	}
-	if s := w.stats(q); s.Deferred != 4 || s.Retried != 0 || s.Dead != 0 {
-		w.Errorf("%+v", s)
-	}
+	deferred(w, &spillway.Rejection{Reason: spillway.ReasonWaitTooLong, RetryAfter: after}, after)
 }
 
 func notYet(w *world) {
-	q := w.queue()
 	const after = 300 * time.Millisecond
+	deferred(w, jobqueue.NotYet(after, nil), after)
+}
+
+// deferred has a handler return an error that counts no attempt.
+func deferred(w *world, err error, after time.Duration) {
+	q := w.queue()
 	var seen journal
 	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
 		seen.add(d)
-		if seen.len() <= 2 {
-			return fmt.Errorf("it is early: %w", jobqueue.NotYet(after, nil))
+		if seen.len() <= 3 {
+			return fmt.Errorf("below: %w", err)
 		}
 		return nil
 	})
 	w.keys(q, "a")
 	w.until("it is done", func() bool { return w.stats(q).Done == 1 })
-	runs := seen.all()
-	if got := seen.attempts(); !slices.Equal(got, []int{1, 1, 1}) {
+	if got := seen.attempts(); !slices.Equal(got, []int{1, 1, 1, 1}) {
 		w.Fatalf("attempts %v", got)
 	}
-	if waited := runs[1].at.Sub(runs[0].at); waited < after {
-		w.Errorf("tried again after %v, it asked for %v", waited, after)
+	for i, runs := 1, seen.all(); i < len(runs); i++ {
+		if waited := runs[i].at.Sub(runs[i-1].at); waited < after {
+			w.Errorf("run %d came after %v, it asked for %v", i+1, waited, after)
+		}
 	}
-	if s := w.stats(q); s.Deferred != 2 || s.Retried != 0 || s.Dead != 0 {
+	if s := w.stats(q); s.Deferred != 3 || s.Retried != 0 || s.Dead != 0 {
 		w.Errorf("%+v", s)
 	}
 }
@@ -301,7 +287,7 @@ func badErrors(w *world) {
 	}
 	o := quick(2)
 	o.Limiter = lim
-	w.open = w.engine.New(w.T, o)
+	w.open, w.restart = w.engine.New(w.T, o)
 	q := w.queue()
 	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
 		switch d.Key {
@@ -334,32 +320,6 @@ type absent struct{ cause error }
 func (a *absent) Error() string { return a.cause.Error() }
 
 func (a *absent) Unwrap() error { return a.cause }
-
-func poisoned(w *world) {
-	q := w.queue()
-	var seen journal
-	for i := range 30 {
-		w.keys(q, fmt.Sprint(i))
-	}
-	w.work(q, func(_ context.Context, d *jobqueue.Delivery) error {
-		seen.add(d)
-		switch d.Key {
-		case "7":
-			panic("it cannot be read")
-		case "8":
-			return errFailed
-		}
-		return nil
-	})
-	dead := w.buried(q, 2)
-	w.until("the others are done", func() bool { return w.stats(q).Done == 28 })
-	w.empty(q)
-	keys := []string{dead[0].Job.Key, dead[1].Job.Key}
-	slices.Sort(keys)
-	if !slices.Equal(keys, []string{"7", "8"}) || seen.len() != 28+2*3 {
-		w.Errorf("dead %v, %d runs", keys, seen.len())
-	}
-}
 
 func delayed(w *world) {
 	q := w.queue()

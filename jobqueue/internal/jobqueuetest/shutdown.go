@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/jobqueue"
 )
 
@@ -24,30 +25,14 @@ func workEnds(w *world) {
 		return nil
 	})
 	w.keys(q, "a")
-	wait(w, "the job runs", running)
+	await.Receive(w, "the job runs", running)
 	ended := make(chan error, 1)
 	go func() { ended <- stop() }()
 	close(released)
-	if err := wait(w, "Work returns", ended); !errors.Is(err, context.Canceled) || !returned.Load() {
+	if err := await.Receive(w, "Work returns", ended); !errors.Is(err, context.Canceled) || !returned.Load() {
 		w.Errorf("Work returned %v, its handler had returned: %v", err, returned.Load())
 	}
 	w.until("the job is done, because its handler said so", func() bool { return w.stats(q).Done == 1 })
-}
-
-// stopped checks that a run that fails because its worker stops counts no attempt: another worker
-// gets the job without a back-off.
-func stopped(w *world) {
-	q, other := w.queue(), w.queue()
-	running := make(chan bool, 1)
-	stop := w.work(q, func(ctx context.Context, _ *jobqueue.Delivery) error {
-		running <- true
-		<-ctx.Done()
-		return fmt.Errorf("interrupted: %w", ctx.Err())
-	})
-	w.keys(q, "a")
-	wait(w, "the job runs", running)
-	_ = stop()
-	w.again(other)
 }
 
 // expired is a context that ends with DeadlineExceeded when the test closes done.
@@ -95,9 +80,9 @@ func endedWork(w *world) {
 			}()
 			w.Cleanup(cancel)
 			w.put(q, jobqueue.Job{})
-			wait(w, "the job runs", running)
+			await.Receive(w, "the job runs", running)
 			cancel()
-			if err := wait(w, "Work returns", ended); !errors.Is(err, ctx.Err()) {
+			if err := await.Receive(w, "Work returns", ended); !errors.Is(err, ctx.Err()) {
 				w.Errorf("Work that ended by %s: %v", end, err)
 			}
 			if s := w.stats(q); s.Retried+s.Deferred+s.Buried+s.Lost != 0 || s.Dead != 0 {
@@ -119,7 +104,7 @@ func (w *world) again(other jobqueue.Queue) {
 		attempts <- d.Attempt
 		return nil
 	})
-	if n := wait(w, "another worker does it", attempts); n != 1 {
+	if n := await.Receive(w, "another worker does it", attempts); n != 1 {
 		w.Errorf("a job that was handed back says attempt %d", n)
 	}
 	w.empty(other)
@@ -156,7 +141,7 @@ func drain(w *world) {
 		})
 	}()
 	w.keys(q, "a", "b", "c")
-	wait(w, "a job runs", running)
+	await.Receive(w, "a job runs", running)
 	drained := make(chan error, 1)
 	go func() { drained <- q.Drain(context.Background()) }()
 	w.until("the intake is closed", func() bool {
@@ -170,10 +155,10 @@ func drain(w *world) {
 	default:
 	}
 	close(gate)
-	if err := wait(w, "Drain returns", drained); err != nil {
+	if err := await.Receive(w, "Drain returns", drained); err != nil {
 		w.Errorf("Drain: %v", err)
 	}
-	if err := wait(w, "Work returns", worked); err != nil {
+	if err := await.Receive(w, "Work returns", worked); err != nil {
 		w.Errorf("Work after Drain: %v", err)
 	}
 	if s := w.ready(other, 2); ran.Load() != 1 {
@@ -192,7 +177,7 @@ func drainTooShort(w *world) {
 		return nil
 	})
 	w.keys(q, "a")
-	wait(w, "the job runs", running)
+	await.Receive(w, "the job runs", running)
 	ctx, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second)) // a deadline in the past
 	defer cancel()
 	err := q.Drain(ctx)
@@ -232,7 +217,7 @@ func drainRace(w *world) {
 		})
 	}
 	w.work(q, nothing)
-	wait(w, "some are stored", some)
+	await.Receive(w, "some are stored", some)
 	if err := q.Drain(context.Background()); err != nil {
 		w.Errorf("Drain: %v", err)
 	}
@@ -255,14 +240,14 @@ func closing(w *world) {
 		})
 	}()
 	w.keys(q, "a")
-	wait(w, "the job runs", running)
+	await.Receive(w, "the job runs", running)
 	if err := q.Close(); err != nil {
 		w.Errorf("Close: %v", err)
 	}
-	if err := wait(w, "the handler is released", cause); !errors.Is(err, jobqueue.ErrLost) {
+	if err := await.Receive(w, "the handler is released", cause); !errors.Is(err, jobqueue.ErrLost) {
 		w.Errorf("the context's cause: %v", err)
 	}
-	if err := wait(w, "Work returns", worked); err != nil {
+	if err := await.Receive(w, "Work returns", worked); err != nil {
 		w.Errorf("Work after Close: %v", err)
 	}
 	w.refused(q, spillway.ReasonClosed)

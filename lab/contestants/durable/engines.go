@@ -22,23 +22,23 @@ var engineWait = 5 * time.Second
 // engines start in an empty folder. Their context does not outlive the bout.
 var engines = map[string]func(ctx context.Context, folder string) (engine, error){
 	durable.GroupCommit: func(ctx context.Context, folder string) (engine, error) {
-		return queue(ctx, folder, embedded.Always, jetstream.GroupCommit)
+		return queue(ctx, folder, false)
 	},
 	durable.Interval: func(ctx context.Context, folder string) (engine, error) {
-		return queue(ctx, folder, embedded.Interval, jetstream.Interval)
+		return queue(ctx, folder, true)
 	},
 	durable.Each: each,
 	durable.File: file,
 }
 
 // queue is ours.
-func queue(ctx context.Context, folder string, stored embedded.Sync, promised jetstream.Sync) (engine, error) {
+func queue(ctx context.Context, folder string, noSync bool) (engine, error) {
 	open := func() (*embedded.Server, jobqueue.Queue, error) {
-		server, err := embedded.Start(embedded.Config{Dir: folder, Sync: stored})
+		server, err := embedded.Start(embedded.Config{Dir: folder, NoSync: noSync})
 		if err != nil {
 			return nil, nil, err
 		}
-		q, err := jetstream.Open(ctx, jetstream.Config{Server: server, Sync: promised, Wait: engineWait})
+		q, err := jetstream.Open(ctx, jetstream.Config{Server: server, Wait: engineWait})
 		if err != nil {
 			err = errors.Join(err, server.Close(ctx))
 		}
@@ -69,7 +69,7 @@ func each(ctx context.Context, folder string) (engine, error) {
 		if err != nil {
 			return nil, nil, nil, nil, err
 		}
-		nc, err := nats.Connect("", nats.InProcessServer(server), nats.Timeout(engineWait))
+		nc, err := nats.Connect("", nats.InProcessServer(server.Engine()), nats.Timeout(engineWait))
 		if err != nil {
 			return server, nil, nil, nil, errors.Join(err, server.Close(ctx))
 		}
