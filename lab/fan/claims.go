@@ -93,7 +93,7 @@ var family = ledger.Family{
 		{Title: "Break-even", Text: "The duration of a branch from which corrected is faster than sequential for good, by more than 2 %, between two durations of the grid on logarithmic scales, in each repeat. Where it is faster at every duration that was tried, or at none, there is no figure."},
 		{Title: "The grid", Text: "Branches of equal length. The better is the contestant whose median time over the session is the shortest in that cell, so that the noise of each repeat does not change the choice; the worst cell is chosen likewise. Cells whose sequential lookup would take more than 40 ms (with --grid 100 ms) are not run in real time: parallel has won long before."},
 		{Title: "Allocations", Text: "Counted with sources that do nothing, under a context that can be cancelled, and for the published code also with sources that sleep for 100 µs: a goroutine that sleeps for the first time allocates its timer. spillway-parallel is configured to be parallel, as it is by itself if branches wait."},
-		{Title: "Nested", Text: "Lookups of sixteen sources, each of which is such a lookup, and again: 4,096 sources that compute 5 µs. Spillway's goroutines come from one budget of 64."},
+		{Title: "Nested", Text: "Lookups of sixteen sources, each of which is such a lookup, and again: 4,096 sources that compute 5 µs. Spillway's goroutines come from one bulkhead of 64."},
 		{Title: "Hedging", Text: "Two sources answer in 10 ms ± 20 %; one attempt in a hundred takes 1 s. In the outage all attempts take 1 s and fail."},
 	},
 }

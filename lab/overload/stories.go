@@ -39,7 +39,7 @@ herd: a service that lives from its cache is restarted, and 200 clients come bac
 
 query: one kind of query, a tenth of all, that took 100 ms takes 10 seconds. It shares ten connections with the others. How many goroutines pile up, and are the critical requests answered? The protected service gives it half of the connections, and has a limiter in front of the rest.
 
-fanout: every request asks 20 sources, each of which sends half a megabyte. What is the peak of the memory? The protected service runs eight requests at a time, and uses fanout.Map with a budget of 64 goroutines for all of them.
+fanout: every request asks 20 sources, each of which sends half a megabyte. What is the peak of the memory? The protected service runs eight requests at a time, and uses fanout.Map with a bulkhead of 64 goroutines for all of them.
 
 The scenes are metastable, memory, herd, query and fanout. Of them metastable, herd and query mostly wait, and are told at the same time. --quick --repeats 1 shows each of them once.`
 
@@ -424,7 +424,7 @@ var warStories = ledger.Family{
 		{Title: "memory", Text: "GOMEMLIMIT is 192 MiB, and a process is killed at a quarter more, as in a container that has little above it. A request holds 2 MiB while it computes for 1.5 ms and waits 400 ms for another service, which is never slow; as many come as would hold twice the limit. The collector's share is the runtime's own figure, of all processor time that was not idle. A process that was killed has spent all of it."},
 		{Title: "herd", Text: "The database is that of metastable; the service asks it only for what is not in its cache, which is empty. 200 requests come within a tenth of a second, then 1.5 times what the database can do, by the same clients, for as many keys as it answers in four seconds. Recovered is the first tenth of a second from which on 90 % of the requests of a second are answered. A service that has not recovered at the end counts with the whole time, which favours it."},
 		{Title: "query", Text: "Ten connections, for which queries wait. Every tenth request is a report, which takes 100 ms and then ten seconds; every fifth is a lookup, which is critical and has to be answered within a second; the rest are lists. All wait for as long as the slow query takes. The protected service lets half as many reports run as there are connections, and twice as many of all others as a bound of the adaptive limit; as many may wait."},
-		{Title: "fanout", Text: "A request asks 20 sources. Each sends 512 KiB, which stay in memory for 200 ms. The plain service asks each on a goroutine of its own. The protected one lets at most eight requests run at once, and uses fanout.Map with a budget of 64 goroutines for all of them. 400 requests a second need far more than the memory cap, at which the plain service is killed; its peak is what it had then."},
+		{Title: "fanout", Text: "A request asks 20 sources. Each sends 512 KiB, which stay in memory for 200 ms. The plain service asks each on a goroutine of its own. The protected one lets at most eight requests run at once, and uses fanout.Map with a bulkhead of 64 goroutines for all of them. 400 requests a second need far more than the memory cap, at which the plain service is killed; its peak is what it had then."},
 		{Title: "Side by side", Text: "metastable, herd and query mostly wait, and are told at the same time, each service in a process of its own. A run of them whose clients sent late (p99 above 50 ms) is made again, at most twice; if they are still late, it does not count."},
 	},
 }
