@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/soak"
 )
 
 // callers is a number of callers of one kind that come at once, and come again when their call has ended.
@@ -50,6 +51,7 @@ func (c callers) come(t *testing.T, s *service, ended time.Time) {
 
 // Crowds that hold slots and use nothing scarce stop nobody, of one kind or of several.
 func TestACrowdStopsNobody(t *testing.T) {
+	soak.WithoutRace(t)
 	for name, crowds := range map[string][]callers{
 		"40 polls":           {{kind: "poll", n: 40, takes: 20 * time.Second}},
 		"100 polls":          {{kind: "poll", n: 100, takes: 20 * time.Second}},

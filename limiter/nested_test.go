@@ -8,11 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limit"
 )
 
 // Do inside Do. Regression: 8 of 2,000 calls a second were done, and State was "fixed".
 func TestTheStateNamesCallsInsideCalls(t *testing.T) {
+	soak.WithoutRace(t)
 	for name, c := range map[string]struct {
 		cfg    Config
 		layers int // limiters, from the outside in

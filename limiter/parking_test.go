@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -123,6 +124,7 @@ func sendOne(ctx context.Context, s *service, tr traffic, i int, within time.Dur
 // Work that uses nothing scarce stops nobody else, whether its callers leave or not, and whether the
 // limiter has seen the others before.
 func TestWorkThatUsesNothingScarceStopsNobody(t *testing.T) {
+	soak.WithoutRace(t)
 	for name, w := range map[string]struct {
 		others, waiting traffic
 		arrives         time.Duration // how long waiting work arrives
@@ -169,6 +171,7 @@ func TestWorkThatUsesNothingScarceStopsNobody(t *testing.T) {
 // The backend hangs for a minute. Each trial lets an eighth of the limit in, and trials that fail come
 // less and less often: a dozen of them in a minute.
 func TestLittleGoesIntoABackendThatHangs(t *testing.T) {
+	soak.WithoutRace(t)
 	for _, patience := range []time.Duration{0, time.Second} {
 		for _, before := range []time.Duration{0, 30 * time.Second} {
 			synctest.Test(t, func(t *testing.T) {

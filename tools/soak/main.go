@@ -40,7 +40,7 @@ const longest = "30m"
 // commands are what belongs to the soak and is no test of its own.
 var commands = []item{
 	{Name: "fuzz", Args: []string{"bash", "scripts/fuzz.sh", "5s"}, Asks: "five seconds of random search for each fuzz target find no failing input"},
-	{Name: "lab under -race", Args: []string{"go", "test", "-race", "-count=1", "-vet=off", "-tags=soak", "-skip=^TestSoak", "./cmd/...", "./lab/...", "./lab/contestants/...", "./load/...", "./examples/patientapi/checks/conformance/r4", "./internal/debugpage", "./internal/sim", "./clusterlimit", "./clusterlimit/internal/budget"}, Asks: "the laboratory's long tests, which the gate runs without the race detector, find no race"},
+	{Name: "lab under -race", Args: []string{"go", "test", "-race", "-count=1", "-vet=off", "-tags=soak", "-skip=^TestSoak", "./cmd/...", "./lab/...", "./lab/contestants/...", "./load/...", "./examples/patientapi/checks/conformance/r4", "./internal/debugpage", "./internal/sim", "./limiter", "./clusterlimit", "./clusterlimit/internal/budget"}, Asks: "the laboratory's long tests, which the gate runs without the race detector, find no race"},
 	{Name: "release", Args: []string{"bash", "scripts/release.sh", "--dry-run", "v0.0.0-rehearsal"}, Asks: "a release can be made of every module"},
 }
 
