@@ -20,9 +20,13 @@ func noop(workers int) ledger.Term {
 
 // The rivals. A goal that speaks of the best of them needs them all.
 var (
-	peers     = Submitters[1:] // the bare channel included
-	libraries = Submitters[2:]
+	peers     = without(Submitters, Spillway)
+	libraries = without(peers, byHand...)
 )
+
+func without(names []string, some ...string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(some, name) })
+}
 
 var family = ledger.Family{
 	ID: "pools", Title: "Worker pools, a bare channel and semaphores do the same jobs, and Spillway's pool is compared with the best of them",

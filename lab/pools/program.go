@@ -4,7 +4,7 @@ import "time"
 
 // The contestants.
 const (
-	Channel   = "channel"   // workers that range over a buffered channel
+	Channel   = "channel"   // the bare channel: workers that range over a buffered one
 	Semaphore = "semaphore" // golang.org/x/sync/semaphore and a goroutine per job
 	Errgroup  = "errgroup"  // golang.org/x/sync/errgroup with SetLimit
 	Ants      = "ants"      // github.com/panjf2000/ants/v2
@@ -22,7 +22,8 @@ var (
 	Refusers   = []string{Spillway, Channel, Semaphore, Errgroup, Ants, Pond}
 	Callers    = []string{Spillway, Channel, Tunny, Pond}
 	Queuers    = []string{Spillway, Channel, Pond, Gammazero}
-	flooded    = []string{Spillway, Channel, Ants, Pond, Gammazero}
+	flooded    = []string{Spillway, Channel, Ants, Pond, Gammazero} // keep their workers
+	byHand     = []string{Channel}                                  // are no library
 )
 
 const (

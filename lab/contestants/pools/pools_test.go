@@ -136,9 +136,10 @@ func TestASmallSessionAnswersEveryClaim(t *testing.T) {
 		}
 	}
 	// Contestants and Spillway's twin, by the numbers of producers and of workers.
+	submitters, refusers := len(pools.Submitters)+1, len(pools.Refusers)+1
 	callers := len(slices.Compact([]int{1, runtime.GOMAXPROCS(0), 1000}))
 	for setup, want := range map[string]int{
-		"no-op jobs": 9 * 6, "1 µs jobs": 9 * 6, "20 µs jobs": 9 * 6, "refusal by a full pool": 7 * 2, "a typed result": 5 * callers * 2, "memory": 8, "burst": 6,
+		"no-op jobs": submitters * 6, "1 µs jobs": submitters * 6, "20 µs jobs": submitters * 6, "refusal by a full pool": refusers * 2, "a typed result": (len(pools.Callers) + 1) * callers * 2, "memory": 8, "burst": 6,
 	} {
 		if setups[setup] != want {
 			t.Errorf("%d runs of %s, want %d", setups[setup], setup, want)
