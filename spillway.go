@@ -160,7 +160,8 @@ func (r *Rejection) Is(target error) bool { return target == ErrRejected }
 // a lack of capacity.
 type Reason uint8
 
-// The reasons, in the order in which reports list them.
+// The reasons, in the order in which reports list them. A new reason comes last: the numbers are part of
+// the API.
 const (
 	ReasonQueueFull        Reason = iota + 1 // no slot is free, and the queue is full or the caller may not wait
 	ReasonWaitTooLong                        // waited, or would have to wait, longer than allowed

@@ -44,6 +44,9 @@ type askedFor struct {
 
 const mostNames = 32
 
+// A bit of kept.used stands for a level and a reason.
+const _ uint = 64 - priority.Levels*reasons
+
 func (k *askedFor) add(key places.Key) {
 	i := k.place(key)
 	k.count[i].Add(1)

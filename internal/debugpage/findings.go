@@ -212,7 +212,7 @@ func (v *view) refuses() finding {
 // toDo is the advice for a reason.
 func toDo(r spillway.Reason) string {
 	switch r {
-	case spillway.ReasonWaitTooLong, spillway.ReasonQueueFull:
+	case spillway.ReasonWaitTooLong, spillway.ReasonQueueFull, spillway.ReasonPreempted:
 		return "More comes than can be served in time. Compare the charts: if more arrives, look at the callers or add capacity; " +
 			"if the limit fell or the work became slower, look at what is behind the service."
 	case spillway.ReasonDeadlineTooClose:

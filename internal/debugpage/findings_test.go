@@ -14,9 +14,27 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/histogram"
 	"github.com/spillway-go/spillway/internal/inside"
+	"github.com/spillway-go/spillway/internal/pages"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
+
+// A reason that somebody adds is explained on the page, in the runbook and in the list of the metrics.
+func TestEveryReasonIsExplained(t *testing.T) {
+	for _, r := range spillway.Reasons() {
+		if meaning(r) == meaning(0) {
+			t.Errorf("meaning does not explain %v", r)
+		}
+		if toDo(r) == "" && r != spillway.ReasonDraining && r != spillway.ReasonClosed {
+			t.Errorf("toDo has no advice for %v", r)
+		}
+		for _, page := range []string{"docs/operate/runbook.md", "docs/operate/metrics.md"} {
+			if !strings.Contains(pages.Text(t, page), "`"+r.String()+"`") {
+				t.Errorf("%s does not have `%v`", page, r)
+			}
+		}
+	}
+}
 
 // seen returns the view of a limiter with 8 slots and two kinds of work, before a change.
 func seen() *view {

@@ -19,6 +19,10 @@
 // from the priority and the order of magnitude of the deadline. Package places bounds the number of
 // kinds. To the law a kind is a class of work.
 //
+// Not every arrival comes to decide. Enter admits to a free slot. Repeats says how long a refusal of like
+// work stays the same. Force, and wouldDecide behind it, speak for a dry run, and Next decides about
+// waiters. Work ends in end, EndWork or RevokeWork. A new rule about arrivals has to hold in all of them.
+//
 // There are two dry runs. In a dry run of all work, Force admits everything, and says what an enforcing
 // gate would have done: see dryRun. In a dry run of one arrival, DryRun, the gate itself decides, and
 // admits the work even if the decision is to refuse.
@@ -47,7 +51,7 @@ const (
 type Decision struct {
 	Action Action
 	Reason spillway.Reason // with Reject; with Admit: why a dry run would have refused the work, or zero
-	Anyway bool            // with Reject: not for lack of capacity, so MaxRefused does not count the refusal
+	Anyway bool            // with Reject: the refusal is for no lack of capacity, so MaxRefused does not count it, nor does the demand
 	// Preempted is a waiter of lower priority that lost its place to the arrival. The caller must
 	// notify the waiter's owner. The waiter counts as rejected.
 	Preempted *Waiter
