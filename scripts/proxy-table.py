@@ -13,7 +13,7 @@ import argparse, json, os, shutil, signal, socket, statistics, subprocess, sys, 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CAPACITY = 200
 LOADS = (0.7, 1.5, 3)
-LIMITS = (2, 4, 8, 16, 32)
+LIMITS = (2, 4, 8, 16)
 
 PYTHON = """
 import sys, threading, time
@@ -35,7 +35,7 @@ Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 NODE = """
 let free = 4; const waiting = [];
 const work = (res) => { free--; setTimeout(() => { res.end("ok\\n"); free++; if (waiting.length) work(waiting.shift()); }, 20); };
-require("http").createServer((req, res) => { if (free > 0) work(res); else waiting.push(res); }).listen(+process.argv[2], "127.0.0.1");
+require("http").createServer((req, res) => { if (free > 0) work(res); else waiting.push(res); }).listen(+process.argv.at(-1), "127.0.0.1");
 """
 
 GO = """
