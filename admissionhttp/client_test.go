@@ -2,12 +2,10 @@ package admissionhttp_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,7 +16,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,6 +24,7 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
@@ -141,24 +139,6 @@ func service(t *testing.T, proxied string) *http.ServeMux {
 	return mux
 }
 
-// lockedBuffer takes what a logger writes.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -271,10 +251,10 @@ func TestAClientThatStandsStillIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lim := few(t)
-			var log lockedBuffer
+			var log logtest.Log
 			mux := service(t, "")
 			ended := make(chan struct{})
-			protect := middleware(t, admissionhttp.Config{Limiter: lim, ClientTimeout: timeout, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			protect := middleware(t, admissionhttp.Config{Limiter: lim, ClientTimeout: timeout, Logger: log.Logger()})
 			s := serve(t, protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				defer close(ended)
 				mux.ServeHTTP(w, r)
@@ -374,13 +354,13 @@ func TestAnAnswerThatADeadlineCutsLooksCut(t *testing.T) {
 	const part = 8 << 10
 	for name, h2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
-			var log lockedBuffer
+			var log logtest.Log
 			var ends *[]limit.Outcome
 			virtually(t, h2, func() http.Handler {
 				var lim *limiter.Limiter
 				lim, ends = taught(t, 1)
 				return middleware(t, admissionhttp.Config{
-					Limiter: lim, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+					Limiter: lim, Logger: log.Logger(),
 					Deadlines: map[spillway.Priority]time.Duration{spillway.Normal: 5 * time.Second},
 				})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					_, _ = w.Write(make([]byte, part))

@@ -153,8 +153,9 @@ type Config struct {
 	// minute, and when the trouble is over.
 	Logger *slog.Logger
 	// OnShedding is called when shedding begins: for the first refusal for lack of capacity in a second,
-	// and at most once a minute. It runs on its own goroutine, so it may take long: write what a
-	// trace.FlightRecorder has, for the seconds before the onset, or a profile. Nil means none.
+	// and at most once a minute. Each call has its own goroutine and may take long: write what a
+	// trace.FlightRecorder has, for the seconds before the onset, or a profile. A call that takes more
+	// than a minute may overlap the next. Nil means none.
 	OnShedding func()
 }
 

@@ -1,45 +1,25 @@
 package admissionhttp_test
 
 import (
-	"bytes"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/admissionhttp"
+	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
-
-// journal is a log that several goroutines write.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) lines() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Split(strings.TrimSpace(j.text.String()), "\n")
-}
 
 // The log knew only of refusals: the last word beside a service that answered nothing but 500 was that shedding is
 // over.
 func TestTheLogNamesATroubleAndWhatToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := must(limiter.New(limiter.Config{Name: "http", Law: limit.NewFixed(8)}))
-		var log journal
+		var log logtest.Log
 		fails := false
 		mux := http.NewServeMux()
 		for _, route := range []string{"GET /a", "GET /b"} {
@@ -49,7 +29,7 @@ func TestTheLogNamesATroubleAndWhatToDo(t *testing.T) {
 				}
 			})
 		}
-		h := middleware(t, admissionhttp.Config{Limiter: lim, Logger: slog.New(slog.NewTextHandler(&log, nil))})(mux)
+		h := middleware(t, admissionhttp.Config{Limiter: lim, Logger: log.Logger()})(mux)
 		serve := func(d time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 				for _, path := range []string{"/a", "/b"} {
@@ -63,7 +43,7 @@ func TestTheLogNamesATroubleAndWhatToDo(t *testing.T) {
 		serve(95 * time.Second)
 		fails = false
 		serve(time.Minute)
-		got := log.lines()
+		got := log.Lines()
 		if len(got) != 3 {
 			t.Fatalf("%d lines:\n%s", len(got), strings.Join(got, "\n"))
 		}

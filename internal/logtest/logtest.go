@@ -32,11 +32,16 @@ func (l *Log) Take() string {
 	return l.text.String()
 }
 
-// Lines returns the lines that were written since the last call of Take.
-func (l *Log) Lines() []string {
+// String returns the text that was written since the last call of Take.
+func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Collect(strings.Lines(l.text.String()))
+	return l.text.String()
+}
+
+// Lines returns the lines that were written since the last call of Take.
+func (l *Log) Lines() []string {
+	return slices.Collect(strings.Lines(l.String()))
 }
 
 // With returns the first line that contains part, or nothing.

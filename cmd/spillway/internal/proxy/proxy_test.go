@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -21,13 +19,14 @@ import (
 
 	"github.com/spillway-go/spillway/admissionhttp"
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/limiter"
 )
 
 // running is a proxy that serves.
 type running struct {
 	url, admin string
-	log        *lockedBuffer
+	log        *logtest.Log
 	reload     chan os.Signal
 	file       atomic.Pointer[string] // what is read at the next reload
 	stop       context.CancelFunc
@@ -39,7 +38,7 @@ func start(t *testing.T, to, file string) *running {
 	t.Helper()
 	public, admin := listen(t), listen(t)
 	ctx, stop := context.WithCancel(t.Context())
-	p := &running{url: "http://" + public.Addr().String(), admin: "http://" + admin.Addr().String(), log: &lockedBuffer{}, stop: stop,
+	p := &running{url: "http://" + public.Addr().String(), admin: "http://" + admin.Addr().String(), log: &logtest.Log{}, stop: stop,
 		reload: make(chan os.Signal), ended: make(chan error, 1)}
 	p.file.Store(&file)
 	read := func() (Config, error) {
@@ -71,23 +70,6 @@ func listen(t *testing.T) net.Listener {
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	return l
-}
-
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 // serving is a service in each protocol without TLS.
