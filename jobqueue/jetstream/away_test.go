@@ -254,6 +254,41 @@ func TestTheEndOfAJobHasTheLimiterAskedAgain(t *testing.T) {
 	})
 }
 
+// On a slow machine a deferred job was due whenever a slot became free. Deferred jobs then took every
+// slot: other jobs starved, and the floor of the lower priorities did not help.
+func TestDeferredJobsThatAreDueLeaveSlotsToOthers(t *testing.T) {
+	const due = "due"
+	q := open(t, Config{})
+	enqueue(t, q, jobqueue.Job{Priority: spillway.Low})
+	var ran jobqueue.Job
+	w := q.worker(func(_ context.Context, d *jobqueue.Delivery) error {
+		if ran = d.Job; ran.Key == due {
+			return jobqueue.NotYet(time.Minute, nil)
+		}
+		return nil
+	})
+	w.ctx, w.slots, w.kept.silence = t.Context(), &slotHolder{}, time.Hour
+	start := func() jobqueue.Job { // with one free slot, a job that is due, and one at the engine
+		enqueue(t, q, jobqueue.Job{Priority: spillway.Critical})
+		again := &task{job: jobqueue.Job{Key: due}, msg: &nats.Msg{}, deliveries: 1, attempt: 1, enqueued: time.Now(), taken: time.Now()}
+		w.kept.add(again.msg)
+		w.again = append(w.again, again)
+		w.slots.idle = []*slot{{}}
+		w.startSome(t.Context())
+		await.Receive(t, "the run has ended", w.ended)
+		w.running--
+		return ran
+	}
+	for w.started < floorEvery {
+		if one, two := start(), start(); one.Key == two.Key || one.Priority+two.Priority != spillway.Critical {
+			t.Fatalf("after %d starts: %+v and %+v, not a job that was due and one of the engine", w.started, one, two)
+		}
+	}
+	if one, two := start(), start(); one.Priority != spillway.Low && two.Priority != spillway.Low {
+		t.Errorf("after %d starts: %+v and %+v, none of the lower priority", floorEvery, one, two)
+	}
+}
+
 // Jobs that the limiter refuses are held up to the number that may run. All of them are done once
 // the limiter has room.
 func TestJobsThatTheLimiterRefusesAreDoneWhenItHasRoom(t *testing.T) {

@@ -51,7 +51,7 @@ type worker struct {
 	kept    keeper
 
 	sentries [len(priorities)]sentry
-	started  int                   // jobs started since a lower priority had its turn
+	started  int                   // runs started since a lower priority had its turn
 	top      int                   // the highest priority that had a job lately
 	nextLow  int                   // whose turn is next of the priorities below top, from the lowest
 	running  int                   // jobs with a goroutine
@@ -61,6 +61,7 @@ type worker struct {
 	limited  []*task               // deferred tasks that the limiter refused, the oldest first
 	due      chan *task            // has room for all deferred tasks
 	again    []*task               // deferred tasks that are due
+	newFirst bool                  // jobs from the engine came before deferred tasks at the latest start
 }
 
 // ending tells the dispatcher that a job's goroutine has ended.
@@ -86,13 +87,7 @@ func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w := &worker{
-		q: q, handler: handler, deferred: map[*task]*time.Timer{},
-		ended: make(chan ending, q.inFlight), due: make(chan *task, (deferredEach+2)*q.inFlight),
-	}
-	for i, p := range priorities {
-		w.sentries[i] = sentry{pull: q.pull(q.names.jobs, p.String()), answer: make(chan *nats.Msg, 1)}
-	}
+	w := q.worker(handler)
 	stop, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !q.join(w) {
@@ -121,6 +116,18 @@ func (q *queue) Work(ctx context.Context, handler jobqueue.Handler) error {
 		return err
 	}
 	return q.failed()
+}
+
+// worker returns a worker that has no context and no slots yet.
+func (q *queue) worker(handler jobqueue.Handler) *worker {
+	w := &worker{
+		q: q, handler: handler, deferred: map[*task]*time.Timer{},
+		ended: make(chan ending, q.inFlight), due: make(chan *task, (deferredEach+2)*q.inFlight),
+	}
+	for i, p := range priorities {
+		w.sentries[i] = sentry{pull: q.pull(q.names.jobs, p.String()), answer: make(chan *nats.Msg, 1)}
+	}
+	return w
 }
 
 // dispatch starts jobs until stop ends.
@@ -168,8 +175,20 @@ func (w *worker) start(stop context.Context) int {
 func (w *worker) saturated() bool { return len(w.limited)+w.running >= w.q.inFlight }
 
 // startSome starts ready jobs, at most one for each free slot, and returns the number started.
-// Deferred jobs that are due come first: they have waited longest.
+// Deferred jobs that are due, and jobs from the engine, come first by turns: otherwise deferred jobs
+// that are always due leave no slot to others.
 func (w *worker) startSome(stop context.Context) int {
+	w.newFirst = !w.newFirst
+	if w.newFirst {
+		n := w.startNew(stop)
+		return n + w.startAgain()
+	}
+	n := w.startAgain()
+	return n + w.startNew(stop)
+}
+
+// startAgain starts deferred jobs that are due.
+func (w *worker) startAgain() int {
 	n := 0
 	for len(w.again) > 0 && w.slots.free() > 0 {
 		t := w.again[0]
@@ -182,9 +201,15 @@ func (w *worker) startSome(stop context.Context) int {
 		w.launch(t)
 		n++
 	}
+	return n
+}
+
+// startNew starts jobs from the engine in order of priority.
+func (w *worker) startNew(stop context.Context) int {
 	if w.saturated() {
-		return n
+		return 0
 	}
+	n := 0
 	if w.started >= floorEvery && w.slots.free() > 0 {
 		w.started = 0
 		n += w.takeLower(stop)
@@ -365,7 +390,6 @@ func (w *worker) begin(msg *nats.Msg, taken time.Time) int {
 		w.q.suspects.lookOn()
 	}
 	w.launch(t)
-	w.started++
 	return 1
 }
 
@@ -373,6 +397,7 @@ func (w *worker) begin(msg *nats.Msg, taken time.Time) int {
 func (w *worker) launch(t *task) {
 	s := w.slots.use()
 	w.running++
+	w.started++
 	go func() {
 		defer func() { w.ended <- ending{s, t} }() // also after Goexit
 		w.run(t)

@@ -215,7 +215,7 @@ func crowded(w *world) {
 		early.Add(1)
 		return jobqueue.NotYet(100*time.Millisecond, nil)
 	})
-	const most = 1000 // each of those that wait runs once or a few times before
+	const most = 1000 // after 200 runs a lower priority has its turn
 	w.until("the job that need not wait is done", func() bool { return w.stats(q).Done == 1 || early.Load() > most })
 	if w.stats(q).Done == 0 {
 		w.Errorf("%d runs of jobs that must wait, and none of the job that need not", early.Load())
