@@ -31,8 +31,9 @@ func TestSeveralExperimentsAreOneSession(t *testing.T) {
 func TestThePublishedClaimsFitIntoAQuarterOfAnHour(t *testing.T) {
 	s := withBudget(15 * time.Minute)
 	s.Experiments = experiments
-	if needs, err := s.Needs(); err != nil || needs > s.Budget {
-		t.Errorf("they need %v, %v", needs, err)
+	const spare = 2 * time.Minute // for what is disturbed, and for claims that stay open
+	if needs, err := s.Needs(); err != nil || needs > s.Budget-spare {
+		t.Errorf("they need %v of %v, %v", needs, s.Budget, err)
 	}
 	if got := forecast(2 * time.Hour); strings.Contains(got, "without") {
 		t.Errorf("in two hours: %s", got)

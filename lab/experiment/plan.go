@@ -187,11 +187,11 @@ func (p Plan) evidence() *ledger.Evidence {
 }
 
 // first are the cells of the published claims, or of the goals, with the repeats that the claims need
-// before their first verdicts.
+// before their first verdicts. Published claims that nothing in the plan can decide come with the goals.
 func (e *Experiment) first(p Plan, goals bool) (out []lack) {
 	ev := p.evidence()
 	for _, c := range e.Claims {
-		if c.Goal == goals {
+		if (c.Goal || c.Undecidable(ev)) == goals {
 			out = append(out, lack{c.Keys(ev), c.Repeats(ev)})
 		}
 	}

@@ -237,3 +237,25 @@ func TestAWholeSessionRunsOnlyWhatDecides(t *testing.T) {
 		t.Errorf("runs %v", got)
 	}
 }
+
+// H5 took 77 s of every quarter of an hour though it cannot hold without a PostgreSQL server.
+func TestAClaimThatNothingCanDecideComesWithTheGoals(t *testing.T) {
+	key := ledger.Key{Setup: "s", Load: "l", Pattern: "p"}
+	plan := Plan{Cells: []Cell{{Setup: "s", Load: "l", Pattern: "p"}}}
+	figure := ledger.Extra("x", "x")
+	for name, c := range map[string]struct {
+		of    ledger.Case
+		any   bool
+		goals int
+	}{
+		"measured":  {of: ledger.Case{Value: ledger.Of(key, figure)}},
+		"no server": {of: ledger.Case{Value: ledger.Of(key, figure), Open: "There is no server."}, goals: 1},
+		"beside":    {of: ledger.Case{Value: ledger.Of(key, figure), Open: "There is no server.", Beside: true}},
+		"one of":    {of: ledger.Case{Value: ledger.Of(key, figure), Open: "There is no server."}, any: true},
+	} {
+		e := &Experiment{Family: ledger.Family{Claims: []ledger.Claim{{Any: c.any, Parts: []ledger.Part{{Cases: ledger.Only(c.of)}}}}}}
+		if got := e.first(plan, true); len(got) != c.goals || len(e.first(plan, false)) != 1-c.goals {
+			t.Errorf("%s: %d come with the goals, want %d", name, len(got), c.goals)
+		}
+	}
+}

@@ -204,7 +204,9 @@ func (p *planner) inTurns(setup, kind, even string, names []string, tables ...Ta
 	case setup == allocSetup:
 		l.Least = 1000 // a collection empties pools before each measurement
 	case setup == sleepSetup:
-		l.Least = 50
+		l.Least, g.Uses = 50, .5
+	case kind == Sleeping:
+		g.Uses = .25
 	}
 	if kind == OneProc {
 		env = []string{"GOMAXPROCS=1"}
@@ -270,7 +272,7 @@ func (p *planner) asPrinted() {
 		if i == 0 {
 			calls.Wait = printedWait
 		}
-		p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Expect: time.Second,
+		p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Uses: .5, Expect: time.Second,
 			Run: func(ctx context.Context, t experiment.Trial) (results.Run, error) {
 				run, err := experiment.Alone(p.spec(RolePrinted, calls))(ctx, t)
 				if err != nil && strings.Contains(err.Error(), "nil pointer dereference") {

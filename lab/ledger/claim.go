@@ -215,6 +215,14 @@ func (c Claim) Interval(e *Evidence) bool {
 	})
 }
 
+// Undecidable reports whether the claim cannot hold whatever is measured of the cells in e: a case is open
+// for want of something, such as a server.
+func (c Claim) Undecidable(e *Evidence) bool {
+	return !c.Any && slices.ContainsFunc(c.Parts, func(p Part) bool {
+		return slices.ContainsFunc(p.cases(e), func(k Case) bool { return !k.Beside && k.Open != "" })
+	})
+}
+
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

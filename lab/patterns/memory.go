@@ -92,7 +92,7 @@ func stalledServer(ctx context.Context, j Job, ready contestant.Ready) (figures 
 // stalledCell stalls as many requests as there are users, each with a connection of its own,
 // and asks the server what they took. That it is killed for its memory is a result.
 func (c Config) stalledCell(k ledger.Key) experiment.Cell {
-	return experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Beside: Stalled, Expect: process + time.Second,
+	return experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Beside: Stalled, Uses: .25, Expect: process + time.Second,
 		Run: func(ctx context.Context, _ experiment.Trial) (run results.Run, err error) {
 			ctx, end := context.WithCancel(ctx)
 			defer end() // of the server, too, if the run fails
@@ -132,7 +132,7 @@ func (c Config) addMemory(p *experiment.Plan) {
 	for _, f := range fillings {
 		if c.wants(WorkerPool) {
 			k, spec := f.key(), c.spec(roleFilled, f)
-			p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Beside: Filled, Expect: process, Run: experiment.Alone(spec)})
+			p.Cells = append(p.Cells, experiment.Cell{Setup: k.Setup, Load: k.Load, Pattern: k.Pattern, Beside: Filled, Uses: .2, Expect: process, Run: experiment.Alone(spec)})
 		}
 	}
 }
