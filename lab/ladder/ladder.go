@@ -36,7 +36,7 @@ A table lists all steps from net/http down to fasthttp, which add up to 100 %: t
 type Config struct {
 	Connections   int           `group:"Size" default:"32" least:"1" most:"2048" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
 	PerConnection int           `group:"Size" default:"0" placeholder:"N" least:"0" help:"Replace a connection after this many requests; 0 keeps it. With 1, a goroutine for each connection is one for each request."`
-	Rounds        int           `group:"Size" default:"25" quick:"5" whole:"4" least:"1" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
+	Rounds        int           `group:"Size" default:"25" quick:"5" whole:"3" least:"1" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
 	Time          time.Duration `group:"Size" default:"10ms" quick:"3ms" whole:"4500us" above:"0s" help:"Processor time of a turn, without its preparation."`
 	MemoryCap     int           `default:"512" placeholder:"MIB" least:"0" help:"Servers that need more memory than that are killed; 0 sets no limit."`
 }

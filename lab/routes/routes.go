@@ -30,7 +30,7 @@ The contestants are built twice, the second time with GOEXPERIMENT=jsonv2, which
 type Config struct {
 	Time     time.Duration `group:"Size" default:"5ms" quick:"2ms" above:"0s" most:"1m" help:"How long a turn is."`
 	Rounds   int           `group:"Size" default:"25" quick:"6" whole:"8" least:"1" most:"1000" help:"How often every contestant has its turn in each scenario, in each repeat."`
-	Counted  int           `group:"Size" default:"250" quick:"60" whole:"75" least:"1" most:"100000" help:"Requests of which instructions are counted, three times in each repeat, where Valgrind is installed."`
+	Counted  int           `group:"Size" default:"250" quick:"60" whole:"150" least:"1" most:"100000" help:"Requests of which instructions are counted, three times in each repeat, where Valgrind is installed."`
 	OneBuild bool          `group:"Size" help:"Do not build the contestants a second time, with GOEXPERIMENT=jsonv2. The goals of Spillway's own routes then stay open."`
 }
 
