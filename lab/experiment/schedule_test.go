@@ -150,6 +150,19 @@ func TestTheCheapestQuestionsAreSettledFirst(t *testing.T) {
 	}
 }
 
+// Two repeats of a load that waits for 30 s each were left out for want of 13 s, though steps of others
+// could have run beside them.
+func TestAQuestionCostsWhatTheSessionIsLongerByIt(t *testing.T) {
+	waits, counts := seconds(0, .2, 30), seconds(0, .5, 14)
+	waits[0].batch, counts[0].batch = "waits", "counts"
+	if got := worth([][]step{waits, counts}, 31*time.Second); len(got) != 2 {
+		t.Errorf("%d of two that fit side by side", len(got))
+	}
+	if got := worth([][]step{waits, counts}, 29*time.Second); len(got) != 1 || got[0].batch != "counts" {
+		t.Errorf("%d of two, of which the shorter fits", len(got))
+	}
+}
+
 func TestOnlyWhatMoreRepeatsSettleIsMeasuredFurther(t *testing.T) {
 	answer := func(v results.Verdict, more int) results.Answer { return results.Answer{Verdict: v, MoreRuns: more} }
 	open := func(more int) results.Answer { return answer(results.Inconclusive, more) }

@@ -115,7 +115,8 @@ func open(c results.Claim, a results.Answer) bool {
 }
 
 // worth chooses the claims for whose steps there is time, the cheapest first: most claims are
-// settled that way. A step that two of them share is done once.
+// settled that way. A step that two of them share is done once, and steps that leave room for others
+// run beside those that were chosen before.
 func worth(all [][]step, left time.Duration) (chosen []step) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b []step) int { return cmp.Compare(takes(a), takes(b)) })
@@ -123,10 +124,11 @@ func worth(all [][]step, left time.Duration) (chosen []step) {
 		steps = slices.DeleteFunc(slices.Clone(steps), func(s step) bool {
 			return slices.ContainsFunc(chosen, func(c step) bool { return c.batch == s.batch && c.repeat == s.repeat })
 		})
-		if left -= takes(steps); left < 0 {
+		with := slices.Concat(chosen, steps)
+		if total(with) > left {
 			break
 		}
-		chosen = append(chosen, steps...)
+		chosen = with
 	}
 	return chosen
 }
