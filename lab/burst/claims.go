@@ -273,7 +273,7 @@ var family = ledger.Family{
 					Cases: comparison{of: of(workShare)}.cases},
 			}},
 		{ID: "B7", Title: "workers shrink after an idle time, never below the minimum", Published: "a rule; no figure",
-			Note: "All times of the pool are a hundredth of the published: 10 ms between two looks, 0.3 s until an idle worker ends. Jobs only wait, for 20 ms, until thousands of workers are idle at once.",
+			Note: "All times of the pool are a hundredth of the published: 10 ms between two looks, 0.3 s until an idle worker ends. Jobs only wait, for 20 ms, until thousands of workers are idle at once. A worker of the published pool counts the workers and then goes, which are two steps: two workers may see one too many, and both go.",
 			Parts: []ledger.Part{
 				{ID: "shrinks", Title: "three idle times after the burst at most a tenth more than the minimum are left", Subject: "the workers that were left, of the minimum", Unit: "%", Kind: judge.Every, Rule: judge.AtMost(110),
 					Cases: afterBurst(ledger.Extra("left_percent", "workers three idle times after the burst"))},
