@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,12 @@ func start(t testing.TB, o *server.Options) *server.Server {
 	}
 	return s
 }
+
+// logins lets a server refuse all logins. (New options for a running server would refuse them too, but a
+// server that reads new users has a data race of its own.)
+type logins struct{ refused atomic.Bool }
+
+func (l *logins) Check(server.ClientAuthentication) bool { return !l.refused.Load() }
 
 // join is Join with a short lease, closed at the end of the test.
 func join(t testing.TB, cfg Config) *Member {

@@ -214,24 +214,21 @@ func TestAnEngineThatIsAwayIsNamed(t *testing.T) {
 // with FailClosed then refused everything for ever.
 func TestAMemberIsBackAfterRefusedLogins(t *testing.T) {
 	t.Parallel()
-	known := &server.Options{
+	var logins logins
+	s := start(t, &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-		Users: []*server.User{{Username: "me", Password: "right"}},
-	}
-	s := start(t, known)
-	changed := known.Clone()
-	changed.Users = []*server.User{{Username: "me", Password: "other"}}
-	m := join(t, Config{URL: strings.Replace(s.ClientURL(), "//", "//me:right@", 1), Rate: 10, FailClosed: true})
-	if err := s.ReloadOptions(changed); err != nil {
-		t.Fatal(err)
-	}
+		CustomClientAuthentication: &logins,
+	})
+	p := newProxy(t, strings.TrimPrefix(s.ClientURL(), "nats://"))
+	m := join(t, Config{URL: "nats://" + p.Addr().String(), Rate: 10, FailClosed: true})
+	logins.refused.Store(true)
+	p.set(true)
+	p.set(false)
 	await.True(t, "the login is refused", func() bool {
 		s := m.Stats()
 		return s.Standing == "over" && s.Err != nil && strings.Contains(s.Err.Error(), "refuses the login")
 	})
-	if err := s.ReloadOptions(known); err != nil {
-		t.Fatal(err)
-	}
+	logins.refused.Store(false)
 	await.True(t, "it is back", func() bool { s := m.Stats(); return s.Standing == "held" && s.Err == nil })
 }
 
