@@ -125,7 +125,7 @@ type labAllCmd struct {
 	Experiment []string      `arg:"" optional:"" help:"Experiments such as H F R, in the order of their importance; all of them unless given."`
 	Budget     time.Duration `env:"SPILLWAY_LAB_BUDGET" default:"15m" help:"How long it may take. Experiments that do not fit are left out and named; time that is left goes to claims that more repeats would settle, and to goals. Programs are built before it begins, once for each version of their source."`
 
-	Postgres postgres.Server `env:"SPILLWAY_POSTGRES" placeholder:"URL" help:"A PostgreSQL for the experiments that have a use for one, as its superuser: postgres://user@host:port/postgres, with a password only in the environment. They make databases of their own and drop them. Without it H6 stays open; with it the published claims take some six minutes more."`
+	Postgres postgres.Server `env:"SPILLWAY_POSTGRES" placeholder:"URL" help:"A PostgreSQL for the experiments that have a use for one, as its superuser: postgres://user@host:port/postgres, with a password only in the environment. They make databases of their own and drop them. Without it H5 and H6 stay open; with it the published claims take some six minutes more."`
 
 	Teach bool `kong:"-"` // as of labCmd
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// floorEvery is how many jobs start before a lower priority gets one run. The lower priorities
+	// floorEvery is how many runs start before a lower priority gets one. The lower priorities
 	// have their turns one after the other.
 	floorEvery = 200
 	// sentryWait is how long a request for the next job of an empty priority stays at the engine.

@@ -52,9 +52,6 @@
 // which can hold, as "no difference seen" cannot. A figure within a margin of a bound is at the
 // edge.
 //
-// A value that is missing may have been any. A median has a verdict only if the verdict is the same with all
-// missing values below every other value and above, which takes nine repeats or more.
-//
 // A claim of several parts has several chances to fail wrongly. [Answer.Chance] is what [Holm]
 // corrects for that. The self-test counts both.
 //

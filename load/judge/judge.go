@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // MinRepeats is the fewest repeats that give a verdict by [Every] and [Never], and by [Median] where the
@@ -138,9 +137,6 @@ func Judge(q Question, in Input) Answer {
 		c.each(&ans)
 	case missing > 0:
 		ans.Why = c.sentence("is missing in %d of %d repeats%s", missing, len(in.Values), because)
-		if q.Kind == Median && len(values) > 0 {
-			c.whatever(&ans)
-		}
 	case in.Missing != "":
 		ans.Why = c.sentence("is missing%s", because)
 	case slices.ContainsFunc(in.Floor, func(x float64) bool { return !finite(x) }):
@@ -158,40 +154,6 @@ func Judge(q Question, in Input) Answer {
 		c.each(&ans)
 	}
 	return ans
-}
-
-// whatever makes the verdict that the median has whatever the missing values were: the verdict with all
-// of them below every other value, if it is the same with all of them above.
-func (c *court) whatever(ans *Answer) {
-	least, most := c.Min, c.Max
-	switch {
-	case c.Min < c.Max:
-	case c.Ratio:
-		least, most = 1/math.MaxFloat32, math.MaxFloat32
-	default:
-		least, most = -math.MaxFloat32, math.MaxFloat32
-	}
-	below, above := Judge(c.Question, c.filled(least)), Judge(c.Question, c.filled(most))
-	if below.MoreRuns > 0 && above.MoreRuns > 0 {
-		ans.MoreRuns = max(below.MoreRuns, above.MoreRuns)
-	}
-	if below.Verdict != Inconclusive && below.Verdict == above.Verdict {
-		ans.Verdict, ans.Low, ans.High, ans.Chance = below.Verdict, below.Low, above.High, max(below.Chance, above.Chance)
-		ans.Floor, ans.Follow = max(below.Floor, above.Floor), max(below.Follow, above.Follow)
-		ans.Why = strings.TrimSuffix(ans.Why, ".") + fmt.Sprintf(". Whatever it was there, the verdict is the same: the median lies in %s.", span(ans.Low, ans.High))
-	}
-}
-
-// filled is the input with x for each missing value.
-func (c *court) filled(x float64) Input {
-	in := c.Input
-	in.Values, in.Missing = slices.Clone(in.Values), ""
-	for i, v := range in.Values {
-		if !c.possible(v) {
-			in.Values[i] = x
-		}
-	}
-	return in
 }
 
 // few reports whether nothing could have been decided with so many repeats, whatever their values.
