@@ -5,15 +5,17 @@ and beside a bare httputil.ReverseProxy, in front of services whose capacity nob
     python3 scripts/proxy-table.py [--seconds N] [--repeats N] [--only python,node,go]
 
 Needs go, nginx and node. A service works on four requests at a time, 20 ms each, and the others wait: 200
-requests a second. Clients come in an open loop and leave after a second. Everything is on this machine:
-leave it alone meanwhile. What a proxy used of the processors is read from /proc, so this is for Linux.
+requests a second. Clients come in an open loop and leave after a second. Each figure is the median of the
+repeats, with the lowest and the highest. The last columns are ratios within a repeat to the best limit_conn
+of that repeat, and A/A is one limit_conn measured twice. Everything is on this machine: leave it alone meanwhile. What a proxy used of the processors is read from /proc, so this is for Linux.
 """
 import argparse, json, os, shutil, signal, socket, statistics, subprocess, sys, tempfile, time, urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CAPACITY = 200
 LOADS = (0.7, 1.5, 3)
-LIMITS = (2, 4, 8, 16)
+LIMITS = (4, 8, 16, 32, 64)
+TWICE = 16  # the limit that is measured twice
 
 PYTHON = """
 import sys, threading, time
@@ -117,20 +119,25 @@ def used(group):
     return total / os.sysconf("SC_CLK_TCK")
 
 def measure(spillway, at, load, seconds, front):
-    """Goodput a second, share refused, and processor milliseconds a request of the front."""
+    """Goodput a second until the last answer, share refused, and processor milliseconds a request of the front."""
     before = used(front.pid) if front else 0
     out = subprocess.run([spillway, "load", "--rate", str(int(load * CAPACITY)), "--poisson", "--duration", f"{seconds}s", "--timeout", "1s", "--json", f"http://127.0.0.1:{at}/"],
                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    outcomes = {o["kind"]: o["count"] for o in json.loads(out.stdout)["outcomes"]}
+    result = json.loads(out.stdout)
+    outcomes = {o["kind"]: o["count"] for o in result["outcomes"]}
     offered = sum(outcomes.values())
     cost = 1000 * (used(front.pid) - before) / offered if front else 0
     time.sleep(1.2)  # what was left behind is worked off
-    return outcomes.get("ok", 0) / seconds, outcomes.get("rejected", 0) / offered, cost
+    return result["goodput"], outcomes.get("rejected", 0) / offered, cost
+
+def spread(values, form):
+    """The median of values, with the lowest and the highest."""
+    return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 def main():
     args = argparse.ArgumentParser()
-    args.add_argument("--seconds", type=int, default=8)
-    args.add_argument("--repeats", type=int, default=1)
+    args.add_argument("--seconds", type=int, default=4)
+    args.add_argument("--repeats", type=int, default=3)
     args.add_argument("--only", default="python,node,go")
     args = args.parse_args()
     for program in ("go", "nginx", "node"):
@@ -159,10 +166,12 @@ def main():
         fronts = {"nobody": None, "a bare ReverseProxy": lambda at, to: start(bare, at, to), "nginx": lambda at, to: nginx(at, to, 0)}
         for limit in LIMITS:
             fronts[f"nginx, limit_conn {limit}"] = lambda at, to, limit=limit: nginx(at, to, limit)
+        fronts[f"nginx, limit_conn {TWICE} again"] = fronts[f"nginx, limit_conn {TWICE}"]
         fronts["spillway proxy"] = lambda at, to: start(spillway, "proxy", "--to", f"http://127.0.0.1:{to}", "--listen", f"127.0.0.1:{at}", "--admin", f"127.0.0.1:{port()}", "--deadline", "1s")
 
         print("| service | in front | " + " | ".join(f"{l}x: good answers a second" for l in LOADS) + " | refused at 0.7x | ms of a processor a request at 0.7x |")
         print("|---|---|" + "---:|" * (len(LOADS) + 2), flush=True)
+        ratios = []
         for name in args.only.split(","):
             rows = {front: [] for front in fronts}
             for _ in range(args.repeats):
@@ -182,9 +191,18 @@ def main():
                         if p:
                             stop(p)
                             running.remove(p)
-            for front, all_ in rows.items():
-                mid = lambda i, k: statistics.median(run[i][k] for run in all_)
-                print(f"| {name} | {front} | " + " | ".join(f"{mid(i, 0):.0f}" for i in range(len(LOADS))) + f" | {100 * mid(0, 1):.1f} % | {mid(0, 2):.2f} |", flush=True)
+            for front, runs in rows.items():
+                goodput = [spread([run[i][0] for run in runs], ".0f") for i in range(len(LOADS))]
+                print(f"| {name} | {front} | " + " | ".join(goodput) + f" | {spread([100 * run[0][1] for run in runs], '.1f')} % | {spread([run[0][2] for run in runs], '.2f')} |", flush=True)
+
+            def ratio(front, to, i, k):
+                return spread([mine[i][k] / max(run[i][k] for run in others) for mine, *others in zip(rows[front], *(rows[t] for t in to))], ".2f")
+            limits, again = [f"nginx, limit_conn {limit}" for limit in LIMITS], f"nginx, limit_conn {TWICE} again"
+            ratios.append(f"| {name} | " + " | ".join(ratio("spillway proxy", limits, i, 0) for i in range(len(LOADS))) +
+                          f" | {ratio(again, [f'nginx, limit_conn {TWICE}'], 1, 0)} | {ratio('spillway proxy', ['a bare ReverseProxy'], 0, 2)} |")
+        print("\n| service | " + " | ".join(f"goodput at {l}x of the best limit_conn" for l in LOADS) + " | A/A at 1.5x | processor time of a bare ReverseProxy |")
+        print("|---|" + "---:|" * (len(LOADS) + 2))
+        print("\n".join(ratios), flush=True)
     finally:
         for p in running:
             stop(p)
