@@ -100,7 +100,11 @@ for folder in $order; do
 		fi
 	done
 	go -C "$folder" mod edit "${edits[@]}"
-	go -C "$folder" mod tidy
+	if ! go -C "$folder" mod tidy 2>"$work/said"; then
+		tail -n 3 "$work/said" >&2
+		[ -z "$dry" ] || fail "a dry run finds no module that is not in the cache: run bash scripts/tidy.sh with a network, then try again"
+		exit 1
+	fi
 	# Nobody could install a program of a module with an exclude. Without it tidy may need a module
 	# that a dry run cannot fetch.
 	excluded=$(sed -n 's/^exclude \([^ ]*\) \([^ ]*\)$/-dropexclude=\1@\2/p' "$folder/go.mod")
