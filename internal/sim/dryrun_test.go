@@ -74,8 +74,8 @@ func dry(t *testing.T, s Scenario, law limit.Law) (classes []float64, all float6
 }
 
 // Few returns all cases, or only the last case under the race detector. The detector makes a
-// simulation ten times as slow, and finds little in one goroutine. scripts/test-alloc.sh runs all
-// cases without the detector. Tests outside this package use Few, too.
+// simulation ten times as slow, and finds little in one goroutine. The gate runs all cases
+// without the detector. Tests outside this package use Few, too.
 func Few[T any](all ...T) []T {
 	if raceEnabled {
 		return all[len(all)-1:]

@@ -4,8 +4,8 @@ import "testing"
 
 // WithoutRace skips a long test under the race detector. Such a test starts processes or
 // computes in one goroutine, where the detector finds little and takes several times as
-// long. In the gate scripts/test-alloc.sh runs the test without the detector; the soak
-// runs the test with it.
+// long. The gate runs the test without the detector (.ci/run, scripts/test-alloc.sh); the
+// soak runs the test with it.
 func WithoutRace(t *testing.T) {
 	t.Helper()
 	if raced && !soaking {
