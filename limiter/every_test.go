@@ -40,21 +40,3 @@ func TestEveryIsCalledOnceASecondWhileTheLimiterIsUsed(t *testing.T) {
 		atRest(t, l)
 	})
 }
-
-// Refusals alone are use, too: while nothing ends, the trouble is what is looked for.
-func TestEveryIsCalledWhileAllIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{Law: limit.NewFixed(1), QueueSize: -1})
-		p := acquire(t, l)
-		calls := 0
-		defer l.every(time.Second, func() { calls++ })()
-		for range 300 {
-			time.Sleep(10 * time.Millisecond)
-			_, _ = l.TryAcquire(t.Context())
-		}
-		if calls != 3 && calls != 2 {
-			t.Errorf("%d calls in three seconds", calls)
-		}
-		finish(t, l, p)
-	})
-}

@@ -80,20 +80,6 @@ func TestWaitersWaitForTheNextLease(t *testing.T) {
 	})
 }
 
-func TestALeaseIsNotPassedForMaxRefusedAndIsWhenOff(t *testing.T) {
-	l := configured(t, Config{Law: limit.NewFixed(10), QueueSize: -1, MaxRefused: .01})
-	l.SetLease(1, time.Now().Add(time.Hour), "ours")
-	defer acquire(t, l).Done(nil)
-	for range 100 {
-		_, err := l.Acquire(t.Context())
-		leased(t, err, "ours")
-	}
-	l.SetMode(Off)
-	acquire(t, l).Done(nil)
-	l.SetMode(DryRun)
-	acquire(t, l).Done(nil)
-}
-
 // In any sequence of leases and calls, work starts only within a lease.
 func FuzzNothingStartsWithoutALease(f *testing.F) {
 	f.Add(uint64(1))

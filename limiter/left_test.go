@@ -12,6 +12,7 @@ import (
 
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/internal/await"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -55,6 +56,7 @@ var errOther = errors.New("no such patient")
 // go on, as most computing handlers do. Regression: the limit stayed at a value with which
 // nobody got an answer in time.
 func TestHandlersThatDoNotNoticeThatTheirCallerLeft(t *testing.T) {
+	soak.WithoutRace(t)
 	const (
 		slots  = 10
 		takes  = 250 * time.Millisecond

@@ -152,63 +152,6 @@ func TestAWaitEndsWithItsContextOrAfterMaxWait(t *testing.T) {
 	}
 }
 
-func TestAContextThatHasEndedIsNeverAdmitted(t *testing.T) {
-	l := fixed(t, 1, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for name, try := range map[string]func(context.Context) (Permit, error){"Acquire": l.Acquire, "TryAcquire": l.TryAcquire} {
-		if _, err := try(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	atRest(t, l)
-}
-
-func TestAFullQueueRefusesAtOnceWithAdvice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 1)
-		for range 20 { // 10 ends a second teach the drain rate
-			p := acquire(t, l)
-			time.Sleep(100 * time.Millisecond)
-			p.Done(nil)
-		}
-		p := acquire(t, l)
-		go func() { acquire(t, l).Done(nil) }()
-		synctest.Wait()
-		_, err := l.Acquire(t.Context())
-		rej, _ := errors.AsType[*spillway.Rejection](err)
-		if rej == nil || rej.Reason != spillway.ReasonQueueFull || rej.Waited != 0 {
-			t.Fatalf("%v", err)
-		}
-		if rej.RetryAfter < 100*time.Millisecond || rej.RetryAfter > 400*time.Millisecond {
-			t.Errorf("two services of 100 ms ahead, advice %v", rej.RetryAfter)
-		}
-		p.Done(nil)
-		synctest.Wait()
-		atRest(t, l)
-	})
-}
-
-func TestAPermitEndsOnceEvenAfterItsSlotWasReused(t *testing.T) {
-	l := fixed(t, 2, 1)
-	old := acquire(t, l)
-	other := old
-	old.Done(nil)
-	old.Done(nil)
-	old.Release()
-	other.Done(nil)
-	p := acquire(t, l) // the same slot again
-	other.Release()
-	old.Done(errors.New("late"))
-	if s := l.Stats(); s.InFlight != 1 || s.Completed != 1 {
-		t.Fatalf("an old permit ended another's: %+v", s)
-	}
-	p.Release()
-	Permit{}.Release()
-	Permit{}.Done(nil)
-	atRest(t, l)
-}
-
 // Two published limiters lose the slot of a handler that panics. Once each slot has
 // had a panic, such a limiter refuses for ever.
 func TestPanicsGoexitAndAbortsNeverCostASlot(t *testing.T) {
@@ -246,34 +189,6 @@ func (l *told) Observe(s limit.Sample, load limit.Load) {
 	l.samples = append(l.samples, s)
 	l.loads = append(l.loads, load)
 	l.Law.Observe(s, load)
-}
-
-func TestTheLawLearnsHowWorkEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		law := &told{Law: limit.NewFixed(4)}
-		l := configured(t, Config{Law: law})
-		rejected := &spillway.Rejection{Reason: spillway.ReasonQueueFull}
-		for _, err := range []error{nil, context.DeadlineExceeded, context.Canceled, rejected, errors.New("application")} {
-			p := acquire(t, l)
-			time.Sleep(time.Second)
-			p.Done(err)
-		}
-		acquire(t, l).Release()
-		func() {
-			defer func() { _ = recover() }()
-			_ = l.Do(t.Context(), func(context.Context) error { panic("no sample") })
-		}()
-		want := []limit.Outcome{limit.Success, limit.Deadline, limit.Canceled, limit.Overload, limit.Failed, limit.Unknown, limit.Failed}
-		if len(law.samples) != len(want) {
-			t.Fatalf("%d samples, want %d", len(law.samples), len(want))
-		}
-		for i, s := range law.samples {
-			if s.Outcome != want[i] || s.End-s.Start != time.Second && i < 5 || s.Seq != uint64(i+1) {
-				t.Errorf("sample %d: %+v, want outcome %d", i, s, want[i])
-			}
-		}
-		atRest(t, l)
-	})
 }
 
 // Large work that leaves the queue makes room for who waits behind it.

@@ -67,30 +67,6 @@ func TestLongWorkHoldsNoSlotAndTeachesNothing(t *testing.T) {
 	})
 }
 
-func TestLongWorkIsAdmittedLikeOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 1)
-		p := acquire(t, l)
-		r := Request{Long: true, Priority: spillway.Low}
-		if _, err := l.AcquireWith(t.Context(), Request{Long: true, Priority: spillway.Low, noWait: true}); reason(err) != spillway.ReasonQueueFull {
-			t.Errorf("no slot is free, and long work is told %v", err)
-		}
-		var low error
-		go func() { _, low = l.AcquireWith(t.Context(), r) }()
-		synctest.Wait()
-		var stream Permit
-		go func() { stream = long(t, l) }() // takes its place in the queue
-		synctest.Wait()
-		if reason(low) != spillway.ReasonPreempted {
-			t.Errorf("%v", low)
-		}
-		p.Done(nil)
-		synctest.Wait()
-		holds(t, l, Stats{LongInFlight: 1})
-		finish(t, l, stream)
-	})
-}
-
 // Work that a drain left behind, or that never ended, was counted only: nothing said which work it was.
 func TestWhatDoesNotEndIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -124,52 +100,6 @@ func TestWhatDoesNotEndIsNamed(t *testing.T) {
 			p.Done(nil)
 		}
 		if err := k.Drain(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// A request turns out to be a stream when it runs.
-func TestWorkThatRunsBecomesLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		law := &told{Law: limit.NewFixed(2)}
-		var ends []End
-		l := configured(t, Config{Law: law, LeakAfter: time.Minute, Observer: &Observer{Ended: func(e End) { ends = append(ends, e) }}})
-		p := take(t, l, Request{Cost: 2, Priority: spillway.High})
-		var waited time.Duration
-		go func() {
-			start := time.Now()
-			q := acquire(t, l)
-			waited = time.Since(start)
-			q.Done(nil)
-		}()
-		time.Sleep(time.Second)
-		p.Long()
-		p.Long()
-		synctest.Wait()
-		if s := l.Stats(); waited != time.Second || s.LongInFlight != 1 || s.InFlight != 0 || s.OldestInFlight != 0 || s.ByPriority[spillway.High].InFlight != 0 {
-			t.Fatalf("it gave its slots back after %v: %+v", waited, s)
-		}
-		time.Sleep(time.Hour)
-		if s := l.Stats(); s.Leaked != 0 || s.Service.Count() != 1 || s.Stalled {
-			t.Errorf("%+v", s)
-		}
-		if len(law.samples) != 2 || law.samples[0].Outcome != limit.Unknown || law.samples[1].Outcome != limit.Success {
-			t.Errorf("the law was told %+v", law.samples)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if d, ok := errors.AsType[*spillway.DrainError](l.Drain(ctx)); !ok || d.Running != 1 {
-			t.Errorf("Drain does not wait for it: %+v", d)
-		}
-		p.Done(nil)
-		p.Long() // the permit has ended
-		Permit{}.Long()
-		if last := ends[len(ends)-1]; !last.Long || last.Took < time.Hour {
-			t.Errorf("told of the end %+v", last)
-		}
-		atRest(t, l)
-		if err := l.Drain(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

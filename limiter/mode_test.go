@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
+	"github.com/spillway-go/spillway/internal/soak"
 	"github.com/spillway-go/spillway/limit"
 )
 
@@ -87,44 +88,6 @@ func TestAWaiterIsServedWhenTimeAloneMakesRoom(t *testing.T) {
 	})
 }
 
-func TestOutsideEnforcementAllWorkPasses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{Mode: DryRun, MaxAside: -1})
-		if s := l.Stats(); s.Law != "passive" {
-			t.Fatalf("a dry run has the law %q", s.Law)
-		}
-		var permits []Permit
-		for range 1000 {
-			permits = append(permits, acquire(t, l))
-		}
-		l.SetMode(Enforce)
-		if s := l.Stats(); s.Law != "adaptive" || s.InFlight != 1000 {
-			t.Fatalf("%+v", s)
-		}
-		if s := l.Stats(); s.Limit < 1000 {
-			t.Fatalf("1000 ran without harm, and the limit is %d", s.Limit)
-		}
-		time.Sleep(handover)
-		if _, err := l.TryAcquire(t.Context()); reason(err) != spillway.ReasonQueueFull {
-			t.Fatalf("enforcing, with 1000 in flight and nothing that ever ended: %v", err)
-		}
-		for _, p := range permits { // the new law did not see the starts
-			p.Done(nil)
-		}
-		for range 100 {
-			p := acquire(t, l)
-			time.Sleep(time.Millisecond)
-			p.Done(nil)
-		}
-		l.SetMode(DryRun)
-		acquire(t, l).Done(nil)
-		if l.Limit() < 1 {
-			t.Fatal(l.Limit())
-		}
-		atRest(t, l)
-	})
-}
-
 // A healthy service must not refuse work because its limiter begins to enforce.
 func TestEnforcingAfterADryRunRefusesNothingOfAHealthyService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -147,17 +110,6 @@ func TestEnforcingAfterADryRunRefusesNothingOfAHealthyService(t *testing.T) {
 		}
 		atRest(t, l)
 	})
-}
-
-func TestALawOfOnesOwnStaysInEveryMode(t *testing.T) {
-	law := &told{Law: limit.NewFixed(3)}
-	l := configured(t, Config{Law: law, Mode: DryRun})
-	acquire(t, l).Done(nil)
-	l.SetMode(Enforce)
-	acquire(t, l).Done(nil)
-	if len(law.samples) != 2 || law.samples[1].Seq != 2 {
-		t.Fatalf("%+v", law.samples)
-	}
 }
 
 func TestDryRunCountsWhatEnforcingWouldHaveRefused(t *testing.T) {
@@ -284,6 +236,7 @@ func TestCloseRefusesAllAndLeavesRunningWorkAlone(t *testing.T) {
 // In an overload a second kind appears. Its first times hold the queue that all work meets. The dry run
 // once took them for another backend, forgot what it had measured, and let in more and more.
 func TestANewKindInAnOverloadDoesNotBlindADryRun(t *testing.T) {
+	soak.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, 8, Config{Mode: DryRun})
 		r, began, c := rand.New(rand.NewPCG(1, 2)), time.Now(), &count{}

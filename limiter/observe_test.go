@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -42,39 +41,6 @@ func TestTheObserverIsToldOfEachDecisionOnce(t *testing.T) {
 		if len(changes) != 1 || changes[0].From != 2 || changes[0].To != 3 {
 			t.Errorf("%+v", changes)
 		}
-		atRest(t, l)
-	})
-}
-
-func TestTheObserverIsToldHowWorkEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ends []End
-		var l *Limiter
-		l = configured(t, Config{Law: limit.NewFixed(1), Observer: &Observer{Ended: func(e End) {
-			ends = append(ends, e)
-			if s := l.Stats(); s.InFlight != 0 { // the observer runs without the lock, once the slot is free
-				t.Errorf("%+v", s)
-			}
-		}}})
-		p := take(t, l, Request{Priority: spillway.High, Cost: 3})
-		time.Sleep(time.Second)
-		p.Done(nil)
-		p.Release()
-		acquire(t, l).Release()
-		acquire(t, l).Done(context.DeadlineExceeded)
-		stream := long(t, l)
-		time.Sleep(time.Hour)
-		stream.Done(errors.New("its own"))
-		want := []End{
-			{Priority: spillway.High, Outcome: limit.Success, Took: time.Second},
-			{Outcome: limit.Unknown},
-			{Outcome: limit.Deadline},
-			{Long: true, Outcome: limit.Failed, Took: time.Hour},
-		}
-		if !slices.Equal(ends, want) {
-			t.Errorf("told %+v", ends)
-		}
-
 		atRest(t, l)
 	})
 }

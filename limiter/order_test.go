@@ -3,9 +3,7 @@ package limiter
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,30 +12,6 @@ import (
 	"github.com/spillway-go/spillway"
 	"github.com/spillway-go/spillway/limit"
 )
-
-func TestTheMoreImportantGoFirstWhateverTheOrderOfArrival(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 10)
-		first := acquire(t, l)
-		var order []string
-		for i, p := range []spillway.Priority{spillway.Low, spillway.Normal, spillway.Critical, spillway.Low, spillway.High} {
-			go func() {
-				ctx := spillway.WithPriority(t.Context(), p)
-				_ = l.Do(ctx, func(context.Context) error { order = append(order, fmt.Sprint(i, p)); return nil })
-			}()
-			synctest.Wait()
-		}
-		if by := l.Stats().ByPriority; len(by) != 4 || by[spillway.Low].Queued != 2 {
-			t.Fatalf("waiting: %v", by)
-		}
-		first.Done(nil)
-		synctest.Wait()
-		if got := strings.Join(order, " "); got != "2 critical 4 high 1 normal 0 low 3 low" {
-			t.Fatal(got)
-		}
-		atRest(t, l)
-	})
-}
 
 // Regression: AcquireWith took the zero priority as Normal and ignored the context.
 func TestARequestThatSaysNoPriorityHasThatOfItsContext(t *testing.T) {
@@ -115,24 +89,6 @@ func TestWorkThatCannotMeetItsDeadlineIsRefusedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		atRest(t, l)
-	})
-}
-
-func TestAdviceDiffersBetweenThoseRefusedTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, -1)
-		learn(t, l, time.Second)
-		p := acquire(t, l)
-		seen := map[time.Duration]int{}
-		for range 100 {
-			_, err := l.TryAcquire(t.Context())
-			rej, _ := errors.AsType[*spillway.Rejection](err)
-			seen[rej.RetryAfter]++
-		}
-		if len(seen) < 2 {
-			t.Fatalf("all told to come back together: %v", seen)
-		}
-		finish(t, l, p)
 	})
 }
 

@@ -3,7 +3,6 @@ package limiter
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -100,46 +99,6 @@ func TestSlotsOfPausedWorkGoToAnArrivalAfterTheGrace(t *testing.T) {
 			finish(t, l, p)
 		})
 	}
-}
-
-func TestPausedWorkKeepsItsSlotsWhileNobodyWantsThem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 2, 10)
-		p := acquire(t, l)
-		p.Pause()
-		for range 100 {
-			time.Sleep(time.Minute)
-			acquire(t, l).Done(nil)
-			holds(t, l, Stats{InFlight: 1})
-		}
-		p.Resume()
-		finish(t, l, p)
-	})
-}
-
-func TestResumeTakesTheSlotsAtOnceOverTheLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 10)
-		p := acquire(t, l)
-		q := giveAway(t, l, p)
-		var third Permit
-		go func() { third = acquire(t, l) }()
-		time.Sleep(time.Second)
-		began := time.Now()
-		p.Resume()
-		if !time.Now().Equal(began) {
-			t.Error("Resume waited")
-		}
-		if s := l.Stats(); s.InFlight != 2 || s.Paused != 0 || s.Limit != 1 || s.Queued != 1 {
-			t.Errorf("%d of %d slots in use, %d paused, %d wait", s.InFlight, s.Limit, s.Paused, s.Queued)
-		}
-		p.Done(nil) // the limit is still reached
-		synctest.Wait()
-		holds(t, l, Stats{InFlight: 1, Queued: 1})
-		q.Done(nil)
-		synctest.Wait()
-		finish(t, l, third)
-	})
 }
 
 // A body that arrives in many small parts, each in time, costs nobody a slot.
@@ -379,35 +338,6 @@ func TestLongAndShrinkOfPausedWork(t *testing.T) {
 	})
 }
 
-func TestWorkThatDiesInAPauseGivesEverythingBack(t *testing.T) {
-	for name, die := range map[string]func(){"panic": func() { panic("bad") }, "Goexit": runtime.Goexit} {
-		for slotsGiven, want := range map[bool]limit.Outcome{false: limit.Failed, true: limit.Unknown} {
-			synctest.Test(t, func(t *testing.T) {
-				law := &told{Law: limit.NewFixed(1)}
-				l := configured(t, Config{Law: law})
-				go apart(func() {
-					_ = l.Do(t.Context(), func(context.Context) error {
-						l.permit(l.gate.Oldest().Owner.(*slot)).Pause()
-						time.Sleep(time.Minute)
-						die()
-						return nil
-					})
-				})
-				time.Sleep(time.Second)
-				if slotsGiven {
-					defer acquire(t, l).Done(nil)
-				}
-				time.Sleep(time.Hour)
-				synctest.Wait()
-				if law.samples[0].Outcome != want { // the law sees an end when others get the slots
-					t.Errorf("%s, given %v: %+v", name, slotsGiven, law.samples[0])
-				}
-				holds(t, l, Stats{InFlight: map[bool]int{true: 1}[slotsGiven]}, name, slotsGiven)
-			})
-		}
-	}
-}
-
 func TestMaxAsideBoundsHowMuchIsPaused(t *testing.T) {
 	for configuredAs, want := range map[int]int{-1: 0, 1: 1, 3: 3, 0: 8} {
 		synctest.Test(t, func(t *testing.T) {
@@ -438,33 +368,6 @@ func TestMaxAsideBoundsHowMuchIsPaused(t *testing.T) {
 			finish(t, l, all...)
 		})
 	}
-}
-
-// Drain serves waiters with the slots of paused work, and waits for paused work.
-func TestDrainWaitsForPausedWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 1, 10)
-		p := acquire(t, l)
-		p.Pause()
-		var all sync.WaitGroup
-		for range 5 {
-			all.Go(func() { acquire(t, l).Done(nil) })
-		}
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if drained, ok := errors.AsType[*spillway.DrainError](l.Drain(ctx)); !ok || drained.Running != 1 || drained.Dropped != 0 {
-			t.Errorf("drained: %+v", drained)
-		}
-		all.Wait()
-		time.AfterFunc(time.Minute, p.Resume)
-		time.AfterFunc(2*time.Minute, func() { p.Done(nil) })
-		began := time.Now()
-		if err := l.Drain(t.Context()); err != nil || time.Since(began) != 2*time.Minute {
-			t.Errorf("drained after %v: %v", time.Since(began), err)
-		}
-		atRest(t, l)
-	})
 }
 
 func TestPausesSurviveAChangeOfTheMode(t *testing.T) {

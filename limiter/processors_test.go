@@ -143,26 +143,6 @@ func TestWhoShedsForWantOfProcessors(t *testing.T) {
 	}
 }
 
-// Without arrivals no limiter takes readings, and old readings are ignored.
-func TestAnIdleLimiterForgetsTheProcessors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, c := crowded(t, Config{})
-		c.waiting.Store(500)
-		ask(t, l, 500, Request{})
-		if s := l.Stats(); s.Shed == 0 || s.Demand <= 1 || l.door.monitor.Delay() == 0 {
-			t.Fatalf("nothing is shed: %+v", s)
-		}
-		time.Sleep(time.Minute)
-		if s := l.Stats(); l.door.stats().Admitted != 1 || l.door.stats().Wait != 0 || s.Demand > 0 || strings.Contains(s.State, "short") || l.door.monitor.Delay() != 0 {
-			t.Errorf("a minute later: %+v", s)
-		}
-		c.waiting.Store(0)
-		if n := ask(t, l, 100, Request{}); n != 100 {
-			t.Errorf("%d of 100 calls are admitted", n)
-		}
-	})
-}
-
 // If nine in ten calls are in a dry run, the tenth is not shed for the load of the others.
 func TestACanaryIsNotShedForTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

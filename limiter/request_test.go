@@ -101,42 +101,6 @@ func TestWorkOverItsShareRunsOnlyWhereThereIsRoom(t *testing.T) {
 	})
 }
 
-// Memorized rejections of the same priority are not for callers over their share.
-func TestWorkOverItsShareIsNotToldTheReasonOfOthers(t *testing.T) {
-	l := fixed(t, 1, -1)
-	p := acquire(t, l)
-	for range 10 {
-		_, err := l.TryAcquire(t.Context())
-		_, greedy := l.AcquireWith(t.Context(), Request{noWait: true, OverShare: true})
-		if reason(err) != spillway.ReasonQueueFull || reason(greedy) != spillway.ReasonQuota {
-			t.Fatal(err, greedy)
-		}
-	}
-	finish(t, l, p)
-}
-
-func TestStatsSayThatNothingEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := fixed(t, 2, 10)
-		learn(t, l, 10*time.Millisecond)
-		p := acquire(t, l)
-		if time.Sleep(500 * time.Millisecond); l.Stats().Stalled {
-			t.Error("half a second is soon")
-		}
-		time.Sleep(time.Minute - 500*time.Millisecond)
-		if says(t, l, "nothing has ended for 1m0s with 1 in flight; fixed"); !l.Stats().Stalled {
-			t.Error("it hangs for a minute")
-		}
-		p.Done(nil)
-		time.Sleep(time.Hour)
-		p = acquire(t, l)
-		if says(t, l, "fixed"); l.Stats().Stalled {
-			t.Error("nothing ran before")
-		}
-		finish(t, l, p)
-	})
-}
-
 func TestModesHaveNames(t *testing.T) {
 	for text, want := range map[string]Mode{"OFF": Off, "dry-run": DryRun, "DryRun": DryRun, "Enforce": Enforce} {
 		written, err := want.MarshalText()

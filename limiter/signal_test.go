@@ -5,7 +5,6 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -64,32 +63,6 @@ func TestASignalPressesTheLimitDownAndLetsItGoAgain(t *testing.T) {
 			t.Fatalf("%d, want all", l.Limit())
 		}
 		finish(t, l, permits...)
-	})
-}
-
-// The lower bound applies to the law only: a signal such as full memory goes below it.
-func TestASignalPressesBelowTheLowerBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		level := 2.
-		l := configured(t, Config{Law: limit.NewFixed(100), Signals: []Signal{Gauge("memory", func() float64 { return level }, 1)}})
-		if err := l.SetBounds(10, 20); err != nil {
-			t.Fatal(err)
-		}
-		turn := func(n int) {
-			for range n {
-				time.Sleep(pollEvery)
-				if p, err := l.TryAcquire(t.Context()); err == nil {
-					p.Done(nil)
-				}
-			}
-		}
-		if turn(50); l.Limit() != 1 || !strings.HasPrefix(l.Stats().State, "pressed down by memory: 1 instead of 100") {
-			t.Errorf("pressed: %d, %s", l.Limit(), l.Stats().State)
-		}
-		level = 0
-		if turn(100); l.Limit() != 20 {
-			t.Errorf("released: %d", l.Limit())
-		}
 	})
 }
 

@@ -1,7 +1,6 @@
 package limiter
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,22 +27,6 @@ func decided(t *testing.T, l *Limiter, from, to int, why string) {
 	if len(all) == 0 || all[len(all)-1].From != from || all[len(all)-1].To != to || all[len(all)-1].Why != why {
 		t.Errorf("decisions %+v, want the last from %d to %d: %s", all, from, to, why)
 	}
-}
-
-func TestStateAndDecisionsNameTheBoundThatRules(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := configured(t, Config{})
-		says(t, l, "growing")
-		_ = l.SetBounds(0, 4)
-		says(t, l, "upper bound: 4 instead of 32; the law: growing")
-		decided(t, l, 32, 4, "upper bound")
-		_ = l.SetBounds(200, 0)
-		says(t, l, "lower bound: 200 instead of 32; ")
-		decided(t, l, 4, 200, "lower bound")
-		_ = l.SetBounds(0, 0)
-		says(t, l, "growing")
-		decided(t, l, 200, 32, "no more lower bound")
-	})
 }
 
 func TestStateAndDecisionsNameTheSlowStart(t *testing.T) {
@@ -99,41 +82,6 @@ func TestStateSaysThatNoEndIsASample(t *testing.T) {
 		acquire(t, l).Done(nil)
 		says(t, l, "growing")
 	})
-}
-
-// Regression: work that was ended with Done, but while it waited for its client, was said not to be.
-func TestStateSaysThatNoEndIsASampleOnlyOfWorkThatIsNotEndedWithDone(t *testing.T) {
-	for name, c := range map[string]struct {
-		outcome error
-		aside   bool // others get the slot, and are only released
-	}{
-		"clients that took the time, and left":           {outcome: context.Canceled},
-		"clients that took the time, until the deadline": {outcome: context.DeadlineExceeded},
-		"work that ends aside":                           {aside: true},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			l := configured(t, Config{})
-			if err := l.SetBounds(1, 1); err != nil {
-				t.Fatal(err)
-			}
-			for range 200 {
-				p := acquire(t, l)
-				p.Pause()
-				time.Sleep(time.Second)
-				if c.aside {
-					acquire(t, l).Release()
-					if l.Stats().Paused != 1 {
-						t.Fatal("not aside")
-					}
-				}
-				p.Done(c.outcome)
-			}
-			if s := l.Stats().State; strings.Contains(s, "no sample") {
-				t.Errorf("%s: %s", name, s)
-			}
-			atRest(t, l)
-		})
-	}
 }
 
 func TestAModeThatDoesNotExistChangesNothing(t *testing.T) {
