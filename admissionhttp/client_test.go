@@ -1,10 +1,8 @@
 package admissionhttp_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -386,41 +384,4 @@ func TestAnAnswerThatADeadlineCutsLooksCut(t *testing.T) {
 			}
 		})
 	}
-}
-
-// In both directions at once, a body is read while the answer is written.
-func TestBothDirectionsAtOnce(t *testing.T) {
-	lim := few(t)
-	s := serve(t, middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		control := http.NewResponseController(w)
-		_ = control.EnableFullDuplex()
-		in := bufio.NewReader(r.Body)
-		for {
-			line, err := in.ReadString('\n')
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(w, line)
-			_ = control.Flush()
-		}
-	})), both)
-	conn := dial(t, s, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-	in := bufio.NewReader(conn)
-	var body *bufio.Reader
-	for i := range 5 {
-		line := fmt.Sprintf("line %d\n", i)
-		_, _ = fmt.Fprintf(conn, "%x\r\n%s\r\n", len(line), line)
-		if body == nil {
-			resp := must(http.ReadResponse(in, nil))
-			body = bufio.NewReader(resp.Body)
-		}
-		if got, err := body.ReadString('\n'); got != line {
-			t.Fatalf("%q %v", got, err)
-		}
-	}
-	_, _ = io.WriteString(conn, "0\r\n\r\n")
-	if _, err := body.ReadByte(); err != io.EOF {
-		t.Errorf("%v", err)
-	}
-	await.True(t, "the slot comes back", func() bool { return lim.Stats().Completed == 1 })
 }

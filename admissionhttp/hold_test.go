@@ -13,7 +13,6 @@ import (
 
 const timeout = time.Second
 
-// slow works for three times the timeout, and ignores its context.
 // held returns h, which holds its slot until h returns.
 func held(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -22,6 +21,7 @@ func held(h http.Handler) http.Handler {
 	})
 }
 
+// slow works for three times the timeout, and ignores its context.
 func slow(http.ResponseWriter, *http.Request) { time.Sleep(3 * timeout) }
 
 func TestInsideOfTimeoutHandlerTheSlotIsHeldWhileWorkRuns(t *testing.T) {

@@ -116,14 +116,6 @@ var (
 	}
 )
 
-func TestARequestWithoutTimeLeftIsRefused(t *testing.T) {
-	h := middleware(t, admissionhttp.Config{Limiter: one(t)})(ok)
-	w := ask(h, t.Context(), admissionhttp.HeaderDeadline, "0")
-	if w.Code != 503 || w.Header().Get(admissionhttp.HeaderReason) != "deadline_too_close" || w.Header().Get("Retry-After") == "" {
-		t.Errorf("%d %v", w.Code, w.Header())
-	}
-}
-
 // In a dry run, and while the limiter is off, neither refusals nor deadlines take effect.
 func TestADryRunEnforcesNothing(t *testing.T) {
 	for _, mode := range []limiter.Mode{limiter.DryRun, limiter.Off, limiter.Enforce} {

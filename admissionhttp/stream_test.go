@@ -146,68 +146,6 @@ func TestAnUpgradedConnectionHoldsNoSlot(t *testing.T) {
 	}
 }
 
-// onlyHijacks is a writer of other middleware, which implements only Hijack beyond ResponseWriter.
-type onlyHijacks struct {
-	http.ResponseWriter
-	http.Hijacker
-}
-
-// Behind middleware whose writer can hijack, but not flush or unwrap, a websocket once found no
-// Hijacker and was answered 500.
-func TestAWriterThatOnlyHijacksTakesAnUpgrade(t *testing.T) {
-	lim := one(t)
-	protected := middleware(t, admissionhttp.Config{Limiter: lim})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		h, ok := w.(http.Hijacker)
-		if !ok {
-			http.Error(w, "no Hijacker", http.StatusInternalServerError)
-			return
-		}
-		conn, rw, err := h.Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close()
-		if s := lim.Stats(); s.LongInFlight != 1 || s.InFlight != 0 {
-			t.Errorf("%d in flight, %d long", s.InFlight, s.LongInFlight)
-		}
-		_, _ = fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-		_ = rw.Flush()
-	}))
-	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		protected.ServeHTTP(onlyHijacks{w, w.(http.Hijacker)}, r)
-	}))
-	conn := must(net.Dial("tcp", s.Listener.Addr().String()))
-	defer conn.Close()
-	_, _ = fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-		t.Errorf("%v %v", resp, err)
-	}
-}
-
-func TestEventsThroughAProxyHoldNoSlot(t *testing.T) {
-	goOn := make(chan struct{})
-	backend := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		events(w, r)
-		<-goOn
-	}))
-	defer close(goOn)
-	target, _ := url.Parse(backend.URL)
-	lim := one(t)
-	s := serve(t, middleware(t, admissionhttp.Config{Limiter: lim})(httputil.NewSingleHostReverseProxy(target)))
-	for range 3 { // more streams than slots
-		resp := must(s.Client().Get(s.URL))
-		defer resp.Body.Close()
-		if line, err := bufio.NewReader(resp.Body).ReadString('\n'); resp.StatusCode != 200 || line != "data: 1\n" {
-			t.Fatalf("%d %q %v", resp.StatusCode, line, err)
-		}
-	}
-	if st := lim.Stats(); st.LongInFlight != 3 || st.InFlight != 0 {
-		t.Errorf("%d in flight, %d long", st.InFlight, st.LongInFlight)
-	}
-}
-
 // The handler sees exactly the interfaces of the server's writer.
 func TestTheWriterHasTheInterfacesOfTheOneBelow(t *testing.T) {
 	type set struct{ flush, hijack, readFrom, push, notify bool }

@@ -5,8 +5,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"runtime"
 	"testing"
 
@@ -87,18 +85,6 @@ func TestPanicsAbortsAndGoexitsCostNoSlot(t *testing.T) {
 		})
 	}
 	t.Run("Protect", func(t *testing.T) { survives(t, serve(t, admissionhttp.Protect(ending))) })
-}
-
-// A backend that dies in the middle of its answer makes ReverseProxy panic with
-// http.ErrAbortHandler.
-func TestAProxyWhoseBackendDiesCostsNoSlot(t *testing.T) {
-	backend := serve(t, ending)
-	target := must(url.Parse(backend.URL))
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.ErrorLog = quiet
-	lim := one(t)
-	survives(t, serve(t, middleware(t, admissionhttp.Config{Limiter: lim})(proxy)))
-	atRest(t, lim, 350)
 }
 
 // atRest checks the counts of a limiter that admitted n and has no work.
