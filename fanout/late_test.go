@@ -17,10 +17,7 @@ import (
 // caller has left. No other call may see any part of the value. When these branches have ended,
 // nothing of them is left.
 func TestLateBranchesHarmNobody(t *testing.T) {
-	calls := 1_000_000
-	if raceEnabled || testing.Short() {
-		calls = 50_000
-	}
+	const calls = 50_000
 	synctest.Test(t, func(t *testing.T) {
 		type answer struct {
 			sum     int
@@ -89,7 +86,7 @@ func TestLateBranchesHarmNobody(t *testing.T) {
 		if first, last := heap[1], heap[rounds-1]; last > first+first/4+1<<20 {
 			t.Errorf("the heap went from %d to %d", first, last)
 		}
-		if s := f.Stats(); s.Late != s.LateEnded || s.Failed != uint64(calls/100) || s.Calls != uint64(calls) {
+		if s := f.Stats(); s.Late != s.LateEnded || s.Failed != calls/100 || s.Calls != calls {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -176,8 +176,8 @@ func TestABranchThatWasSlowForAMinuteIsAskedAgain(t *testing.T) {
 
 // If calls come in a pattern, a probe at every sixteenth call could hit a slow call each time.
 func TestProbesDoNotKeepStepWithCalls(t *testing.T) {
-	for _, period := range []int{2, 3, 4, 5, 8, 16, 32} {
-		for phase := 0; phase < period; phase += 1 + period/8 {
+	for _, period := range []int{3, 8, 16, 32} {
+		for phase := 0; phase < period; phase += 1 + period/4 {
 			synctest.Test(t, func(t *testing.T) {
 				a := newSlowCache(t, Config{}, 20*ms)
 				for range 100 {

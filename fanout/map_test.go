@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/spillway-go/spillway"
 )
 
 // peak records the highest number of concurrent calls.
@@ -162,27 +159,6 @@ func TestMapEndsWithTheFirstError(t *testing.T) {
 		}
 		if started != 4 || cause != err {
 			t.Errorf("%d started, the others were told %v", started, cause)
-		}
-	})
-}
-
-func TestMapCollectsAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		got, err := Map(t.Context(), MapConfig{Limit: 3, CollectAll: true}, numbers(6), func(_ context.Context, i int) (int, error) {
-			time.Sleep(time.Duration(10-i) * ms)
-			switch i {
-			case 1:
-				return 7, errDown
-			case 4:
-				panic("oh")
-			}
-			return i, nil
-		})
-		if !slices.Equal(got, []int{0, 0, 2, 3, 0, 5}) || !errors.Is(err, errDown) {
-			t.Error(got, err)
-		}
-		if _, ok := errors.AsType[*spillway.PanicError](err); !ok || !strings.HasPrefix(err.Error(), "fanout: element 1: down\nfanout: element 4: panic: oh") {
-			t.Error(err)
 		}
 	})
 }

@@ -7,22 +7,6 @@ import (
 	"time"
 )
 
-func TestBucketsHaveNoGaps(t *testing.T) {
-	for i := 8; i < buckets; i++ {
-		if bucket(lowerEnd(i)) != i || bucket(lowerEnd(i+1)-1) != i {
-			t.Fatalf("bucket %d from %d to %d", i, lowerEnd(i), lowerEnd(i+1))
-		}
-		if i > 16 && float64(lowerEnd(i+1))/float64(lowerEnd(i)) > 1.126 {
-			t.Fatalf("bucket %d is too wide", i)
-		}
-	}
-	for _, d := range []time.Duration{-1, 0, 7, 1 << 62} {
-		if b := bucket(d); b < 0 || b >= buckets {
-			t.Fatalf("bucket(%d) is %d", d, b)
-		}
-	}
-}
-
 func TestTimesKnowTheQuantiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	l := times{high: 0.95}
