@@ -61,27 +61,3 @@ func TestMadeUpKeysAreCountedOnce(t *testing.T) {
 		}
 	}
 }
-
-// A user key equal to the shared limiter's key produced two limiters with one key. Each read mixed
-// up the counts of the two.
-func TestTheKeyOfTheSharedLimiterIsCountedOnce(t *testing.T) {
-	family := newFamily(t, limiter.KeyedConfig{MaxKeys: 1})
-	source := keyedSource(t, KeyedConfig{Name: "tenants", Family: family})
-	permit, err := family.Acquire(t.Context(), limiter.Overflow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer permit.Release()
-	use(t, family, "a", "a", "a")
-	for range 3 {
-		sum := 0.0
-		for name, v := range read(t, source) {
-			if strings.HasPrefix(name, "spillway.requests ") {
-				sum += v
-			}
-		}
-		if sum != 4 {
-			t.Errorf("%v requests are shown, of 4", sum)
-		}
-	}
-}

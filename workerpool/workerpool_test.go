@@ -341,28 +341,6 @@ func TestAPanicWithoutOnDoneEndsTheProcess(t *testing.T) {
 	}
 }
 
-func TestDrainRunsWhatWasAcceptedAndEndsEveryGoroutine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left behind
-		p, _ := New(Config{MinWorkers: 2, MaxWorkers: 2, QueueSize: 10})
-		var ran atomic.Int64
-		for range 6 {
-			_ = p.Submit(t.Context(), func(context.Context) error { time.Sleep(time.Second); ran.Add(1); return nil })
-		}
-		start := time.Now()
-		if err := p.Drain(t.Context()); err != nil || ran.Load() != 6 || time.Since(start) != 3*time.Second {
-			t.Fatalf("after %v: %v, ran %d", time.Since(start), err, ran.Load())
-		}
-		if err := p.Submit(t.Context(), nothing); reason(err) != spillway.ReasonDraining {
-			t.Fatalf("after the drain: %v", err)
-		}
-		synctest.Wait()
-		if s := p.Stats(); s.Workers != 0 {
-			t.Fatalf("%d workers left", s.Workers)
-		}
-		atRest(t, p)
-	})
-}
-
 func TestDrainEndsWithItsContextAndDropsWhatHasNotStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		notified := make(chan Result, 10)

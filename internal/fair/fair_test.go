@@ -31,26 +31,6 @@ func TestActiveCallersHaveEqualParts(t *testing.T) {
 	}
 }
 
-// Work counted while it waited too: a caller beside one that had all slots was over its share with
-// what waited for them.
-func TestWhoWaitsForAnotherIsNotOverItsShare(t *testing.T) {
-	var s Shares
-	for range 10 {
-		s.admit(0, 1, 10)
-	}
-	for i := range 40 {
-		now := time.Duration(i) * 100 * time.Millisecond
-		if _, over := s.Enter(now, 2, 1, 10); over {
-			t.Fatalf("the %d-th that waits", i)
-		}
-		further, over := s.Enter(now, 1, 1, 10)
-		if !over {
-			t.Fatalf("the caller with all slots, after %v", now)
-		}
-		s.Leave(now, &further) // refused
-	}
-}
-
 // With more callers than slots an equal part is less than one piece of work. Each was
 // over its share with its first, and none ever waited.
 func TestOnePieceOfWorkIsNeverTooMuch(t *testing.T) {
@@ -67,24 +47,6 @@ func TestOnePieceOfWorkIsNeverTooMuch(t *testing.T) {
 	}
 	if _, over := s.Enter(0, 0, 1, 10); !over {
 		t.Error("two, where there is less than one for each")
-	}
-}
-
-// Where there are too many callers to tell apart, one that asks for much is not taken for
-// all the others.
-func TestFurtherCallersAreToldApartToo(t *testing.T) {
-	var s Shares
-	for i := range uint64(MaxCallers) {
-		s.Enter(0, 1<<32+i, 1, 10)
-	}
-	for range 100 {
-		s.Enter(0, 5, 1, 10)
-	}
-	if _, over := s.Enter(0, 5, 1, 10); !over {
-		t.Error("the one with a hundred")
-	}
-	if _, over := s.Enter(0, 6, 1, 10); over {
-		t.Error("another one")
 	}
 }
 
