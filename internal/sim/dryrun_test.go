@@ -253,28 +253,6 @@ func TestADryRunPredictsForEachPriority(t *testing.T) {
 	}
 }
 
-// Over a network a caller leaves slightly before the deadline that it sent. A dry run once took
-// such callers for callers that leave at random, and its estimate was wrong.
-func TestADryRunPredictsThoughCallersLeaveJustBeforeTheirDeadline(t *testing.T) {
-	for _, mean := range []time.Duration{20 * time.Millisecond, 40 * time.Millisecond} {
-		s := threePriorities(1, NWay(10), 2)
-		for i := range s.Classes {
-			c := &s.Classes[i]
-			c.Service = Exponential(mean)
-			c.LeaveAfter = Uniform(c.Deadline-5*time.Millisecond, c.Deadline-time.Millisecond)
-		}
-		c := s.Capacity()
-		s.Arrivals = Varying(2*c, func(t time.Duration) float64 { return c * (0.3 + 1.7*min(t.Seconds()/20, 1)) })
-		would, _, _ := dry(t, s, limit.NewPassive())
-		r := played(t, s)
-		for i, class := range r.Classes {
-			if did := refusedOf(class); math.Abs(would[i]-did) > 0.15 {
-				t.Errorf("mean %v, %s: a dry run says %.3f would be refused, enforcing refuses %.3f", mean, class.Name, would[i], did)
-			}
-		}
-	}
-}
-
 // Without deadlines nothing is late, and the queue grows without end. A backend that thrashes, or has become
 // slower, does less than before.
 func TestADryRunDoubtsAFallOfThroughput(t *testing.T) {

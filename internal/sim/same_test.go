@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway"
-	"github.com/spillway-go/spillway/internal/gate"
 	"github.com/spillway-go/spillway/internal/sim"
 	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 )
 
-// For one trace of callers, the simulator, the gate and the live limiter must make the same
-// decisions at the same nanosecond.
+// For one trace of callers, the simulator and the live limiter must make the same decisions at the
+// same nanosecond.
 
 var traced = func() map[string]sim.Scenario {
 	three := func(load float64, b sim.Backend) sim.Scenario {
@@ -65,7 +64,7 @@ func decisions(events []sim.Event) map[uint64]decision {
 	return all
 }
 
-func compare(t *testing.T, name string, got, want map[uint64]decision) {
+func compare(t *testing.T, got, want map[uint64]decision) {
 	t.Helper()
 	if len(want) < 1000 {
 		t.Fatalf("only %d decisions to compare", len(want))
@@ -76,72 +75,8 @@ func compare(t *testing.T, name string, got, want map[uint64]decision) {
 			if wrong++; wrong > 5 {
 				t.Fatal("and so on")
 			}
-			t.Errorf("attempt %d of %d: %s said %+v, the simulator %+v", id, len(want), name, got[id], want[id])
+			t.Errorf("attempt %d of %d: the limiter said %+v, the simulator %+v", id, len(want), got[id], want[id])
 		}
-	}
-}
-
-func TestTheGateDecidesAsInTheSimulator(t *testing.T) {
-	for name, s := range traced {
-		t.Run(name, func(t *testing.T) {
-			r := run(t, s)
-			g := gate.New(gate.Config{Law: limit.NewAdaptive(), QueueSize: 16384, MaxWait: 10 * sec})
-			got, waiters, grants := map[uint64]decision{}, map[uint64]*gate.Waiter{}, map[uint64]gate.Grant{}
-			admitted := func(id uint64, at time.Duration) {
-				got[id] = decision{kind: sim.Admitted, at: at}
-				grants[id] = g.Started()
-			}
-			drain := func(now time.Duration) {
-				for {
-					w, granted := g.Next(now)
-					if w == nil {
-						return
-					}
-					if granted {
-						admitted(w.Owner.(uint64), now)
-					} else {
-						got[w.Owner.(uint64)] = decision{sim.Refused, now, spillway.ReasonDeadlineTooClose}
-					}
-				}
-			}
-			for _, e := range sim.Recorded(r) {
-				switch e.Kind {
-				case sim.Arrived:
-					c := s.Classes[e.Class]
-					a := gate.Arrival{Cost: max(c.Cost, 1), Priority: c.Priority, Deadline: e.Deadline}
-					if a.Deadline < 0 {
-						a.Deadline = gate.Never
-					}
-					grants[e.Attempt] = gate.Grant{Deadline: a.Deadline, Cost: a.Cost, Priority: a.Priority}
-					w := &gate.Waiter{Owner: e.Attempt}
-					waiters[e.Attempt] = w
-					d := g.Arrive(e.At, a, w)
-					if d.Preempted != nil {
-						got[d.Preempted.Owner.(uint64)] = decision{sim.Refused, e.At, spillway.ReasonPreempted}
-					}
-					switch d.Action {
-					case gate.Admit:
-						admitted(e.Attempt, e.At)
-					case gate.Reject:
-						got[e.Attempt] = decision{sim.Refused, e.At, d.Reason}
-					}
-				case sim.Left:
-					if g.Leave(e.At, waiters[e.Attempt]) {
-						got[e.Attempt] = decision{kind: sim.Left, at: e.At}
-					}
-					drain(e.At)
-				case sim.Refused:
-					if e.Reason == spillway.ReasonWaitTooLong && g.Expire(waiters[e.Attempt]) {
-						got[e.Attempt] = decision{sim.Refused, e.At, spillway.ReasonWaitTooLong}
-						drain(e.At)
-					}
-				case sim.Ended:
-					g.End(e.At, grants[e.Attempt], e.Outcome)
-					drain(e.At)
-				}
-			}
-			compare(t, "the gate", got, decisions(sim.Recorded(r)))
-		})
 	}
 }
 
@@ -181,7 +116,7 @@ func TestTheLimiterDecidesAsInTheSimulator(t *testing.T) {
 				}
 				wg.Wait()
 			})
-			compare(t, "the limiter", got, decisions(sim.Recorded(r)))
+			compare(t, got, decisions(sim.Recorded(r)))
 		})
 	}
 }
