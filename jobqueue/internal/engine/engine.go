@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,10 +78,7 @@ func Check(p jobqueue.Policy) error {
 
 // Attempts returns the policy's MaxAttempts, or the default.
 func Attempts(p jobqueue.Policy) int {
-	if p.MaxAttempts == 0 {
-		return defaultAttempts
-	}
-	return p.MaxAttempts
+	return cmp.Or(p.MaxAttempts, defaultAttempts)
 }
 
 // Settle decides the fate of a job whose run number attempt ended with err. Jitter raises the
@@ -141,13 +139,8 @@ func textOf(err error) (text string, sound bool) {
 }
 
 func backoff(p jobqueue.Policy, attempt int) time.Duration {
-	first, most := p.Backoff, p.MaxBackoff
-	if first == 0 {
-		first = defaultBackoff
-	}
-	if most == 0 {
-		most = max(defaultMaxBackoff, first)
-	}
+	first := cmp.Or(p.Backoff, defaultBackoff)
+	most := cmp.Or(p.MaxBackoff, max(defaultMaxBackoff, first))
 	wait := first
 	for i := 1; i < attempt && wait < most; i++ {
 		wait += min(wait, most-wait) // avoids overflow of Duration

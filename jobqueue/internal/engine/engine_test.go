@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -91,45 +90,10 @@ func TestPolicyNamesEveryFault(t *testing.T) {
 	}
 }
 
-func TestRunSettlesInEveryCase(t *testing.T) {
-	for name, c := range map[string]struct {
-		handler jobqueue.Handler
-		want    string
-	}{
-		"nil":    {func(context.Context, *jobqueue.Delivery) error { return nil }, ""},
-		"error":  {func(context.Context, *jobqueue.Delivery) error { return errors.New("failed") }, "failed"},
-		"panic":  {func(context.Context, *jobqueue.Delivery) error { panic("oh") }, "panic: oh"},
-		"goexit": {func(context.Context, *jobqueue.Delivery) error { runtime.Goexit(); return nil }, "Goexit"},
-	} {
-		settled := make(chan error, 2)
-		go Run(t.Context(), c.handler, &jobqueue.Delivery{}, func(err error) { settled <- err })
-		err := <-settled
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestReasonIsClipped(t *testing.T) {
 	v := Settle(jobqueue.Policy{}, jobqueue.Dead(strings.Repeat("ü", longestReason)), 1)
 	if len(v.Reason) > longestReason+5 || !strings.HasSuffix(v.Reason, "ü …") {
 		t.Errorf("%d bytes, ends with %q", len(v.Reason), v.Reason[len(v.Reason)-8:])
-	}
-}
-
-type brokenError struct{ text string }
-
-func (e *brokenError) Error() string { return e.text }
-
-// A nil pointer in an error interface is a common mistake of handlers.
-func TestErrorThatPanicsIsAFailure(t *testing.T) {
-	var err *brokenError
-	p := jobqueue.Policy{MaxAttempts: 2}
-	if v := Settle(p, err, 1); v.Fate != Retry {
-		t.Errorf("%+v", v)
-	}
-	if v := Settle(p, err, 2); v.Fate != Bury || !strings.Contains(v.Reason, "*engine.brokenError") {
-		t.Errorf("%+v", v)
 	}
 }
 

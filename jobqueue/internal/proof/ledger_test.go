@@ -149,23 +149,3 @@ func TestTheAccountFindsEachFault(t *testing.T) {
 		}
 	}
 }
-
-func TestALineThatWasCutOffDoesNotCount(t *testing.T) {
-	dir := t.TempDir()
-	l, err := openLedger(filepath.Join(dir, "acked-1"), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.add("fine.1"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.file.WriteString("fine.2"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if lines, err := readLedgers(dir, "acked-"); err != nil || len(lines) != 1 || lines[0] != "fine.1" {
-		t.Errorf("%q, %v", lines, err)
-	}
-}
