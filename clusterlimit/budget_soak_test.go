@@ -148,9 +148,7 @@ func share(t *testing.T, b busy) (*referee, []*process, *proxy) {
 	t.Helper()
 	b.URL, b.Referee = engine(t), filepath.Join(t.TempDir(), "referee")
 	r, err := mapped(b.Referee)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p := newProxy(t, b.URL[len("nats://"):])
 	var replicas []*process
 	for b.Index = range busyReplicas {
@@ -159,9 +157,7 @@ func share(t *testing.T, b busy) (*referee, []*process, *proxy) {
 		}
 		replica := newProcess(t, inBusyReplica, b)
 		var ready bool
-		if err := replica.answers.Decode(&ready); err != nil {
-			t.Fatal(err)
-		}
+		check(t, replica.answers.Decode(&ready))
 		replicas = append(replicas, replica)
 	}
 	r.began.Store(true)

@@ -61,14 +61,10 @@ func newCluster(t *testing.T) *cluster {
 		servers, c.urls = append(servers, s), append(c.urls, s.ClientURL())
 	}
 	conn, err := nats.Connect(strings.Join(c.urls, ","), nats.Timeout(await.Limit)) // the default of two seconds may be too short
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer conn.Close()
 	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	await.True(t, "a leader that knows all servers", func() bool {
 		return slices.ContainsFunc(servers, func(s *server.Server) bool { return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == 3 })
 	})
@@ -111,9 +107,7 @@ func TestAMemberLeavesAServerThatIsCutOff(t *testing.T) {
 	// A member that starts on the server that is cut off goes on to another too.
 	for range 3 {
 		late, err := Join(await.Context(t, "a lease"), Config{URL: strings.Join(c.urls, ",")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		defer late.Close(t.Context())
 	}
 }
@@ -149,9 +143,7 @@ func TestWhenAServerIsLeft(t *testing.T) {
 // A server without a majority may answer for the bucket, and still answers no write.
 func TestOpeningTheBucketIsNoAnswer(t *testing.T) {
 	cfg, err := Config{URL: engine(t)}.check()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	m := newMember(cfg)
 	if m.conn, err = connect(await.Context(t, "a connection"), cfg); err != nil {
 		t.Fatal(err)
@@ -193,18 +185,14 @@ func TestABucketKeepsToTheLimitsOfTheServer(t *testing.T) {
 func TestTheBucketIsAsTheLibraryMakesIt(t *testing.T) {
 	m := join(t, Config{URL: engine(t)})
 	js, err := jetstream.New(m.conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	ctx := await.Context(t, "an answer")
 	if _, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "other", Description: "budgets shared by replicas", Storage: jetstream.FileStorage}); err != nil {
 		t.Fatal(err)
 	}
 	config := func(bucket string) jetstream.StreamConfig {
 		s, err := js.Stream(ctx, "KV_"+bucket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return s.CachedInfo().Config
 	}
 	ours, theirs := config("spillway"), config("other")

@@ -26,9 +26,7 @@ func engine(t testing.TB) string {
 func start(t testing.TB, o *server.Options) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	s.Start()
 	t.Cleanup(func() {
 		s.Shutdown()
@@ -53,9 +51,7 @@ func join(t testing.TB, cfg Config) *Member {
 		cfg.Lease = time.Second
 	}
 	m, err := joined(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { _ = m.Close(t.Context()) })
 	return m
 }
@@ -78,9 +74,7 @@ func bound(t testing.TB, m *Member) *limiter.Limiter {
 	if err == nil {
 		err = m.Bind(lim)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return lim
 }
 
@@ -105,9 +99,7 @@ type proxy struct {
 func newProxy(t testing.TB, to string) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p := &proxy{Listener: l}
 	t.Cleanup(func() {
 		l.Close()
@@ -151,4 +143,12 @@ func (p *proxy) set(cut bool) {
 		c.Close()
 	}
 	p.conns = nil
+}
+
+// check ends the test if there is an error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

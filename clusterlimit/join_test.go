@@ -69,9 +69,7 @@ func TestJoinWaitsForItsContextAndSaysWhatWasInTheWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg, err := Config{Concurrency: 3}.check()
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				m := newMember(cfg)
 				m.kv = &oddStore{&line{fakeStore: newFakeStore(2 * time.Millisecond)}, time.Now().Add(c.lasts), c.odd}
 				ctx := t.Context()

@@ -22,12 +22,8 @@ func TestALostBucketIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	m := join(t, Config{URL: engine(t), Concurrency: 10, FailClosed: true})
 	js, err := jetstream.New(m.conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := js.DeleteStream(await.Context(t, "an answer"), "KV_spillway"); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, js.DeleteStream(await.Context(t, "an answer"), "KV_spillway"))
 	await.True(t, "a failure", func() bool { return m.reading().failures > 0 })
 	await.True(t, "it has its lease again", func() bool { s := m.Stats(); return s.Standing == "held" && s.Slots == 10 && s.Err == nil })
 }
@@ -37,9 +33,7 @@ func TestCloseWithoutABucketSaysSo(t *testing.T) {
 	t.Parallel()
 	s := start(t, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
 	m := join(t, Config{URL: s.ClientURL(), Concurrency: 10})
-	if err := s.DisableJetStream(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.DisableJetStream())
 	m.conn.Close()
 	await.True(t, "no bucket", func() bool {
 		err := m.Stats().Err

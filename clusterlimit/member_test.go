@@ -144,9 +144,7 @@ func TestALeaseThatIsGivenBackIsFreeAtOnce(t *testing.T) {
 	if s := first.reading(); s.Slots != 10 || s.Rate != 1000 || s.Members != 1 || s.Standing != "held" || s.token == 0 {
 		t.Fatalf("%+v", s)
 	}
-	if err := first.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, first.Close(t.Context()))
 	second := join(t, Config{URL: url, Lease: time.Hour}) // an hour would be too long for the test
 	if s := second.reading(); s.Slots != 10 || s.Rate != 1000 || s.Members != 1 || s.token <= first.reading().token {
 		t.Errorf("%+v", s)
@@ -172,9 +170,7 @@ func TestWorkThatRunsAtCloseKeepsItsSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := first.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, first.Close(t.Context()))
 	if s := join(t, Config{URL: url, Lease: time.Hour}).Stats(); s.Slots > 6 {
 		t.Errorf("%d of 6", s.Slots)
 	}
@@ -383,9 +379,7 @@ func TestAMemberRenewsBesideANewerVersion(t *testing.T) {
 	ctx := await.Context(t, "an answer")
 	newer := func() bool {
 		entry, err := m.kv.Get(ctx, m.key(m.group))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		text := append(bytes.ReplaceAll(entry.Value(), []byte("\n"), []byte(" fairness=zone\n")), " zone=b"...)
 		_, err = m.kv.Update(ctx, m.key(m.group), text, entry.Revision())
 		return err == nil

@@ -106,13 +106,9 @@ type process struct {
 func newProcess(t *testing.T, variable string, settings any) *process {
 	t.Helper()
 	text, err := json.Marshal(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p := &process{t: t, cmd: exec.CommandContext(t.Context(), self)} // killed at the end, even if stopped
 	p.cmd.Env = append(os.Environ(), variable+"="+string(text), "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stderr = t.Output()
@@ -123,9 +119,7 @@ func newProcess(t *testing.T, variable string, settings any) *process {
 	if err == nil {
 		err = p.cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() {
 		p.in.Close()
 		_ = p.cmd.Wait()

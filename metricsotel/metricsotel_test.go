@@ -76,9 +76,7 @@ func timed(t testing.TB, meter metric.Meter, name string) func(workerpool.Result
 func collect(t *testing.T, reader *sdk.ManualReader) (map[string]float64, []metricdata.Metrics) {
 	t.Helper()
 	var data metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &data); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, reader.Collect(t.Context(), &data))
 	points := map[string]float64{}
 	var all []metricdata.Metrics
 	for _, scope := range data.ScopeMetrics {
@@ -195,9 +193,7 @@ func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 		} {
 			_ = pool.Submit(t.Context(), job)
 		}
-		if err := pool.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, pool.Drain(t.Context()))
 		points, _ := collect(t, reader)
 		expect(t, points, map[string]float64{
 			"spillway.pool.jobs{pool=mail,result=completed}":   3,
@@ -271,9 +267,7 @@ func TestRegisterSaysWhatIsWrongAndCanBeUndone(t *testing.T) {
 			t.Errorf("with another meter: %v", err)
 		}
 	}
-	if err := registration.Unregister(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, registration.Unregister())
 	if points, _ := collect(t, reader); len(points) != 0 {
 		t.Errorf("still shown: %v", points)
 	}
@@ -307,9 +301,7 @@ func seriesOf(t *testing.T, kind string) map[string]int {
 	registered(t, meter, metrics.Limiter(lim))
 	for range 1000 { // so that the kind is told apart
 		for _, k := range []string{"", kind} {
-			if err := lim.Do(spillway.WithKind(t.Context(), k), func(context.Context) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, lim.Do(spillway.WithKind(t.Context(), k), func(context.Context) error { return nil }))
 		}
 	}
 	_, all := collect(t, reader)
@@ -333,9 +325,7 @@ func TestWhatAMeterHasEndsWithTheMeter(t *testing.T) {
 		lim := newLimiter(t, limiter.Config{Name: "a"})
 		provider := sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader()))
 		registered(t, provider.Meter("m"), metrics.Limiter(lim))
-		if err := provider.Shutdown(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, provider.Shutdown(t.Context()))
 		return weak.Make(lim)
 	}()
 	for i := 0; gone.Value() != nil; i++ {
@@ -355,9 +345,7 @@ func TestAnObserverBoundsItsKinds(t *testing.T) {
 		observer.Ended(limiter.End{Kind: strconv.Itoa(i), Took: 1000})
 	}
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, reader.Collect(t.Context(), &all))
 	for _, m := range all.ScopeMetrics[0].Metrics {
 		if h, ok := m.Data.(metricdata.Histogram[float64]); ok && len(h.DataPoints) != mostKinds+1 {
 			t.Errorf("%d series of %s", len(h.DataPoints), m.Name)

@@ -21,18 +21,12 @@ import (
 // threshold returns the target utilization of each replica from the deployment file.
 func threshold(t *testing.T) float64 {
 	t.Helper()
-	text, err := os.ReadFile("../deploy/kubernetes/keda.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("../deploy/kubernetes/keda.yaml"))
 	found := regexp.MustCompile(`threshold: "([0-9.]+)"`).FindSubmatch(text)
 	if found == nil {
 		t.Fatal("keda.yaml has no threshold")
 	}
-	n, err := strconv.ParseFloat(string(found[1]), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must(strconv.ParseFloat(string(found[1]), 64))
 	return n
 }
 
@@ -52,7 +46,7 @@ func TestScalingByDemandComesToRestWhereNothingIsRefused(t *testing.T) {
 				registry := prometheus.NewRegistry()
 				var lims []*limiter.Limiter
 				for i := range replicas {
-					lim := newLimiter(t, limiter.Config{Name: strconv.Itoa(i), Law: limit.NewFixed(slots), MaxWait: work})
+					lim := newLimiter(limiter.Config{Name: strconv.Itoa(i), Law: limit.NewFixed(slots), MaxWait: work})
 					lims = append(lims, lim)
 					registry.MustRegister(New(metrics.Limiter(lim)))
 				}

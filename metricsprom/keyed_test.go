@@ -20,10 +20,7 @@ func TestTheSeriesOfAKey(t *testing.T) {
 	series := func(keys ...string) (n int) {
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(keyed(t, metrics.KeyedConfig{Name: "a", Family: family(t, keys...)}))
-		all, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must(registry.Gather())
 		for _, metric := range all {
 			for _, m := range metric.GetMetric() {
 				n++
@@ -40,10 +37,7 @@ func TestTheSeriesOfAKey(t *testing.T) {
 // family returns a family in which each key was used once.
 func family(t *testing.T, keys ...string) *limiter.Keyed {
 	t.Helper()
-	f, err := limiter.NewKeyed(limiter.KeyedConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(limiter.NewKeyed(limiter.KeyedConfig{}))
 	use(t, f, keys...)
 	return f
 }
@@ -51,19 +45,13 @@ func family(t *testing.T, keys ...string) *limiter.Keyed {
 func use(t *testing.T, f *limiter.Keyed, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
-		if err := f.Do(t.Context(), key, func(context.Context) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		check(t, f.Do(t.Context(), key, func(context.Context) error { return nil }))
 	}
 }
 
 func keyed(t *testing.T, cfg metrics.KeyedConfig) prometheus.Collector {
 	t.Helper()
-	source, err := metrics.Keyed(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(source)
+	return New(must(metrics.Keyed(cfg)))
 }
 
 func admitted(s map[string]float64, key string) float64 {
@@ -113,10 +101,7 @@ func TestKeysFromOutsideAreABoundedLabel(t *testing.T) {
 
 func TestKeysOfOneLabelAreShownAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, err := limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{Law: limit.NewFixed(3)} }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{Law: limit.NewFixed(3)} }}))
 		for _, key := range []string{"free-1", "free-2", "paid-1"} {
 			go func() { _ = f.Do(t.Context(), key, nap) }()
 		}

@@ -30,10 +30,7 @@ func gather(t *testing.T, c prometheus.Collector) map[string]float64 {
 // scrape leaves empty labels out, as Prometheus does.
 func scrape(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must(registry.Gather())
 	samples := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.Metric {
@@ -89,7 +86,7 @@ func expect(t *testing.T, samples, want map[string]float64) {
 
 func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim := newLimiter(t, limiter.Config{Name: "db", Law: limit.NewFixed(2), QueueSize: 3, MaxWait: 1500 * time.Millisecond})
+		lim := newLimiter(limiter.Config{Name: "db", Law: limit.NewFixed(2), QueueSize: 3, MaxWait: 1500 * time.Millisecond})
 		leaving, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i := range 9 {
@@ -131,7 +128,7 @@ func TestOfferedEqualsTheSumOverResult(t *testing.T) {
 
 func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pool := newPool(t, workerpool.Config{Name: "mail", MaxWorkers: 2, QueueSize: 3, MaxWait: -1, OnDone: func(workerpool.Result) {}})
+		pool := newPool(workerpool.Config{Name: "mail", MaxWorkers: 2, QueueSize: 3, MaxWait: -1, OnDone: func(workerpool.Result) {}})
 		leaving, cancel := context.WithCancel(t.Context())
 		ends := func(how func() error) workerpool.Job {
 			return func(ctx context.Context) error { _ = nap(ctx); return how() }
@@ -153,9 +150,7 @@ func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 			"spillway_pool_jobs_total{pool=mail,result=queue_full}": 2,
 		})
 		cancel()
-		if err := pool.Drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check(t, pool.Drain(t.Context()))
 		s := gather(t, New(metrics.Pool(pool)))
 		for result, want := range map[string]float64{"completed": 2, "failed": 1, "panicked": 1, "cancelled": 1, "dropped": 0, "queue_full": 2} {
 			expect(t, s, map[string]float64{"spillway_pool_jobs_total{pool=mail,result=" + result + "}": want})
@@ -168,7 +163,7 @@ func TestSubmittedEqualsTheSumOverResult(t *testing.T) {
 }
 
 func TestMetricsPassTheLinter(t *testing.T) {
-	lim, pool := newLimiter(t, limiter.Config{Name: "a"}), newPool(t, workerpool.Config{Name: "a"})
+	lim, pool := newLimiter(limiter.Config{Name: "a"}), newPool(workerpool.Config{Name: "a"})
 	for _, c := range []prometheus.Collector{New(metrics.Limiter(lim)), New(metrics.Pool(pool)), keyed(t, metrics.KeyedConfig{Family: family(t, "a")})} {
 		problems, err := testutil.CollectAndLint(c)
 		if err != nil || len(problems) > 0 {
@@ -179,12 +174,9 @@ func TestMetricsPassTheLinter(t *testing.T) {
 
 // Two kinds whose names differ in bytes that are no UTF-8 made one series twice, which fails a scrape.
 func TestKindsWithEqualLabelsAreOneSeries(t *testing.T) {
-	lim := newLimiter(t, limiter.Config{Name: "db"})
+	lim := newLimiter(limiter.Config{Name: "db"})
 	for _, kind := range []string{"\xff", "\xfe", "GET /"} {
-		p, err := lim.Acquire(spillway.WithKind(t.Context(), kind))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(lim.Acquire(spillway.WithKind(t.Context(), kind)))
 		p.Done(nil)
 	}
 	s := gather(t, New(metrics.Limiter(lim)))

@@ -26,8 +26,8 @@ func exposition(t *testing.T) map[string][]string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		New(metrics.Limiter(newLimiter(t, limiter.Config{Name: "http"}))),
-		New(metrics.Pool(newPool(t, workerpool.Config{Name: "mail"}))),
+		New(metrics.Limiter(newLimiter(limiter.Config{Name: "http"}))),
+		New(metrics.Pool(newPool(workerpool.Config{Name: "mail"}))),
 		keyed(t, metrics.KeyedConfig{Name: "tenants", Family: family(t, "a")}),
 	)
 	w := httptest.NewRecorder()
@@ -107,9 +107,7 @@ func TestTheDashboardShowsWhatIsThereAndAllOfIt(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(Dashboard(), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(Dashboard(), &dashboard))
 	var variables, names []string
 	for _, v := range dashboard.Templating.List {
 		variables = append(variables, v.Name)
@@ -150,20 +148,14 @@ func TestTheFilesToDeployHaveMetricsThatAreThere(t *testing.T) {
 	shown := exposition(t)
 	var files []string
 	for _, folder := range []string{"kubernetes", "prometheus"} {
-		found, err := filepath.Glob("../deploy/" + folder + "/*.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must(filepath.Glob("../deploy/" + folder + "/*.yaml"))
 		files = append(files, found...)
 	}
 	if len(files) < 5 {
 		t.Errorf("only %q", files)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(file))
 		if names := verify(t, file, string(text), shown); len(names) == 0 {
 			t.Errorf("%s has no metric", file)
 		}
@@ -172,21 +164,15 @@ func TestTheFilesToDeployHaveMetricsThatAreThere(t *testing.T) {
 
 func TestTheDocumentationHasEveryMetricAndNoOther(t *testing.T) {
 	shown := exposition(t)
-	text, err := os.ReadFile("../docs/operate/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("../docs/operate/metrics.md"))
 	own, _, _ := strings.Cut(string(text), "\n## Other sources\n") // tests of jobqueue and clusterlimit check the rest
 	verify(t, "metrics.md", own, shown)
-	scaling, err := os.ReadFile("../docs/operate/autoscaling.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	scaling := must(os.ReadFile("../docs/operate/autoscaling.md"))
 	verify(t, "autoscaling.md", string(scaling), shown)
 	rows := 0
 	kinds := map[metrics.Kind]string{metrics.Counter: "counter", metrics.UpDownCounter: "updowncounter", metrics.Gauge: "gauge", metrics.Histogram: "histogram"}
-	ofLimiters := metrics.Limiter(newLimiter(t, limiter.Config{})).Metrics()
-	for _, m := range append(ofLimiters, metrics.Pool(newPool(t, workerpool.Config{})).Metrics()...) {
+	ofLimiters := metrics.Limiter(newLimiter(limiter.Config{})).Metrics()
+	for _, m := range append(ofLimiters, metrics.Pool(newPool(workerpool.Config{})).Metrics()...) {
 		labels := ""
 		for _, l := range m.Labels {
 			if l != "key" {

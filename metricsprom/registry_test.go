@@ -15,31 +15,33 @@ import (
 	"github.com/spillway-go/spillway/workerpool"
 )
 
-func newLimiter(t *testing.T, cfg limiter.Config) *limiter.Limiter {
-	t.Helper()
-	lim, err := limiter.New(cfg)
+// must returns v, and panics if there is an error.
+func must[T any](v T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return lim
+	return v
 }
 
-func newPool(t *testing.T, cfg workerpool.Config) *workerpool.Pool {
+// check ends the test if there is an error.
+func check(t testing.TB, err error) {
 	t.Helper()
-	pool, err := workerpool.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pool
 }
+
+func newLimiter(cfg limiter.Config) *limiter.Limiter { return must(limiter.New(cfg)) }
+
+func newPool(cfg workerpool.Config) *workerpool.Pool { return must(workerpool.New(cfg)) }
 
 // The registry used to refuse the second collector, whatever its name.
 func TestManyCollectorsShareARegistry(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for _, name := range []string{"a", "b"} {
 		for _, c := range []prometheus.Collector{
-			New(metrics.Limiter(newLimiter(t, limiter.Config{Name: name})), metrics.Limiter(newLimiter(t, limiter.Config{Name: name + " too"}))),
-			New(metrics.Pool(newPool(t, workerpool.Config{Name: name}))),
+			New(metrics.Limiter(newLimiter(limiter.Config{Name: name})), metrics.Limiter(newLimiter(limiter.Config{Name: name + " too"}))),
+			New(metrics.Pool(newPool(workerpool.Config{Name: name}))),
 			keyed(t, metrics.KeyedConfig{Name: "tenants of " + name, Family: family(t, "k")}),
 		} {
 			if err := registry.Register(c); err != nil {
@@ -61,8 +63,8 @@ func TestManyCollectorsShareARegistry(t *testing.T) {
 // A repeated name is an error at registration. It used to be an error of every scrape, which then
 // showed no metrics at all.
 func TestANameThatIsThereTwiceIsRefusedAtOnce(t *testing.T) {
-	a, again := newLimiter(t, limiter.Config{Name: "a"}), newLimiter(t, limiter.Config{Name: "a"})
-	p, q := newPool(t, workerpool.Config{Name: "a"}), newPool(t, workerpool.Config{Name: "a"})
+	a, again := newLimiter(limiter.Config{Name: "a"}), newLimiter(limiter.Config{Name: "a"})
+	p, q := newPool(workerpool.Config{Name: "a"}), newPool(workerpool.Config{Name: "a"})
 	for _, pair := range [][2]prometheus.Collector{
 		{New(metrics.Limiter(a)), New(metrics.Limiter(again))},
 		{New(metrics.Limiter(a)), keyed(t, metrics.KeyedConfig{Name: "a", Family: family(t)})},
@@ -85,12 +87,12 @@ func TestANameThatIsThereTwiceIsRefusedAtOnce(t *testing.T) {
 
 // The registry's own error said that a collector was there twice, and not what to do.
 func TestTwoLimitersWithoutANameAreToldToHaveOne(t *testing.T) {
-	one := New(metrics.Limiter(newLimiter(t, limiter.Config{})))
+	one := New(metrics.Limiter(newLimiter(limiter.Config{})))
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(one)
 	for want, second := range map[string]prometheus.Collector{
-		"two limiters have no name: give them names (limiter.Config.Name)": New(metrics.Limiter(newLimiter(t, limiter.Config{}))),
-		"two pools have no name: give them names (workerpool.Config.Name)": New(metrics.Pool(newPool(t, workerpool.Config{})), metrics.Pool(newPool(t, workerpool.Config{}))),
+		"two limiters have no name: give them names (limiter.Config.Name)": New(metrics.Limiter(newLimiter(limiter.Config{}))),
+		"two pools have no name: give them names (workerpool.Config.Name)": New(metrics.Pool(newPool(workerpool.Config{})), metrics.Pool(newPool(workerpool.Config{}))),
 	} {
 		if err := registry.Register(second); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %s", err, want)
@@ -103,7 +105,7 @@ func TestTwoLimitersWithoutANameAreToldToHaveOne(t *testing.T) {
 }
 
 func TestANameThatIsNotUTF8IsMended(t *testing.T) {
-	s := gather(t, New(metrics.Limiter(newLimiter(t, limiter.Config{Name: "a\xff" + strings.Repeat("b", 1000)}))))
+	s := gather(t, New(metrics.Limiter(newLimiter(limiter.Config{Name: "a\xff" + strings.Repeat("b", 1000)}))))
 	if s["spillway_limit{limiter=a\uFFFD"+strings.Repeat("b", 121)+"…}"] == 0 {
 		t.Errorf("%v", s)
 	}
@@ -111,7 +113,7 @@ func TestANameThatIsNotUTF8IsMended(t *testing.T) {
 
 func TestADryRunShowsWhatItWouldHaveRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim := newLimiter(t, limiter.Config{Name: "db", Law: limit.NewFixed(1), QueueSize: -1, Mode: limiter.DryRun})
+		lim := newLimiter(limiter.Config{Name: "db", Law: limit.NewFixed(1), QueueSize: -1, Mode: limiter.DryRun})
 		for range 3 {
 			go func() { _ = lim.Do(t.Context(), nap) }()
 		}
@@ -129,12 +131,9 @@ func TestADryRunShowsWhatItWouldHaveRefused(t *testing.T) {
 
 func TestPermitsThatNeverEndedAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lim := newLimiter(t, limiter.Config{Name: "db", LeakAfter: time.Minute})
+		lim := newLimiter(limiter.Config{Name: "db", LeakAfter: time.Minute})
 		defer lim.Close()
-		permit, err := lim.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		permit := must(lim.Acquire(t.Context()))
 		time.Sleep(90 * time.Second)
 		c := New(metrics.Limiter(lim))
 		s := gather(t, c)
