@@ -38,15 +38,11 @@ func FuzzUsualAnswers(f *testing.F) {
 func TestTheServersUsualAnswerNeedsNoJSON(t *testing.T) {
 	q := open(t, Config{})
 	msg, err := encode(jobqueue.Job{Key: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	msg.Subject = q.names.ready(0)
 	for _, usual := range []bool{true, false} { // the second is a duplicate
 		answer, err := q.ask(within(t), msg, time.Now().Add(q.cfg.Wait))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if _, ok := storedAs(q.names.jobs, answer.Data); ok != usual {
 			t.Errorf("%s: usual is %t", answer.Data, ok)
 		}

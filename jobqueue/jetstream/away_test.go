@@ -43,9 +43,7 @@ func listen(t *testing.T, dir, address string) *embedded.Server {
 
 func TestEngineThatIsAwayAtTheStart(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	url := "nats://" + l.Addr().String()
 	l.Close()
 	if _, err := Open(within(t), Config{URL: url, Wait: 100 * time.Millisecond}); !errors.Is(err, jobqueue.ErrUnavailable) {
@@ -75,9 +73,7 @@ func TestToCloseIsNoFault(t *testing.T) {
 	closed := make(chan struct{}) // closed after all other events of the connection
 	q := open(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Options: []nats.Option{nats.ClosedHandler(func(*nats.Conn) { close(closed) })}})
-	if err := q.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, q.Close())
 	await.Receive(t, "the connection is closed", closed)
 	if log.Len() > 0 {
 		t.Error("the log says", log.String())
@@ -108,9 +104,7 @@ func TestEngineGoesAwayAndComesBack(t *testing.T) {
 	}
 	await.True(t, "a job is done", func() bool { return count.Load() == 1 })
 	await.True(t, "a job is held", func() bool { return q.counters.running.Load() == 1 })
-	if err := first.Close(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, first.Close(within(t)))
 	if _, err := q.Enqueue(within(t), jobqueue.Job{Key: "away"}); !errors.Is(err, jobqueue.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("away: %v", err)
 	}
@@ -167,9 +161,7 @@ func TestAnEngineThatLostItsDataIsUsedAgain(t *testing.T) {
 		return err == nil
 	})
 	await.True(t, "a job is done", func() bool { return done.Load() == 1 })
-	if err := first.Close(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, first.Close(within(t)))
 	listen(t, t.TempDir(), strings.TrimPrefix(first.URL(), "nats://"))
 	await.True(t, "a job is stored again", func() bool {
 		_, err := q.Enqueue(within(t), jobqueue.Job{Key: "after"})
@@ -299,9 +291,7 @@ func TestJobsThatTheLimiterRefusesAreDoneWhenItHasRoom(t *testing.T) {
 // often the jobs were deferred after that, and how long they took.
 func refusedAtFirst(t *testing.T, most, jobs uint64, handle func()) (deferred uint64, took time.Duration) {
 	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	lim.SetLease(0, time.Now().Add(time.Hour), "shared")
 	q := open(t, Config{Limiter: lim, MaxInFlight: int(most)})
 	for range jobs {
@@ -323,9 +313,7 @@ func refusedAtFirst(t *testing.T, most, jobs uint64, handle func()) (deferred ui
 // nothing to do.
 func TestJobsThatTheLimiterRefusesGoToOthers(t *testing.T) {
 	lim, err := limiter.New(limiter.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	lim.Close() // refuses everything
 	const most = 4
 	server := serve(t, t.TempDir())
@@ -352,9 +340,7 @@ func TestARequestThatIsTakenBackInAClusterLosesNoJob(t *testing.T) {
 		p, consumer := q.pull(q.names.jobs, spillway.Normal.String()), q.ready[slices.Index(priorities[:], spillway.Normal)]
 		status := func() *js.ConsumerInfo {
 			info, err := consumer.Info(within(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			return info
 		}
 		for n := range 40 {
@@ -374,16 +360,12 @@ func TestARequestThatIsTakenBackInAClusterLosesNoJob(t *testing.T) {
 			asking.Wait()
 			if len(taken) == 0 {
 				await.True(t, "the job is there", func() bool { i := status(); return i.NumPending+uint64(i.NumAckPending) == 1 })
-				if err := p.now(1, take); err != nil {
-					t.Fatal(err)
-				}
+				check(t, p.now(1, take))
 			}
 			if len(taken) == 0 {
 				t.Fatalf("round %d: the job went to nobody: %+v", n, status())
 			}
-			if err := (<-taken).AckSync(); err != nil {
-				t.Fatal(err)
-			}
+			check(t, (<-taken).AckSync())
 		}
 		p.end(func(*nats.Msg) {})
 	}
@@ -419,9 +401,7 @@ func cluster(t *testing.T, size int) (urls []string) {
 func node(t *testing.T, o *server.Options) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(await.Limit) {

@@ -63,9 +63,7 @@ func TestADeadLetterThatDoesNotFitIsCut(t *testing.T) {
 	await.True(t, "both are dead", func() bool { s := stats(t, q); return s.Dead == 2 && s.Depth == jobqueue.Depth{} })
 	_ = stop()
 	letters, err := q.Dead(within(t), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, d := range letters {
 		if !strings.HasPrefix(d.Reason, "why why") {
 			t.Errorf("the reason of %s is %q", d.Job.Key, d.Reason)
@@ -124,9 +122,7 @@ func TestAConnectionThatTheServerEndsForGoodEndsWork(t *testing.T) {
 	}
 	lower := o.Clone()
 	lower.MaxPayload = 4 << 10
-	if err := s.ReloadOptions(lower); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.ReloadOptions(lower))
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	go func() { _, _ = q.Enqueue(ctx, jobqueue.Job{Payload: make([]byte, 20<<10)}) }()
@@ -160,9 +156,7 @@ func TestAConnectionThatTheServerEndsForGoodEndsWork(t *testing.T) {
 // those jobs came again after AckWait, and with one attempt they were dead letters without a run.
 func TestNoJobIsDroppedOnItsWayToASlowProcess(t *testing.T) {
 	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	end(t, "the server is closed", func() { _ = server.Close(context.Background()) })
 	q := open(t, Config{Server: server, MaxBytes: 256 << 20, MaxInFlight: 100})
 	const jobs, bytes = 70, 1000 << 10 // more than 64 MB

@@ -256,9 +256,7 @@ func TestCommitsOfCallersAndBatchesDecideEachEntryOnce(t *testing.T) {
 // second, and 8 callers 11,395.
 func TestWithoutAnFsyncNothingIsShared(t *testing.T) {
 	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { _ = server.Close(context.Background()) })
 	q := open(t, Config{Server: server})
 	const jobs = 100
@@ -273,9 +271,7 @@ func TestWithoutAnFsyncNothingIsShared(t *testing.T) {
 	first := q.jobs.CachedInfo().State.LastSeq + 1
 	for i := range uint64(jobs / 2) {
 		msg, err := q.jobs.GetMsg(within(t), first+i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if id := msg.Header.Get(headerBatch); id != "" {
 			t.Fatalf("job %d is of batch %s", i, id)
 		}

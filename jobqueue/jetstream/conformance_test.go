@@ -18,15 +18,11 @@ func TestItKeepsTheWordsOfAQueue(t *testing.T) {
 				cfg := Config{Server: server, MaxQueued: o.MaxQueued, MaxInFlight: o.MaxInFlight, AckWait: o.AckWait, Dedupe: o.Dedupe, Policy: o.Policy, Limiter: o.Limiter,
 					Wait: await.Limit} // on a busy disk an answer may take longer than the default
 				q, err := Open(t.Context(), cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				return q
 			}
 			return open, func() {
-				if err := server.Close(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				check(t, server.Close(t.Context()))
 				server = serve(t, dir)
 			}
 		},

@@ -26,9 +26,7 @@ func TestJobsOfAStreamMadeAgainAreNotTakenForDead(t *testing.T) {
 	stop := work(t, q, func(context.Context, *jobqueue.Delivery) error { return jobqueue.Dead("broken") })
 	await.True(t, "a dead letter", func() bool { return stats(t, q).Dead == 1 })
 	_ = stop()
-	if err := q.js.DeleteStream(within(t), q.names.jobs); err != nil {
-		t.Fatal(err)
-	}
+	check(t, q.js.DeleteStream(within(t), q.names.jobs))
 	_ = q.Close()
 	q = open(t, Config{Server: server, Policy: jobqueue.Policy{MaxAttempts: 2, Backoff: time.Millisecond}})
 	enqueue(t, q, jobqueue.Job{Key: "new"})
@@ -50,18 +48,14 @@ func TestDeadLettersOfAStreamMadeAgainCanBeReplayed(t *testing.T) {
 		stop := work(t, q, func(context.Context, *jobqueue.Delivery) error { return jobqueue.Dead("broken") })
 		await.True(t, "a dead letter", func() bool { return stats(t, q).Dead == 1 })
 		_ = stop()
-		if err := q.Replay(within(t), 1); err != nil {
-			t.Fatal(err)
-		}
+		check(t, q.Replay(within(t), 1))
 		// The job may have gone to a request of the ended Work. That gives the job back, but the engine counts the job
 		// as in flight until somebody asks again.
 		again := make(chan struct{}, 1)
 		stop = work(t, q, func(context.Context, *jobqueue.Delivery) error { again <- struct{}{}; return nil })
 		await.Receive(t, key+" is a job again", again)
 		_ = stop()
-		if err := q.js.DeleteStream(within(t), q.names.dead); err != nil {
-			t.Fatal(err)
-		}
+		check(t, q.js.DeleteStream(within(t), q.names.dead))
 		_ = q.Close()
 	}
 }
@@ -73,9 +67,7 @@ func TestADeadLetterThatIsRefusedAtFirstKeepsItsReason(t *testing.T) {
 	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 1}, Logger: log.Logger()})
 	resize := func(most int64) {
 		stream, err := q.js.Stream(within(t), q.names.dead)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		cfg := stream.CachedInfo().Config
 		cfg.MaxBytes, cfg.Discard = most, js.DiscardNew
 		if _, err := q.js.UpdateStream(within(t), cfg); err != nil {
@@ -109,9 +101,7 @@ func TestTheHistoryOfAJobEndsWithIt(t *testing.T) {
 	q := open(t, Config{Policy: jobqueue.Policy{MaxAttempts: 1}})
 	history := func() uint64 {
 		info, err := q.returns.Info(within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return info.State.Msgs
 	}
 	runs, let := make(chan int, 10), make(chan struct{})
@@ -175,9 +165,7 @@ func TestDeliveriesAreDoubtedBeforeAConsumerIsMadeAgain(t *testing.T) {
 	q := open(t, Config{})
 	enqueue(t, q, jobqueue.Job{})
 	meta, err := taken(t, q).Metadata()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	lose(t, q, q.names.jobs, spillway.Normal.String())
 	made := 0
 	q.js = telling{q.js, func() {
@@ -199,9 +187,7 @@ func lose(t *testing.T, q *queue, stream, consumer string) {
 	} else {
 		err = q.js.DeleteConsumer(within(t), stream, consumer)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 }
 
 // Somebody deletes one of the nine objects of a queue, or the slots in their stream. Jobs were
@@ -270,12 +256,8 @@ func TestSlotsThatWereRemovedAreMadeAgain(t *testing.T) {
 	log := &logtest.Log{}
 	q := open(t, Config{MaxInFlight: 3, Logger: log.Logger()})
 	stream, err := q.js.Stream(within(t), q.names.slots)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Purge(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, stream.Purge(within(t)))
 	stats(t, q)
 	enqueue(t, q, jobqueue.Job{})
 	ran := make(chan bool, 1)
@@ -300,9 +282,7 @@ func TestAnAnswerForAJobThatWasDeletedEndsNoOther(t *testing.T) {
 	running, fail := make(chan string, 2), make(chan error, 2)
 	work(t, q, func(_ context.Context, d *jobqueue.Delivery) error { running <- d.Key; return <-fail })
 	await.Receive(t, "the second job runs", running)
-	if err := errors.Join(old.Ack(), q.nc.FlushWithContext(within(t))); err != nil {
-		t.Fatal(err)
-	}
+	check(t, errors.Join(old.Ack(), q.nc.FlushWithContext(within(t))))
 	fail <- errors.New("not today")
 	await.Receive(t, "the second job runs again", running)
 	fail <- nil

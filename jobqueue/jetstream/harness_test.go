@@ -30,9 +30,7 @@ func end(t *testing.T, what string, f func()) {
 func serve(t *testing.T, dir string) *embedded.Server {
 	t.Helper()
 	s, err := embedded.Start(embedded.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	end(t, "the server is closed", func() { _ = s.Close(context.Background()) })
 	return s
 }
@@ -75,17 +73,21 @@ func work(t *testing.T, q jobqueue.Queue, h jobqueue.Handler) (stop func() error
 func enqueue(t *testing.T, q jobqueue.Queue, job jobqueue.Job) jobqueue.Receipt {
 	t.Helper()
 	r, err := q.Enqueue(within(t), job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return r
 }
 
 func stats(t *testing.T, q jobqueue.Queue) jobqueue.Stats {
 	t.Helper()
 	s, err := q.Stats(within(t))
+	check(t, err)
+	return s
+}
+
+// check ends the test if there is an error.
+func check(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
 }

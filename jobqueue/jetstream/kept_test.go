@@ -54,9 +54,7 @@ func TestALostSlotIsNotHandedBack(t *testing.T) {
 	p := q.pull(q.names.slots, slotConsumer)
 	var held *slot
 	await.True(t, "a slot", func() bool { // the server counts slots a moment after it has stored them
-		if err := p.now(1, func(m *nats.Msg) { held = h.slot(m) }); err != nil {
-			t.Fatal(err)
-		}
+		check(t, p.now(1, func(m *nats.Msg) { held = h.slot(m) }))
 		return held != nil
 	})
 	held.giveBack()
@@ -65,9 +63,7 @@ func TestALostSlotIsNotHandedBack(t *testing.T) {
 	if h.check(); h.free() > 0 {
 		t.Error("a lost slot is used")
 	}
-	if err := p.wait(within(t), func(*nats.Msg) { t.Error("the engine has given the slot to another") }); err != nil {
-		t.Fatal(err)
-	}
+	check(t, p.wait(within(t), func(*nats.Msg) { t.Error("the engine has given the slot to another") }))
 }
 
 // A job that is lost while it waits in a process is another worker's. It ran here too, and what was

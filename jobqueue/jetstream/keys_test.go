@@ -39,9 +39,7 @@ func TestTheMarkOfAJobIsRead(t *testing.T) {
 	q := open(t, Config{})
 	enqueue(t, q, jobqueue.Job{Key: "k"})
 	meta, err := taken(t, q).Metadata()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if n, at, ok := markOf(idOf(meta)); !ok || n != meta.Sequence.Stream || !at.Equal(meta.Timestamp) {
 		t.Errorf("%d, %v, %t", n, at, ok)
 	}
@@ -62,20 +60,14 @@ func TestADeadLetterThatIsReplayedTwiceIsOneJob(t *testing.T) {
 	}
 	_ = msg.Ack()
 	letter, err := q.letter(within(t), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := q.Replay(within(t), 1); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, q.Replay(within(t), 1))
 	// The dead letter is back, as if it had not been removed.
 	msg = &nats.Msg{Subject: letter.Subject, Header: nats.Header{headerJob: letter.Header[headerJob], headerDead: letter.Header[headerDead]}, Data: letter.Data}
 	if _, err := q.js.PublishMsg(within(t), msg); err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Replay(within(t), 2); err != nil {
-		t.Fatal(err)
-	}
+	check(t, q.Replay(within(t), 2))
 	if s := stats(t, q); s.Dead != 0 || s.Ready+s.Delayed+s.InFlight > 1 {
 		t.Errorf("it is more than one job: %+v", s)
 	}

@@ -65,9 +65,7 @@ func TestAStreamWithAnotherPolicyIsChanged(t *testing.T) {
 				t.Errorf("%s: the log says %q", name, lines)
 			}
 			now, err := client.Stream(within(t), want.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if again, changes, err := adapt(now.CachedInfo().Config, want); len(changes) > 0 || err != nil || !reflect.DeepEqual(again.Subjects, want.Subjects) {
 				t.Errorf("%s: it still has %v, %v", name, changes, err)
 			}
@@ -177,20 +175,14 @@ func TestALimitOfTheServerIsNamed(t *testing.T) {
 				jetstream { store_dir: %q, limits { %s } }
 				accounts { jobs { users: [{user: u, password: p}], jetstream: { max_store: 2G, %s } } }
 				no_auth_user: u`, t.TempDir(), c.limits, c.account)
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			check(t, os.WriteFile(file, []byte(text), 0o600))
 			o, err := server.ProcessConfigFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			o.NoSigs, o.NoLog = true, true
 			c.cfg.URL, c.cfg.Wait, c.cfg.MaxInFlight = node(t, o).ClientURL(), await.Limit, 4
 			q, err := Open(within(t), c.cfg)
 			if c.says == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				defer q.Close()
 				for range 8 {
 					enqueue(t, q, jobqueue.Job{})
@@ -203,14 +195,10 @@ func TestALimitOfTheServerIsNamed(t *testing.T) {
 				t.Error(err)
 			}
 			nc, err := nats.Connect(c.cfg.URL, nats.Timeout(await.Limit))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			defer nc.Close()
 			client, err := js.New(nc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for name := range client.StreamNames(within(t)).Name() {
 				t.Errorf("%s is left", name)
 			}
@@ -240,9 +228,7 @@ func TestSlotsAreAsManyAsTheStreamSays(t *testing.T) {
 	q := open(t, Config{Server: server, MaxInFlight: 8})
 	for _, want := range []int{3, 9} {
 		stream, err := q.js.Stream(within(t), q.names.slots)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		cfg := stream.CachedInfo().Config
 		cfg.Metadata[slotsKey] = map[int]string{3: "3", 9: "9"}[want]
 		if _, err := q.js.UpdateStream(within(t), cfg); err != nil {
@@ -263,9 +249,7 @@ func TestASlotsStreamThatSaysNothingUsefulIsToldAgain(t *testing.T) {
 		var log logtest.Log
 		q := open(t, Config{Server: server, MaxInFlight: 4, Logger: log.Logger()})
 		stream, err := q.js.Stream(within(t), q.names.slots)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		cfg := stream.CachedInfo().Config
 		if delete(cfg.Metadata, slotsKey); says != "" {
 			cfg.Metadata[slotsKey] = says
@@ -273,9 +257,7 @@ func TestASlotsStreamThatSaysNothingUsefulIsToldAgain(t *testing.T) {
 		if _, err := q.js.UpdateStream(within(t), cfg); err != nil {
 			t.Fatal(err)
 		}
-		if err := stream.Purge(within(t), js.WithPurgeSubject(q.names.slot("1"))); err != nil {
-			t.Fatal(err)
-		}
+		check(t, stream.Purge(within(t), js.WithPurgeSubject(q.names.slot("1"))))
 		await.True(t, "there are four slots", func() bool {
 			stats(t, q) // checks the slots
 			info, err := stream.Info(within(t))

@@ -26,9 +26,7 @@ type proxy struct {
 
 func newProxy(t *testing.T, url string) *proxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p := &proxy{listener: l, server: strings.TrimPrefix(url, "nats://"), open: map[net.Conn]bool{}}
 	var all sync.WaitGroup
 	all.Go(func() {

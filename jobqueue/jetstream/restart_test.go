@@ -53,9 +53,7 @@ func TestWorkGoesOnAtOnceAfterARestart(t *testing.T) {
 		_ = q.Close()
 		_ = q.cfg.Server.(*embedded.Server).Close(t.Context())
 		server, err := embedded.Start(embedded.Config{Dir: dir, Listen: "127.0.0.1:0"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		t.Cleanup(func() { _ = server.Close(context.Background()) })
 		works(t, server)
 	})

@@ -61,22 +61,16 @@ func TestJobsAreRejectedBeforeTheDiskIsFull(t *testing.T) {
 
 func TestAServerThatHasStoredAsMuchAsItMaySaysSo(t *testing.T) {
 	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), MaxBytes: 4 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { _ = server.Close(context.Background()) })
 	q := open(t, Config{Server: server, MaxBytes: 2 << 20, Wait: 10 * await.Limit})
 	others, err := q.js.CreateStream(within(t), js.StreamConfig{Name: "others", Storage: js.FileStorage})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for err == nil {
 		_, err = q.js.Publish(within(t), "others", make([]byte, 256<<10))
 	}
 	noDisk(t, q)
-	if err := others.Purge(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, others.Purge(within(t)))
 	if r := enqueue(t, q, jobqueue.Job{Key: "refused"}); r.Duplicate {
 		t.Error("a job that was rejected was stored")
 	}
@@ -84,9 +78,7 @@ func TestAServerThatHasStoredAsMuchAsItMaySaysSo(t *testing.T) {
 
 func TestAQueueTakesTheRoomThatThereIs(t *testing.T) {
 	server, err := embedded.Start(embedded.Config{Dir: t.TempDir(), MaxBytes: 40 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { _ = server.Close(context.Background()) })
 	if _, err := Open(within(t), Config{Server: server, MaxBytes: 1 << 30, Wait: await.Limit}); !errors.Is(err, jobqueue.ErrDiskFull) || !strings.Contains(err.Error(), "MaxBytes") {
 		t.Errorf("more than there is: %v", err)

@@ -28,9 +28,7 @@ func island(t *testing.T) (urls []string, cut func()) {
 	var nodes [3]*server.Server
 	for i := range ends {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		l.Close() // the node takes this port
 		ends[i] = newProxy(t, "nats://"+l.Addr().String())
 	}

@@ -125,9 +125,7 @@ func TestAFaultAtAnyStepLosesNothingAndDoublesNothing(t *testing.T) {
 			db := sql.OpenDB(faultyConnector{b.db.Driver(), s.DSN, f})
 			defer db.Close()
 			faulty, err := New(db, s.Dialect, q, Config{Poll: time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			faulty.lease = time.Millisecond
 			ended := make(chan error, 1)
 			go func() { ended <- faulty.Relay(ctx) }()
@@ -159,9 +157,7 @@ func TestAFaultAtAnyStepLosesNothingAndDoublesNothing(t *testing.T) {
 			if err != nil || len(refused) != 1 {
 				t.Fatalf("%s: %+v, %v", name, refused, err)
 			}
-			if err := b.Remove(t.Context(), refused[0].ID); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, b.Remove(t.Context(), refused[0].ID))
 		}
 		const steps = 11 // look, lease, read, delete, four to set aside, lease, read, release
 		for at := 1; at <= steps+1; at++ {

@@ -36,9 +36,7 @@ type site struct {
 func (s site) open(t testing.TB) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(s.Driver, s.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -93,9 +91,7 @@ func onPostgreSQL(t testing.TB) site {
 		}
 	})
 	at, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	at.Path = "/" + name
 	s := site{PostgreSQL, "pgx", at.String()}
 	migrate(t, s)
@@ -105,9 +101,7 @@ func onPostgreSQL(t testing.TB) site {
 func migrate(t testing.TB, s site) {
 	t.Helper()
 	text, err := Schema(s.Dialect, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for range 2 { // the second time changes nothing
 		if _, err := s.open(t).ExecContext(await.Context(t, "the tables are created"), text); err != nil {
 			t.Fatal(err)
@@ -118,9 +112,7 @@ func migrate(t testing.TB, s site) {
 func inMemory(t testing.TB, cfg memory.Config) jobqueue.Queue {
 	t.Helper()
 	q, err := memory.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(func() { _ = q.Close() })
 	return q
 }
@@ -133,9 +125,7 @@ func inJetStream(t testing.TB) jobqueue.Queue {
 func serve(t testing.TB, cfg embedded.Config) *embedded.Server {
 	t.Helper()
 	server, err := embedded.Start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(func() { _ = server.Close(context.Background()) })
 	return server
 }
@@ -163,18 +153,14 @@ func open(t testing.TB, s site, q jobqueue.Queue, cfg Config) *Box {
 	t.Helper()
 	cfg.Poll = cmp.Or(cfg.Poll, 5*time.Millisecond)
 	b, err := New(s.open(t), s.Dialect, q, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return b
 }
 
 // commit enqueues jobs in a transaction and commits.
 func commit(t testing.TB, b *Box, jobs ...jobqueue.Job) {
 	t.Helper()
-	if err := inTx(t.Context(), b, jobs...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, inTx(t.Context(), b, jobs...))
 }
 
 func inTx(ctx context.Context, b *Box, jobs ...jobqueue.Job) error {
@@ -226,9 +212,7 @@ type counts struct {
 func stats(t testing.TB, b *Box) counts {
 	t.Helper()
 	s, err := b.Stats(await.Context(t, "the outbox is counted"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return counts{s, b.stored.Load(), b.duplicates.Load(), b.refusals.Load(), b.failures.Load()}
 }
 
@@ -276,3 +260,11 @@ func (r *recorder) keys() (keys []string) {
 }
 
 var errPlanted = errors.New("planted")
+
+// noError ends the test if there is an error.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -80,21 +80,15 @@ func relayFor(text string) error {
 func start(t *testing.T, in task) (kill func(), ended <-chan error) {
 	t.Helper()
 	text, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	cmd := exec.Command(exe)
 	cmd.Env, cmd.Stderr = append(os.Environ(), roleVar+"="+string(text)), os.Stderr
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	result := make(chan error, 1)
 	go func() { result <- cmd.Wait() }()
 	kill = func() { _ = cmd.Process.Kill() }
@@ -169,9 +163,7 @@ func TestAKilledRelayLosesNothingAndDoublesNothing(t *testing.T) {
 			await.Receive(t, "the process ends", ended)
 		}
 		stop()
-		if err := await.Receive(t, "the writer ends", written); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, await.Receive(t, "the writer ends", written))
 		begin(t, b)
 		empty(t, b)
 		want := int(committed.Load())

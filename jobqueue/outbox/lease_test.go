@@ -74,9 +74,7 @@ func TestTheLeaseIsOfOneAtATime(t *testing.T) {
 		acquire := func(holder string) bool {
 			t.Helper()
 			ours, err := b.acquire(t.Context(), holder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			return ours
 		}
 		if !acquire("a") || acquire("b") || !acquire("a") {

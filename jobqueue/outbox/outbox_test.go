@@ -63,9 +63,7 @@ func TestAJobArrivesAsItWasGiven(t *testing.T) {
 			{Payload: []byte{}},
 			{Key: "later", Delay: 10 * time.Hour, Priority: spillway.Critical},
 		}
-		if err := inTx(ctx, b, jobs...); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, inTx(ctx, b, jobs...))
 		relaying, cancel := context.WithCancel(spillway.WithPriority(t.Context(), spillway.Critical)) // must not become the jobs' own
 		defer cancel()
 		ended := make(chan error, 1)
@@ -144,17 +142,11 @@ func TestALongTransactionIsNotSkipped(t *testing.T) {
 	b := open(t, s, q, Config{})
 	begin(t, b)
 	tx, err := b.db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Enqueue(t.Context(), tx, jobqueue.Job{Key: "long"}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
+	noError(t, b.Enqueue(t.Context(), tx, jobqueue.Job{Key: "long"}))
 	commit(t, b, jobqueue.Job{Key: "short"})
 	await.True(t, "the other is relayed", func() bool { return len(q.keys()) == 1 })
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, tx.Commit())
 	await.True(t, "the long one is relayed", func() bool { return slices.Equal(q.keys(), []string{"short", "long"}) })
 }
 
@@ -232,9 +224,7 @@ func TestAClosedQueueEndsItsRelay(t *testing.T) {
 	t.Parallel()
 	q := inMemory(t, memory.Config{})
 	b := open(t, onSQLite(t), q, Config{})
-	if err := q.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, q.Close())
 	commit(t, b, jobqueue.Job{})
 	err := b.Relay(await.Context(t, "Relay ends"))
 	if r, ok := errors.AsType[*spillway.Rejection](err); !ok || r.Reason != spillway.ReasonClosed {
@@ -251,9 +241,7 @@ func TestATransactionOfPgxTakesTheStatement(t *testing.T) {
 	q := &recorder{Queue: inMemory(t, memory.Config{})}
 	b := open(t, s, q, Config{})
 	conn, err := pgx.Connect(t.Context(), s.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer conn.Close(t.Context())
 	err = pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
 		query, args, err := b.Insert(t.Context(), jobqueue.Job{Key: "native"}, jobqueue.Job{Key: "other", Payload: []byte("x")})
@@ -263,9 +251,7 @@ func TestATransactionOfPgxTakesTheStatement(t *testing.T) {
 		_, err = tx.Exec(t.Context(), query, args...)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	begin(t, b)
 	empty(t, b)
 	if got := q.keys(); !slices.Equal(got, []string{"native", "other"}) {
@@ -278,9 +264,7 @@ func TestTwoQueuesHaveTwoTables(t *testing.T) {
 	for d, s := range map[Dialect]site{SQLite: onSQLite(t), PostgreSQL: onPostgreSQL(t)} {
 		table := map[Dialect]string{SQLite: "main.mails", PostgreSQL: "mail.box"}[d]
 		text, err := Schema(d, table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if d == PostgreSQL {
 			text = "CREATE SCHEMA mail; " + text
 		}
@@ -303,9 +287,7 @@ func TestTwoQueuesHaveTwoTables(t *testing.T) {
 
 func TestWrongUseIsAnError(t *testing.T) {
 	b, err := New(nil, SQLite, nil, Config{}) // enough for a process that only enqueues
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for want, job := range map[string]jobqueue.Job{
 		"priority": {Priority: 3}, "the key": {Key: "a\x00"}, "has a zero byte": {Header: map[string]string{"a": "\x00"}},
 	} {
@@ -341,9 +323,7 @@ func TestAThousandJobsAreOneStatement(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s site) {
 		b := open(t, s, inMemory(t, memory.Config{}), Config{})
-		if err := b.Enqueue(t.Context(), b.db, make([]jobqueue.Job, mostInserted)...); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, b.Enqueue(t.Context(), b.db, make([]jobqueue.Job, mostInserted)...))
 		if n := stats(t, b); n.Waiting != mostInserted {
 			t.Errorf("%+v", n)
 		}

@@ -85,9 +85,7 @@ func TestARefusedJobThatTheQueueTakesLaterRuns(t *testing.T) {
 		if err != nil || len(refused) != 1 || refused[0].Job.Key != "a" || len(refused[0].Reason) > longestReason || refused[0].Age < 0 {
 			t.Fatalf("%+v, %v", refused, err)
 		}
-		if err := b.Retry(t.Context(), refused[0].ID); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, b.Retry(t.Context(), refused[0].ID))
 		await.True(t, "it is relayed", func() bool { return slices.Equal(q.keys(), []string{"a"}) })
 	})
 }
@@ -160,9 +158,7 @@ func TestAnEngineThatGoesAwayAndComesBack(t *testing.T) {
 		begin(t, b)
 		commit(t, b, jobqueue.Job{Key: "before"})
 		empty(t, b)
-		if err := server.Close(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, server.Close(context.Background()))
 		commit(t, b, jobqueue.Job{Key: "away"}) // the caller does not notice
 		await.True(t, "it backs off", func() bool { return stats(t, b).Failures >= 2 })
 		if n := stats(t, b); n.Waiting != 1 || n.Refused != 0 {
@@ -318,8 +314,6 @@ func TestAWriterWithoutPausesLeavesTurnsToTheRelay(t *testing.T) {
 	begin(t, b)
 	ctx := await.Context(t, "three batches are relayed meanwhile")
 	for b.stored.Load() < 3*batchRows {
-		if err := inTx(ctx, b, jobqueue.Job{}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, inTx(ctx, b, jobqueue.Job{}))
 	}
 }

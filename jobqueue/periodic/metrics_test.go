@@ -15,9 +15,7 @@ func TestMetricsShowWhatStatsHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &away{Queue: opened(t, memory.Config{})}
 		s, err := New(Config{Queue: q, Entries: []Entry{each(t, "0 * * * *", 0)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		source := Metrics("reports", s)
 		if kind, name := source.Label(); kind != "scheduler" || name != "reports" {
 			t.Errorf("%s %s", kind, name)

@@ -67,7 +67,6 @@ type Scheduler struct {
 	entries []Entry
 	log     *slog.Logger
 	now     func() time.Time // a wall clock
-	sleep   func(context.Context, time.Duration) error
 
 	mu    sync.Mutex
 	stats []stats // of each entry
@@ -75,7 +74,7 @@ type Scheduler struct {
 
 // New checks the configuration and starts nothing. The error names all faults.
 func New(cfg Config) (*Scheduler, error) {
-	s := &Scheduler{queue: cfg.Queue, log: cfg.Logger, now: wallClock, sleep: sleep}
+	s := &Scheduler{queue: cfg.Queue, log: cfg.Logger, now: wallClock}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -146,7 +145,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		for i := range all {
 			wait = min(wait, s.next(i, all[i].track).Sub(now))
 		}
-		if err := s.sleep(ctx, wait); err != nil {
+		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -30,9 +30,7 @@ func each(t *testing.T, spec string, catchUp time.Duration) Entry {
 func opened(t *testing.T, cfg memory.Config) jobqueue.Queue {
 	t.Helper()
 	q, err := memory.Open(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return q
 }
 
@@ -50,9 +48,7 @@ func begin(t *testing.T, q jobqueue.Queue, ahead time.Duration, entries ...Entry
 	p := new(process)
 	var err error
 	p.Scheduler, err = New(Config{Queue: q, Entries: entries, Logger: p.log.Logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p.ahead.Store(int64(ahead))
 	p.now = func() time.Time { return wallClock().Add(time.Duration(p.ahead.Load())) }
 	ctx, cancel := context.WithCancel(context.Background())
@@ -386,12 +382,8 @@ func TestRunEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := opened(t, memory.Config{})
 				s, err := New(Config{Queue: q, Entries: []Entry{each(t, "0 1 * * *", 0)}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := end(q); err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
+				check(t, end(q))
 				if err := s.Run(t.Context()); err != nil || time.Since(midnight) != time.Hour {
 					t.Errorf("%v after %v", err, time.Since(midnight))
 				}
@@ -412,9 +404,7 @@ func TestAPanicOfJobLeavesRun(t *testing.T) {
 	e := each(t, "* * * * *", 0)
 	e.Job = func(time.Time) jobqueue.Job { panic("no job") }
 	s, err := New(Config{Queue: opened(t, memory.Config{}), Entries: []Entry{e}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer func() {
 		if got := recover(); got != "no job" {
 			t.Errorf("%v", got)

@@ -8,30 +8,32 @@ import (
 	_ "time/tzdata"
 )
 
-func zone(t testing.TB, name string) *time.Location {
+// check ends the test if there is an error.
+func check(t testing.TB, err error) {
 	t.Helper()
-	loc, err := time.LoadLocation(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func zone(t testing.TB, name string) *time.Location {
+	t.Helper()
+	loc, err := time.LoadLocation(name)
+	check(t, err)
 	return loc
 }
 
 func parsed(t testing.TB, spec string, loc *time.Location) Schedule {
 	t.Helper()
 	s, err := Parse(spec, loc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return s
 }
 
 func at(t testing.TB, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return at
 }
 
