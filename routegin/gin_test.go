@@ -14,8 +14,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/spillway-go/spillway/limit"
-	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/route"
 	"github.com/spillway-go/spillway/routegin"
 )
@@ -156,16 +154,6 @@ func TestPanicsReachGinsRecoveryWithTheirStack(t *testing.T) {
 	}
 }
 
-func TestAPanicThatNobodyRecoversPassesThrough(t *testing.T) {
-	engine := serve(t, routegin.New("GET", "/", explodes))
-	defer func() {
-		if v := recover(); v != "boom" {
-			t.Error(v)
-		}
-	}()
-	do(engine, "GET", "/", "", "")
-}
-
 // gin's Recovery swallows http.ErrAbortHandler and the engine ends the answer. The client must
 // nevertheless detect that the answer is partial.
 func TestABrokenStreamIsCutAlsoBehindRecovery(t *testing.T) {
@@ -201,46 +189,5 @@ func TestABrokenStreamIsCutAlsoBehindRecovery(t *testing.T) {
 			_ = resp.Body.Close()
 			t.Errorf("HTTP/%d: answered %s", version, resp.Status)
 		}
-	}
-}
-
-func TestEachRouteMayHaveALimiter(t *testing.T) {
-	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(1)}))
-	defer lim.Close()
-	hello := func(*routegin.Context, route.Empty) (string, error) { return "hello", nil }
-	engine := serve(t,
-		routegin.New("GET", "/limited", hello).With(func(r *route.Route) { r.Limiter(lim) }),
-		routegin.New("GET", "/free", hello),
-	)
-	if w := do(engine, "GET", "/limited", "", ""); w.Code != 200 || !strings.Contains(w.Header().Get("Server-Timing"), "wait;dur=") {
-		t.Errorf("%d %v", w.Code, w.Header())
-	}
-	if err := lim.Drain(context.Background()); err != nil { // from now on lim rejects
-		t.Fatal(err)
-	}
-	if w := do(engine, "GET", "/limited", "", ""); w.Code != 503 || w.Header().Get("Retry-After") == "" {
-		t.Errorf("%d %v", w.Code, w.Header())
-	}
-	if w := do(engine, "GET", "/free", "", ""); w.Code != 200 {
-		t.Error(w.Code)
-	}
-	if s := lim.Stats(); s.InFlight != 0 {
-		t.Errorf("%d permits were not given back", s.InFlight)
-	}
-}
-
-func TestAPanicGivesThePermitBack(t *testing.T) {
-	lim := must(limiter.New(limiter.Config{Law: limit.NewFixed(1)}))
-	defer lim.Close()
-	engine := gin.New()
-	engine.Use(gin.RecoveryWithWriter(io.Discard))
-	register(t, engine, routegin.New("GET", "/", explodes).With(func(r *route.Route) { r.Limiter(lim) }))
-	for range 3 {
-		if w := do(engine, "GET", "/", "", ""); w.Code != 500 {
-			t.Error(w.Code)
-		}
-	}
-	if s := lim.Stats(); s.InFlight != 0 {
-		t.Errorf("%d permits were not given back", s.InFlight)
 	}
 }
