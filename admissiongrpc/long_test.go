@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -56,28 +55,6 @@ func TestCallsThatWaitForALockStopNobody(t *testing.T) {
 	close(unlock)
 	waiting.Wait()
 	if err := await.Receive(t, "the limiter has drained", drained); err != nil {
-		t.Error(err)
-	}
-}
-
-// The first event of a subscription may take an hour. The subscription once held a slot until then.
-func TestASubscriptionWithoutEventsHoldsNoSlot(t *testing.T) {
-	lim := fixed(t, 1)
-	step := newSteps()
-	conn := connect(t, Config{Limiter: lim, Long: func(m string) bool { return m == testpb.TestService_StreamingOutputCall_FullMethodName }}, &service{
-		stream: func(grpc.ServerStream) error {
-			step.here()
-			return nil
-		},
-	})
-	ss := must(testpb.NewTestServiceClient(conn).StreamingOutputCall(t.Context(), &request{}))
-	step.wait()
-	inFlight(t, lim, 0, 1)
-	if _, err := do(t.Context(), conn); err != nil {
-		t.Error(err)
-	}
-	step.proceed()
-	if _, err := ss.Recv(); err != io.EOF {
 		t.Error(err)
 	}
 }

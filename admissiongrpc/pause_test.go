@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/status"
-
-	"github.com/spillway-go/spillway/limiter"
 )
 
 // A client that does not read, and one that sends nothing, once held the slot of a Short stream.
@@ -81,51 +78,6 @@ func TestAHandlerThatReceivesAsideKeepsItsSlot(t *testing.T) {
 			t.Errorf("the slot of a handler that works was given away: %v", err)
 		}
 		if err := rest(ss); err != io.EOF {
-			t.Error(err)
-		}
-	})
-}
-
-// Nobody has told that calls of this method wait for a lock: a trial of the limiter finds out.
-func TestCallsThatHangStopNobodyForLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lim := must(limiter.New(limiter.Config{}))
-		unlock := make(chan struct{})
-		conn := connect(t, Config{Limiter: lim}, &service{unary: func(ctx context.Context) error {
-			if method, _ := grpc.Method(ctx); method == testpb.TestService_UnaryCall_FullMethodName {
-				<-unlock
-			} else {
-				time.Sleep(5 * time.Millisecond)
-			}
-			return nil
-		}})
-		client := testpb.NewTestServiceClient(conn)
-		others := func(n int) {
-			for range n {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-				if _, err := do(ctx, conn); err != nil {
-					t.Error(err)
-				}
-				cancel()
-			}
-		}
-		others(50)
-		var waiting sync.WaitGroup
-		for range 40 {
-			waiting.Go(func() {
-				if _, err := client.UnaryCall(t.Context(), &testpb.SimpleRequest{}); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		synctest.Wait()
-		others(174)
-		if s := lim.Stats(); s.InFlight+s.Parked != 40 || s.Rejected != 0 {
-			t.Errorf("%d in flight, %d parked and %d refused", s.InFlight, s.Parked, s.Rejected)
-		}
-		close(unlock)
-		waiting.Wait()
-		if err := lim.Drain(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -116,32 +116,6 @@ func TestAColdLimiterHasAPushback(t *testing.T) {
 	}
 }
 
-func TestAFullLimiterRefuses(t *testing.T) {
-	lim := fixed(t, 1)
-	conn := connect(t, Config{Limiter: lim}, &service{})
-	must(do(t.Context(), conn))
-	release := hold(t, lim)
-	trailer, err := do(t.Context(), conn)
-	if status.Code(err) != codes.Unavailable || len(trailer.Get(ReasonKey)) != 1 {
-		t.Errorf("%v %v", err, trailer)
-	}
-	ms := ""
-	if d := retryDelay(err); d > 0 {
-		ms = strconv.FormatInt((d + time.Millisecond - 1).Milliseconds(), 10)
-	}
-	if got := trailer.Get(pushbackKey); len(got) != 1 || got[0] != ms {
-		t.Errorf("pushback %q, but a retry delay of %q ms", got, ms)
-	}
-	release()
-	if _, err := do(t.Context(), conn); err != nil {
-		t.Error(err)
-	}
-	lim.Close()
-	if trailer, err = do(t.Context(), conn); status.Code(err) != codes.Unavailable || trailer.Get(pushbackKey)[0] != "-1" {
-		t.Errorf("%v %v", err, trailer)
-	}
-}
-
 // Interceptors outside see the rejection. A refusal that a handler made itself is not answered
 // twice.
 func TestARefusalIsStillARejection(t *testing.T) {
