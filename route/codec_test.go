@@ -2,9 +2,7 @@ package route
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -19,34 +17,6 @@ func single(body []byte) ([]byte, error) {
 		return nil, errors.New("a double quote")
 	}
 	return bytes.ReplaceAll(body, []byte("'"), []byte{'"'}), nil
-}
-
-func TestATranscodedBodyIsBoundAsJSONIs(t *testing.T) {
-	type in struct {
-		ID   string        `path:"id"`
-		Name string        `json:"name" validate:"required,max=5"`
-		Age  Optional[int] `json:"age" validate:"max=150"`
-		Sub  *struct {
-			City string `json:"city"`
-		} `json:"sub"`
-	}
-	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route { return New("POST", "/{id}", f) }, Config{Codecs: map[string]codec{"application/x-single": single}})
-	for _, body := range []string{
-		`{'name':'','age':0}`, `{'name':'Ada','sub':{'city':'x'}}`, `{}`, `{'age':null,'name':'Augusta'}`, `{'ID':'stolen','name':'Ada'}`,
-		`{'name':'a','name':'b'}`, `{'name':7,'sub':{'zip':1}}`, `{'sub':{'sub':[[[1]]]}}`, `{'name':'Ada'`, ``, `{'name':'Ada'} x`,
-	} {
-		s.got = in{}
-		want := do(s, "POST", "/7", "application/json", strings.ReplaceAll(body, "'", `"`))
-		bound := s.got
-		s.got = in{}
-		got := do(s, "POST", "/7", "application/x-single", body)
-		if got.Code != want.Code || got.Body.String() != want.Body.String() || s.got.Name != bound.Name || s.got.Age != bound.Age || s.got.ID != bound.ID {
-			t.Errorf("%s: %d %s %+v, as JSON %d %s %+v", body, got.Code, got.Body, s.got, want.Code, want.Body, bound)
-		}
-	}
-	if w := do(s, "POST", "/7", "application/x-single", `{"name":"Ada"}`); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"detail":"cannot be decoded","pointer":"#"`) {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
 }
 
 // A body must not stay in the pool, whether the body is longer or shorter than its JSON.

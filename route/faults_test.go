@@ -195,21 +195,6 @@ func TestErrorsAreMappedInOnePlace(t *testing.T) {
 	}
 }
 
-func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
-	m := NewMux(Config{})
-	ok := func(context.Context, Empty) (Empty, error) { return Empty{}, nil }
-	check(t, m.Add(New("GET", "/a", ok), New("PUT", "/a", ok), New("POST", "/b", ok)))
-	if w := do(m, "GET", "/c", "", ""); w.Code != 404 || !strings.Contains(w.Body.String(), "no-such-resource") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	if w := do(m, "DELETE", "/a", "", ""); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD, PUT" || !strings.Contains(w.Body.String(), "method-not-allowed") {
-		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
-	}
-	if w := do(m, "HEAD", "/a", "", ""); w.Code != 204 {
-		t.Errorf("%d", w.Code)
-	}
-}
-
 func TestALimiterIsAskedBeforeTheBodyIsRead(t *testing.T) {
 	lim := must(limiter.New(limiter.Config{}))
 	type in struct {

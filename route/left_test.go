@@ -61,20 +61,3 @@ func TestProblemsThatRequestsShareAreNotChangedByOnProblem(t *testing.T) {
 		}
 	}
 }
-
-func TestRulesReachTheValueBehindPointersAndOptionals(t *testing.T) {
-	type in struct {
-		A Optional[*int]    `query:"a" validate:"min=1"`
-		B *Optional[int]    `query:"b" validate:"min=1"`
-		C Optional[*string] `query:"c" validate:"max=1"`
-		D **int             `query:"d" validate:"min=1"`
-	}
-	s := serving(t, func(f func(context.Context, in) (Empty, error)) *Route { return New("POST", "/", f) }, Config{})
-	if w := do(s, "POST", "/?a=1&b=1&c=x&d=1", "", ""); w.Code != 204 {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	w := do(s, "POST", "/?a=0&b=0&c=xx&d=0", "", "")
-	if p := problemOf(t, w.Header().Get("Content-Type"), w.Body.String()); len(p.Errors) != 4 {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}

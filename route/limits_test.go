@@ -2,15 +2,9 @@ package route
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 type bounded struct {
@@ -141,57 +135,3 @@ func (p pipes) Accept() (net.Conn, error) {
 }
 func (p pipes) Close() error   { close(p.done); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
-func TestTimeToReceiveTheBodyIsLimited(t *testing.T) {
-	for late, want := range map[time.Duration]string{-time.Millisecond: "204", time.Millisecond: "408"} {
-		synctest.Test(t, func(t *testing.T) {
-			const most = 3 * time.Second
-			alive := false
-			m := NewMux(Config{Limits: Limits{Read: most}})
-			type in struct {
-				A int `json:"a"`
-			}
-			check(t, m.Add(New("POST", "/", func(ctx context.Context, _ in) (Empty, error) {
-				time.Sleep(most) // the deadline was for the body, not for the handler
-				alive = ctx.Err() == nil
-				return Empty{}, nil
-			})))
-			listener := pipes{make(chan net.Conn), make(chan struct{})}
-			server := &http.Server{Handler: m}
-			go func() { _ = server.Serve(listener) }()
-			client, conn := net.Pipe()
-			listener.conns <- conn
-			var writing sync.WaitGroup
-			writing.Go(func() {
-				_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 7\r\nConnection: close\r\n\r\n{\"a\"")
-				time.Sleep(most + late)
-				_, _ = io.WriteString(client, ":1}")
-			})
-			answer, _ := io.ReadAll(client)
-			if !strings.HasPrefix(string(answer), "HTTP/1.1 "+want) || alive != (want == "204") {
-				t.Errorf("%v: context alive %t, %s", late, alive, answer)
-			}
-			_ = client.Close()
-			writing.Wait()
-			_ = server.Close()
-		})
-	}
-}
-
-func TestTimeOfTheWholeRequestIsLimited(t *testing.T) {
-	for late, want := range map[time.Duration]int{-1: 204, 1: 504} {
-		synctest.Test(t, func(t *testing.T) {
-			m := NewMux(Config{Limits: Limits{Handle: time.Second}})
-			check(t, m.Add(New("GET", "/", func(ctx context.Context, _ Empty) (Empty, error) {
-				time.Sleep(time.Second + late)
-				if err := ctx.Err(); err != nil {
-					return Empty{}, fmt.Errorf("store: %w", err)
-				}
-				return Empty{}, nil
-			})))
-			if w := do(m, "GET", "/", "", ""); w.Code != want {
-				t.Errorf("%v: %d %s", late, w.Code, w.Body)
-			}
-		})
-	}
-}

@@ -3,8 +3,6 @@ package route
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -98,54 +96,6 @@ func TestFilesAreServedInRangesAndClosed(t *testing.T) {
 	}
 	if w := do(h, "GET", "/", "", "", "If-None-Match", `"1"`); w.Code != 304 {
 		t.Errorf("%d", w.Code)
-	}
-}
-
-func TestStreamsAreFlushedAndAbortedWhenTheyFail(t *testing.T) {
-	broken := errors.New("broken")
-	h := answering(t, Config{}, func() (Stream, error) {
-		return Stream{ContentType: "text/event-stream", Write: func(w io.Writer) error {
-			_, err := io.WriteString(w, "data: 1\n\n")
-			return err
-		}}, nil
-	})
-	w := do(h, "GET", "/", "", "")
-	if w.Code != 200 || !w.Flushed || w.Body.String() != "data: 1\n\n" || w.Header().Get("Content-Type") != "text/event-stream" {
-		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
-	}
-	h = answering(t, Config{}, func() (Stream, error) { return Stream{Write: func(io.Writer) error { return broken }}, nil })
-	if w := do(h, "GET", "/", "", ""); w.Code != 500 {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	h = answering(t, Config{}, func() (Stream, error) {
-		return Stream{Write: func(w io.Writer) error { _, _ = io.WriteString(w, "part"); return broken }}, nil
-	})
-	server := httptest.NewServer(h)
-	defer server.Close()
-	resp := must(server.Client().Get(server.URL))
-	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); err == nil {
-		t.Errorf("the client takes %q for the whole", body)
-	}
-}
-
-func TestMiddlewareRunsInOrderAroundOneRoute(t *testing.T) {
-	var order []string
-	layer := func(name string) func(http.Handler) http.Handler {
-		return func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				order = append(order, name+" "+r.Pattern)
-				next.ServeHTTP(w, r)
-			})
-		}
-	}
-	ok := func(context.Context, Empty) (Empty, error) { return Empty{}, nil }
-	m := NewMux(Config{})
-	check(t, m.Add(New("GET", "/a", ok).Use(layer("outer"), layer("inner")), New("GET", "/b", ok)))
-	do(m, "GET", "/a", "", "")
-	do(m, "GET", "/b", "", "")
-	if got := strings.Join(order, ", "); got != "outer GET /a, inner GET /a" {
-		t.Error(got)
 	}
 }
 

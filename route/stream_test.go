@@ -173,26 +173,3 @@ func TestAStreamThatOnlyWritesEndsWithItsContext(t *testing.T) {
 		server.Close()
 	}
 }
-
-// The client leaves while the stream has nothing to say, and the stream does not look.
-func TestAStreamEndsWithItsClient(t *testing.T) {
-	left, ended := make(chan struct{}), make(chan error, 1)
-	h := must(New("GET", "/", func(ctx context.Context, _ Empty) (Stream, error) {
-		return Stream{Write: func(w io.Writer) error {
-			_, _ = io.WriteString(w, "part")
-			<-left
-			<-ctx.Done()
-			_, err := io.WriteString(w, "more")
-			ended <- err
-			return nil
-		}}, nil
-	}).Handler(Config{}))
-	server := httptest.NewServer(h)
-	defer server.Close()
-	resp := must(server.Client().Get(server.URL))
-	_ = resp.Body.Close()
-	close(left)
-	if err := <-ended; err != context.Canceled {
-		t.Errorf("the write after the client has left: %v", err)
-	}
-}
