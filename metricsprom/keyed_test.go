@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spillway-go/spillway/internal/pages"
-	"github.com/spillway-go/spillway/limit"
 	"github.com/spillway-go/spillway/limiter"
 	"github.com/spillway-go/spillway/metrics"
 )
@@ -97,20 +95,4 @@ func TestKeysFromOutsideAreABoundedLabel(t *testing.T) {
 	if series != 3 {
 		t.Errorf("%d series, want 3", series)
 	}
-}
-
-func TestKeysOfOneLabelAreShownAsOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := must(limiter.NewKeyed(limiter.KeyedConfig{New: func(string) limiter.Config { return limiter.Config{Law: limit.NewFixed(3)} }}))
-		for _, key := range []string{"free-1", "free-2", "paid-1"} {
-			go func() { _ = f.Do(t.Context(), key, nap) }()
-		}
-		synctest.Wait()
-		plan := func(key string) string { plan, _, _ := strings.Cut(key, "-"); return plan }
-		s := gather(t, keyed(t, metrics.KeyedConfig{Name: "tenants", Family: f, Label: plan}))
-		if admitted(s, "free") != 2 || s["spillway_limit{key=free,limiter=tenants}"] != 6 || s["spillway_active_requests{key=free,limiter=tenants}"] != 2 ||
-			s["spillway_mode{key=free,limiter=tenants,mode=enforce}"] != 2 || admitted(s, "paid") != 1 {
-			t.Errorf("%v", s)
-		}
-	})
 }

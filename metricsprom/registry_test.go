@@ -35,31 +35,6 @@ func newLimiter(cfg limiter.Config) *limiter.Limiter { return must(limiter.New(c
 
 func newPool(cfg workerpool.Config) *workerpool.Pool { return must(workerpool.New(cfg)) }
 
-// The registry used to refuse the second collector, whatever its name.
-func TestManyCollectorsShareARegistry(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	for _, name := range []string{"a", "b"} {
-		for _, c := range []prometheus.Collector{
-			New(metrics.Limiter(newLimiter(limiter.Config{Name: name})), metrics.Limiter(newLimiter(limiter.Config{Name: name + " too"}))),
-			New(metrics.Pool(newPool(workerpool.Config{Name: name}))),
-			keyed(t, metrics.KeyedConfig{Name: "tenants of " + name, Family: family(t, "k")}),
-		} {
-			if err := registry.Register(c); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	s := scrape(t, registry)
-	for _, sample := range []string{
-		"spillway_limit{limiter=a}", "spillway_limit{limiter=a too}", "spillway_limit{limiter=b}", "spillway_pool_limit{pool=a}", "spillway_pool_limit{pool=b}",
-		"spillway_limit{key=k,limiter=tenants of a}", "spillway_limit{key=k,limiter=tenants of b}",
-	} {
-		if s[sample] == 0 {
-			t.Errorf("%s is missing: %v", sample, s)
-		}
-	}
-}
-
 // A repeated name is an error at registration. It used to be an error of every scrape, which then
 // showed no metrics at all.
 func TestANameThatIsThereTwiceIsRefusedAtOnce(t *testing.T) {
