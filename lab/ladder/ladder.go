@@ -24,21 +24,20 @@ var Experiment = experiment.Declare(family, help, plan, nil)
 
 const help = `fasthttp needs less processor time for a request than net/http. Which of its savings account for that? Every server answers the same request on the same number of connections. All of them take turns in one process, one at a time and in random order, and the client is another process; what counts is the processor time of the servers' process, user and system, divided by the requests.
 
-All servers: the raw floor (fixed bytes are read and written; nothing can cost less), net/http, net/http with connections handed to reused workers, net/http whose handler reads a header a hundred times more, fasthttp, fasthttp without its savings.
+All servers: net/http, net/http whose handler reads a header a hundred times more, and fasthttp.
 
 The ladder between them is a small HTTP/1.1 server made for this experiment, with six switches: pooled state (request and answer are reused), byte API (against *http.Request, http.Header and url.URL), own parser (against http.ReadRequest), connection workers (against a goroutine for each connection), no background read (against reading ahead to notice that the client left, a context to cancel, and every deadline that net/http sets), one write buffer (against two, with sorted fields and the date formatted for each answer).
 
-What a switch is worth depends on the others. So the small server runs with every set of them, and a saving's share of the lead is what it takes off in the mean of all orders in which they can be switched on. Four of them are also taken from fasthttp itself. net/http, fasthttp and both ends of the small server run twice: what a switch that changes nothing seems to be worth is noise.
+What a switch is worth depends on the others. So the small server runs with every set of them, and a saving's share of the lead is what it takes off in the mean of all orders in which they can be switched on. net/http, fasthttp and both ends of the small server run twice: what a switch that changes nothing seems to be worth is noise.
 
-A table lists all steps from net/http down to fasthttp, which add up to 100 %: the shares, and what the small server leaves at either end. What the small server leaves, whatever its sign, counts as not explained. With --per-connection 1 it shows what a pool of workers is worth without keep-alive. Allocations for a request, exactly and without a network, are shown by go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem.`
+A table lists all steps from net/http down to fasthttp, which add up to 100 %: the shares, and what the small server leaves at either end. What the small server leaves, whatever its sign, counts as not explained. Allocations for a request of the small server and of fasthttp, exactly and without a network, are shown by go test ./lab/contestants/ladder -run '^$' -bench Rung -benchmem.`
 
 // Config is what a user may set.
 type Config struct {
-	Connections   int           `group:"Size" default:"32" least:"1" most:"2048" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
-	PerConnection int           `group:"Size" default:"0" placeholder:"N" least:"0" help:"Replace a connection after this many requests; 0 keeps it. With 1, a goroutine for each connection is one for each request."`
-	Rounds        int           `group:"Size" default:"25" quick:"5" whole:"3" least:"1" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
-	Time          time.Duration `group:"Size" default:"10ms" quick:"3ms" whole:"4500us" above:"0s" help:"Processor time of a turn, without its preparation."`
-	MemoryCap     int           `default:"512" placeholder:"MIB" least:"0" help:"Servers that need more memory than that are killed; 0 sets no limit."`
+	Connections int           `group:"Size" default:"32" least:"1" most:"2048" help:"Keep-alive connections; each sends a request as soon as it has the last answer."`
+	Rounds      int           `group:"Size" default:"25" quick:"5" whole:"3" least:"1" help:"How often every server has its turn in each repeat. Short turns and many of them even out what else the machine does."`
+	Time        time.Duration `group:"Size" default:"10ms" quick:"3ms" whole:"4500us" above:"0s" help:"Processor time of a turn, without its preparation."`
+	MemoryCap   int           `default:"512" placeholder:"MIB" least:"0" help:"Servers that need more memory than that are killed; 0 sets no limit."`
 }
 
 func (c Config) spec(role string, input any) contestant.Spec {
@@ -47,7 +46,7 @@ func (c Config) spec(role string, input any) contestant.Spec {
 
 func plan(c Config) (experiment.Plan, error) {
 	var keys []ledger.Key
-	game := Game{Config: turns.Config{Rounds: c.Rounds, Time: c.Time, Least: c.Connections}, Connections: c.Connections, PerConn: c.PerConnection}
+	game := Game{Config: turns.Config{Rounds: c.Rounds, Time: c.Time, Least: c.Connections}, Connections: c.Connections}
 	for _, e := range entries() {
 		keys, game.Servers = append(keys, e.Key), append(game.Servers, e.Server)
 	}
@@ -122,15 +121,15 @@ const (
 // Game is all servers in turns.
 type Game struct {
 	turns.Config
-	Client               string // its address
-	Servers              []Server
-	Connections, PerConn int
+	Client      string // its address
+	Servers     []Server
+	Connections int
 }
 
 // Server says which server to start.
 type Server struct {
 	Kind string // "" for the small server
-	Save Rungs  // of FastHTTP and the small server
+	Save Rungs  // of the small server
 	Asks string // another request than the usual one: HostAlone or Posted, of NetHTTP and FastHTTP
 }
 
@@ -143,18 +142,14 @@ const (
 
 // Servers, those with capital letters as kinds, and set-ups.
 const (
-	Raw            = "raw floor"
 	NetHTTP        = "net/http"
-	NetHTTPPooled  = "net/http by workers"
 	NetHTTPReads   = "net/http, a header read a hundred times more"
 	FastHTTP       = "fasthttp"
-	fastWithout    = "fasthttp without its savings"
 	slow           = "small server, no saving"
 	fast           = "small server, every saving"
 	allServers     = "all servers"
 	addedToNone    = "each saving added to none"
 	removedFromAll = "each saving taken from all"
-	takenFromFast  = "each saving taken from fasthttp"
 	others         = "every other set of savings"
 )
 
@@ -167,18 +162,13 @@ type entry struct {
 	Server
 }
 
-// entries are all servers. fasthttp's parser can not be taken out, and its answers are
-// written as they are.
+// entries are all servers.
 func entries() []entry {
 	all := []entry{
-		{named(Raw), Server{Kind: Raw}}, {named(NetHTTP), Server{Kind: NetHTTP}}, {named(NetHTTPPooled), Server{Kind: NetHTTPPooled}},
-		{readAgain, Server{Kind: NetHTTPReads}},
-		{asked(NetHTTP, HostAlone), Server{Kind: NetHTTP, Asks: HostAlone}}, {asked(NetHTTP, Posted), Server{Kind: NetHTTP, Asks: Posted}},
-		{asked(FastHTTP, HostAlone), Server{FastHTTP, AllRungs, HostAlone}}, {asked(FastHTTP, Posted), Server{FastHTTP, AllRungs, Posted}},
-		{named(FastHTTP), Server{Kind: FastHTTP, Save: AllRungs}}, {named(fastWithout), Server{Kind: FastHTTP}},
+		{named(NetHTTP), Server{Kind: NetHTTP}}, {readAgain, Server{Kind: NetHTTPReads}}, {named(FastHTTP), Server{Kind: FastHTTP}},
 	}
-	for _, r := range []Rungs{State, Bytes, Workers, Unwatched} {
-		all = append(all, entry{fastLess(r), Server{Kind: FastHTTP, Save: AllRungs &^ r}})
+	for _, request := range []string{HostAlone, Posted} {
+		all = append(all, entry{asked(NetHTTP, request), Server{Kind: NetHTTP, Asks: request}}, entry{asked(FastHTTP, request), Server{Kind: FastHTTP, Asks: request}})
 	}
 	for save := range AllRungs + 1 {
 		all = append(all, entry{small(save), Server{Save: save}})
@@ -205,7 +195,6 @@ const MoreReads = 100
 func asked(name, request string) ledger.Key { return cell(request, name) }
 
 func named(name string) ledger.Key { return cell(allServers, name) }
-func fastLess(r Rungs) ledger.Key  { return cell(takenFromFast, r.String()) }
 
 // small is the small server with these savings.
 func small(save Rungs) ledger.Key {

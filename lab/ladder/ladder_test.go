@@ -55,14 +55,10 @@ func made(worth map[Rungs]float64, pair, triple, high, low float64) []results.Ru
 		for i, e := range all {
 			save, us := e.Save, 9.0
 			switch e.Kind {
-			case Raw:
-				save, us = AllRungs, 8
 			case NetHTTP:
 				us += high
-			case NetHTTPPooled:
-				save, us = Workers, us+high
 			case FastHTTP:
-				us += low
+				save, us = AllRungs, us+low
 			}
 			for r, w := range worth {
 				if !save.Has(r) {
@@ -103,7 +99,6 @@ func TestSharesAreThoseOfTheServers(t *testing.T) {
 	like := answers(made(map[Rungs]float64{State: 2, Bytes: 1.5, Parser: 1, Workers: .5}, 0, 0, 0, 0))
 	for name, want := range map[string]float64{
 		"G7/workers (all orders)": 10, "G7/workers (added to none)": 10, "G7/workers (taken from all)": 10,
-		"G7/workers (given to net/http)": 10, "G7/workers (taken from fasthttp)": 10,
 		"G7/order (pooled state > byte API)": 10, "G7/order (pooled state and byte API > all else)": 40, "G7/order (own parser > nothing)": 20,
 		"ladder-1/explained (all orders)": 100, "ladder-1/rest (" + restHigh + ")": 0, "ladder-2/precise (all orders)": 0, "ladder-2/placebo (both ends, twice)": 0,
 	} {

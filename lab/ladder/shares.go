@@ -93,10 +93,10 @@ func widest(us map[string][]float64) (half float64) {
 	return half
 }
 
-// keepShare keeps with a server that one saving was added to or taken from, what that saving is
-// of the lead.
+// keepShare keeps with a small server that one saving was added to or taken from, what that saving
+// is of the lead.
 func keepShare(k ledger.Key, x map[string]float64, of reading) {
-	beside, sign := map[string]string{addedToNone: slow, removedFromAll: fast, takenFromFast: FastHTTP}[k.Setup], 1.0
+	beside, sign := map[string]string{addedToNone: slow, removedFromAll: fast}[k.Setup], 1.0
 	if k.Setup == addedToNone {
 		sign = -1 // it is not spent
 	}

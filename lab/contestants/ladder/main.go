@@ -35,7 +35,7 @@ func play(ctx context.Context, g ladder.Game) ([][]turns.Reading, error) {
 	defer context.AfterFunc(ctx, func() { client.Close() })()
 	var players []turns.Player
 	for _, s := range g.Servers {
-		players = append(players, player(s, Order{Conns: g.Connections, PerConn: g.PerConn}, client.Call))
+		players = append(players, player(s, Order{Conns: g.Connections}, client.Call))
 	}
 	g.Clock = usage.CPU
 	return turns.Play(ctx, g.Config, players)
@@ -84,9 +84,9 @@ func load(ctx context.Context, _ any, ready contestant.Ready) (any, error) {
 
 // Order says where to connect.
 type Order struct {
-	Addr           string
-	Conns, PerConn int // PerConn requests replace a connection; 0: never
-	Asks           string
+	Addr  string
+	Conns int
+	Asks  string
 }
 
 // client sends one request over and over on keep-alive connections, each
@@ -100,20 +100,16 @@ type client struct {
 func (c *client) Open(o Order, _ *int) error {
 	c.Order, c.conns = o, make([]net.Conn, o.Conns)
 	for i := range c.conns {
-		if err := c.dial(i); err != nil {
+		conn, err := net.Dial("tcp", c.Addr)
+		if err != nil {
+			return err
+		}
+		c.conns[i] = conn
+		if err := conn.(*net.TCPConn).SetLinger(0); err != nil { // leave no port waiting
 			return err
 		}
 	}
 	return c.Send(5*o.Conns, nil)
-}
-
-func (c *client) dial(i int) error {
-	conn, err := net.Dial("tcp", c.Addr)
-	if err != nil {
-		return err
-	}
-	c.conns[i] = conn
-	return conn.(*net.TCPConn).SetLinger(0) // leave no port waiting
 }
 
 // Close closes every connection.
@@ -129,17 +125,11 @@ func (c *client) Send(n int, _ *int) error {
 	var users errgroup.Group
 	var left atomic.Int64
 	left.Store(int64(n))
-	for i := range c.conns {
+	for _, conn := range c.conns {
 		users.Go(func() (err error) {
 			in := make([]byte, 1024)
-			for sent := 0; err == nil && left.Add(-1) >= 0; sent++ {
-				if c.PerConn > 0 && sent%c.PerConn == 0 {
-					c.conns[i].Close()
-					err = c.dial(i)
-				}
-				if err == nil {
-					err = ask(c.conns[i], asked[c.Asks], in)
-				}
+			for err == nil && left.Add(-1) >= 0 {
+				err = ask(conn, asked[c.Asks], in)
 			}
 			return err
 		})

@@ -12,9 +12,9 @@ import (
 	"github.com/spillway-go/spillway/lab/ladder"
 )
 
-// byConnection serves each connection on a reused goroutine or on one of its own, until
+// serveByConnection serves each connection on a reused goroutine or on one of its own, until
 // the listener is closed and the clients have closed the last connection.
-func byConnection(l net.Listener, save ladder.Rungs, serve func(net.Conn)) error {
+func serveByConnection(l net.Listener, save ladder.Rungs) error {
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	more := make(chan net.Conn) // for a goroutine that is free
@@ -31,7 +31,7 @@ func byConnection(l net.Listener, save ladder.Rungs, serve func(net.Conn)) error
 		}
 		serving.Go(func() {
 			for ok := true; ok; c, ok = <-more {
-				serve(c)
+				serveSmall(save, c)
 				if !save.Has(ladder.Workers) {
 					return
 				}

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/spillway-go/spillway/lab/ladder"
 	"github.com/spillway-go/spillway/load/usage"
 )
@@ -327,7 +325,6 @@ func BenchmarkRung(b *testing.B) {
 		})
 	}
 	bench := func(name string, save ladder.Rungs) { run(name, func(c net.Conn) { serveSmall(save, c) }) }
-	run("net-http", netHTTP)
 	bench("saving=none", 0)
 	for _, r := range ladder.Ordered {
 		name := strings.ReplaceAll(r.String(), " ", "-")
@@ -335,9 +332,7 @@ func BenchmarkRung(b *testing.B) {
 		bench("without="+name, ladder.AllRungs&^r)
 	}
 	bench("saving=all", ladder.AllRungs)
-	run("fasthttp", func(c net.Conn) {
-		_ = (&fasthttp.Server{Handler: fastHandler(ladder.AllRungs), NoDefaultServerHeader: true}).ServeConn(c)
-	})
+	run("fasthttp", func(c net.Conn) { _ = fastHTTP(answerFast).ServeConn(c) })
 }
 
 // FuzzServer searches for a request that the own parser accepts and net/http reads
