@@ -93,8 +93,8 @@
 // # Cost
 //
 // "go test ./route -run Alloc" tests the allocations of each kind of request. "spillway lab R"
-// measures the time beside handlers written by hand, gin, echo, chi, huma, fuego and fiber. With
-// encoding/json a GET takes a little longer than one written by hand.
+// measures the time beside handlers written by hand, gin and chi. With encoding/json
+// a GET takes a little longer than one written by hand.
 //
 // # Pitfalls
 //

@@ -4,16 +4,12 @@ import "github.com/spillway-go/spillway/lab/contestant"
 
 // Contestants.
 const (
-	Spillway      = "spillway"
-	SpillwayTimed = "spillway with Server-Timing"
-	Mux           = "mux by hand"
-	MuxValidator  = "mux with validator"
-	Chi           = "chi with validator"
-	Gin           = "gin by hand"
-	GinTyped      = "spillway on gin"
-	Echo          = "echo"
-	Huma          = "huma"
-	Fuego         = "fuego"
+	Spillway     = "spillway"
+	Mux          = "mux by hand"
+	MuxValidator = "mux with validator"
+	Chi          = "chi with validator"
+	Gin          = "gin by hand"
+	GinTyped     = "spillway on gin"
 
 	Fresh    = "fresh context"
 	Pooled   = "pooled context"
@@ -26,7 +22,7 @@ const (
 var (
 	Shape   = []string{Fresh, Pooled, Nothing}
 	Counted = []string{Fresh, Pooled, Explicit, Nothing} // by their instructions
-	Contest = []string{Spillway, SpillwayTimed, Mux, MuxValidator, Chi, Gin, GinTyped, Echo, Huma, Fuego, Nothing}
+	Contest = []string{Spillway, Mux, MuxValidator, Chi, Gin, GinTyped, Nothing}
 	Late    = []string{Spillway, GinTyped, Fresh, Pooled} // after the handler has returned
 )
 
@@ -45,9 +41,6 @@ var Scenarios = []string{JSON, Form, Large, Parallel, Get}
 
 // weights are the published mixture, in per cent.
 var weights = map[string]float64{JSON: 60, Get: 20, Form: 10, Large: 5, Parallel: 5}
-
-// Does reports whether a contestant can do a scenario.
-func Does(name, scenario string) bool { return name != Huma || scenario != Form }
 
 // The encoding/json that the contestants are built with.
 const (

@@ -101,11 +101,9 @@ func (c Config) inTurns(p *experiment.Plan, setup, build, scenario string, names
 	t.To(p)
 }
 
-// add adds those who can do the scenario.
+// add adds contestants in a scenario.
 func add(t *bouts.Table[Player], setup, build, scenario string, names []string) {
 	for _, name := range names {
-		if Does(name, scenario) {
-			t.Add(ledger.Key{Setup: setup, Load: scenario, Pattern: name}, twice(setup, name), Player{name, scenario, build})
-		}
+		t.Add(ledger.Key{Setup: setup, Load: scenario, Pattern: name}, twice(setup, name), Player{name, scenario, build})
 	}
 }

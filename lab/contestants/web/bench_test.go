@@ -16,9 +16,7 @@ func BenchmarkRequest(b *testing.B) {
 	for table, names := range map[string][]string{"contest": routes.Contest, "published": routes.Shape} {
 		for _, scenario := range routes.Scenarios {
 			for _, name := range names {
-				if routes.Does(name, scenario) {
-					b.Run("table="+table+"/scenario="+scenario+"/contestant="+name, func(b *testing.B) { benchmark(b, name, scenario) })
-				}
+				b.Run("table="+table+"/scenario="+scenario+"/contestant="+name, func(b *testing.B) { benchmark(b, name, scenario) })
 			}
 		}
 	}

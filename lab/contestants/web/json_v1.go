@@ -15,7 +15,8 @@ const thisBuild = routes.StdJSON
 
 // decodeByHand reads one document without unknown members and nothing after it.
 func decodeByHand(r io.Reader, v any) error {
-	d := strict(r)
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
 	err := d.Decode(v)
 	if err == nil && d.More() {
 		err = errors.New("there is more than one document in the body")

@@ -1,5 +1,5 @@
-// Command web has the contestants of experiment R: gin and other frameworks, and
-// the routes that all of them serve. The lab builds and starts it.
+// Command web has the contestants of experiment R: gin, chi and handlers
+// by hand, and the routes that all of them serve. The lab builds and starts it.
 package main
 
 import (
@@ -24,22 +24,17 @@ var roles = map[string]contestant.Role{
 
 func main() { contestant.Program(roles) }
 
-// starts are the contestants, by name. What differs between them is in the test of bad
-// requests and in the report.
+// starts are the contestants, by name. What differs between them is in the report.
 var starts = map[string]func() (http.Handler, error){
-	routes.Spillway:      startSpillway(true),
-	routes.SpillwayTimed: startSpillway(false),
-	routes.Mux:           startMux,
-	routes.MuxValidator:  startMuxValidator,
-	routes.Chi:           startChi,
-	routes.Gin:           startGin,
-	routes.GinTyped:      startGinTyped,
-	routes.Echo:          startEcho,
-	routes.Huma:          startHuma,
-	routes.Fuego:         startFuego,
-	routes.Fresh:         startSpecimen(specimen.Build{}),
-	routes.Pooled:        startSpecimen(specimen.Build{Pooled: true}),
-	routes.Explicit:      startSpecimen(specimen.Build{Pooled: true, Explicit: true}),
+	routes.Spillway:     startSpillway,
+	routes.Mux:          startMux,
+	routes.MuxValidator: startMuxValidator,
+	routes.Chi:          startChi,
+	routes.Gin:          startGin,
+	routes.GinTyped:     startGinTyped,
+	routes.Fresh:        startSpecimen(specimen.Build{}),
+	routes.Pooled:       startSpecimen(specimen.Build{Pooled: true}),
+	routes.Explicit:     startSpecimen(specimen.Build{Pooled: true, Explicit: true}),
 
 	// So that only the harness is measured:
 	routes.Nothing: func() (http.Handler, error) {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -21,9 +19,6 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string { return strings.Join(r.Errors, ", ") }
-
-// StatusCode is for fuego.
-func (r *refusal) StatusCode() int { return r.status }
 
 // bad is a refusal for what is wrong, a fault a line.
 func bad(what string) *refusal { return &refusal{http.StatusBadRequest, strings.Split(what, "\n")} }
@@ -101,15 +96,3 @@ func newValidator() (*validator.Validate, error) {
 }
 
 func isPhone(f validator.FieldLevel) bool { return phone.MatchString(f.Field().String()) }
-
-// rules is what echo calls a validator.
-type rules struct{ of *validator.Validate }
-
-func (r rules) Validate(p any) error { return r.of.Struct(p) }
-
-// strict decodes with encoding/json, and refuses unknown members.
-func strict(r io.Reader) *json.Decoder {
-	d := json.NewDecoder(r)
-	d.DisallowUnknownFields()
-	return d
-}

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
 	"github.com/spillway-go/spillway/lab/contestants/web/specimen"
 	"github.com/spillway-go/spillway/route"
 	"github.com/spillway-go/spillway/routegin"
@@ -37,14 +34,12 @@ func (q *typedCreate) created() patient {
 	return patient{newID, q.Ward, q.Notify, q.Name, q.Email, q.Gender, q.Age, q.Phone, q.Note, q.Tags}
 }
 
-func startSpillway(untimed bool) func() (http.Handler, error) {
-	return func() (http.Handler, error) {
-		mux := route.NewMux(route.Config{Untimed: untimed, Limits: route.Limits{Body: maxBody}})
-		return mux, mux.Add(
-			route.New("POST", createPath, func(_ context.Context, q typedCreate) (patient, error) { return q.created(), nil }).Status(http.StatusCreated),
-			route.New("GET", getPath, func(_ context.Context, q typedGet) (patient, error) { return found(q.ID), nil }),
-		)
-	}
+func startSpillway() (http.Handler, error) {
+	mux := route.NewMux(route.Config{Untimed: true, Limits: route.Limits{Body: maxBody}})
+	return mux, mux.Add(
+		route.New("POST", createPath, func(_ context.Context, q typedCreate) (patient, error) { return q.created(), nil }).Status(http.StatusCreated),
+		route.New("GET", getPath, func(_ context.Context, q typedGet) (patient, error) { return found(q.ID), nil }),
+	)
 }
 
 // startGinTyped is package route on a gin engine, whose handlers are given a
@@ -65,40 +60,4 @@ func startSpecimen(b specimen.Build) func() (http.Handler, error) {
 		specimen.Add(l, "GET", getGin, http.StatusOK, func(_ *specimen.Context, q typedGet) (patient, error) { return found(q.ID), nil })
 		return engine, err
 	}
-}
-
-type humaCreate struct {
-	Ward   string `path:"ward" maxLength:"20"`
-	Notify bool   `query:"notify"`
-	Body   struct {
-		Name   string   `json:"name" minLength:"2" maxLength:"80"`
-		Email  string   `json:"email" format:"email"`
-		Gender string   `json:"gender" enum:"female,male,other,unknown"`
-		Age    int      `json:"age" minimum:"1" maximum:"150"`
-		Phone  string   `json:"phone,omitempty" pattern:"^[+0-9 ]{5,20}$"`
-		Note   string   `json:"note,omitempty" maxLength:"1000"`
-		Tags   []string `json:"tags,omitempty" maxItems:"8"`
-	}
-}
-
-type humaGet struct {
-	ID string `path:"id" minLength:"7" maxLength:"7"`
-}
-
-type humaAnswer struct{ Body patient }
-
-func startHuma() (http.Handler, error) {
-	mux := http.NewServeMux()
-	config := huma.DefaultConfig("patients", "1")
-	config.CreateHooks = nil // they add a link to the schema to every answer
-	api := humago.New(mux, config)
-	huma.Register(api, huma.Operation{
-		OperationID: "create", Method: http.MethodPost, Path: createPath, DefaultStatus: http.StatusCreated, MaxBodyBytes: maxBody,
-	}, func(_ context.Context, q *humaCreate) (*humaAnswer, error) {
-		b := &q.Body
-		return &humaAnswer{patient{newID, q.Ward, q.Notify, b.Name, b.Email, b.Gender, b.Age, b.Phone, b.Note, b.Tags}}, nil
-	})
-	huma.Register(api, huma.Operation{OperationID: "get", Method: http.MethodGet, Path: getPath},
-		func(_ context.Context, q *humaGet) (*humaAnswer, error) { return &humaAnswer{found(q.ID)}, nil })
-	return mux, nil
 }

@@ -12,15 +12,15 @@ import (
 // and body, with every field checked, or one is looked up by id.
 
 // newPatient is the body for contestants that use go-playground/validator, with the tags
-// they read: validate, or gin's binding; form, or gorilla's schema.
+// they read: validate, or gin's binding.
 type newPatient struct {
-	Name   string   `json:"name" form:"name" schema:"name" validate:"required,min=2,max=80" binding:"required,min=2,max=80"`
-	Email  string   `json:"email" form:"email" schema:"email" validate:"required,email" binding:"required,email"`
-	Gender string   `json:"gender" form:"gender" schema:"gender" validate:"required,oneof=female male other unknown" binding:"required,oneof=female male other unknown"`
-	Age    int      `json:"age" form:"age" schema:"age" validate:"required,min=1,max=150" binding:"required,min=1,max=150"`
-	Phone  string   `json:"phone" form:"phone" schema:"phone" validate:"omitempty,phone" binding:"omitempty,phone"`
-	Note   string   `json:"note" form:"note" schema:"note" validate:"max=1000" binding:"max=1000"`
-	Tags   []string `json:"tags" form:"tags" schema:"tags" validate:"max=8" binding:"max=8"`
+	Name   string   `json:"name" form:"name" validate:"required,min=2,max=80" binding:"required,min=2,max=80"`
+	Email  string   `json:"email" form:"email" validate:"required,email" binding:"required,email"`
+	Gender string   `json:"gender" form:"gender" validate:"required,oneof=female male other unknown" binding:"required,oneof=female male other unknown"`
+	Age    int      `json:"age" form:"age" validate:"required,min=1,max=150" binding:"required,min=1,max=150"`
+	Phone  string   `json:"phone" form:"phone" validate:"omitempty,phone" binding:"omitempty,phone"`
+	Note   string   `json:"note" form:"note" validate:"max=1000" binding:"max=1000"`
+	Tags   []string `json:"tags" form:"tags" validate:"max=8" binding:"max=8"`
 }
 
 // patient is the answer of all contestants. It has everything that was sent, so that
