@@ -14,7 +14,7 @@ import (
 // Experiment is the declaration.
 var Experiment = experiment.Declare(family, help, plan, nil)
 
-const help = `Callers enqueue a job each, wait until it is on disk, and enqueue the next. The engine is NATS JetStream in the contestant's own process. Ours is package jobqueue/jetstream, whose concurrent calls share a commit; beside it each message is published, and synced, alone. Two more contestants show what is possible: ours without a sync before the acknowledgement, and a file that is written and synced by one caller, without any engine.
+const help = `Callers enqueue a job each, wait until it is on disk, and enqueue the next. The engine is NATS JetStream in the contestant's own process. Ours is package jobqueue/jetstream, whose concurrent calls share a commit; beside it each message is published, and synced, alone. What is possible shows ours without a sync before the acknowledgement.
 
 Every contestant runs in a process and a folder of its own, one after the other in a new order each repeat. Then its engine is started again and counts: is a job missing that was acknowledged?`
 
@@ -23,7 +23,6 @@ const (
 	GroupCommit = "group commit"
 	Each        = "fsync on each"
 	Interval    = "without fsync"
-	File        = "a file and fsync"
 )
 
 // RoleBout is what the program plays: it takes a Bout and returns a map of figures.
@@ -44,7 +43,7 @@ type Bout struct {
 }
 
 func plan(c Config) (p experiment.Plan, err error) {
-	for _, name := range []string{GroupCommit, Each, Interval, File} {
+	for _, name := range []string{GroupCommit, Each, Interval} {
 		spec := contestant.Spec{Program: "durable", Role: RoleBout, Input: Bout{name, 512, 256, c.Time / 6, c.Time, c.Folder}}
 		p.Programs = []contestant.Spec{spec}
 		for _, k := range key(name).AndTwin(name == GroupCommit) {
@@ -77,7 +76,7 @@ var family = ledger.Family{
 	Title: "Durable jobs, enqueued one call at a time: commits that calls share, and an fsync for each",
 	Claims: []ledger.Claim{{
 		ID: "engine-2", Goal: true, Title: "single calls enqueue 15,000 jobs a second, each on disk before it is acknowledged",
-		Note: "How many fsyncs a disk does in a second differs by a factor of a hundred between disks. The contestant with a file shows what one caller could do on this one without any engine.",
+		Note: "How many fsyncs a disk does in a second differs by a factor of a hundred between disks.",
 		Parts: []ledger.Part{
 			{ID: "rate", Title: "15,000 jobs a second", Subject: "jobs a second, group commit", Unit: "a second", Rule: judge.AtLeast(goal), Spread: .1,
 				Cases: ledger.One(setup, rate(GroupCommit))},

@@ -17,7 +17,7 @@ import (
 type engine struct {
 	put   func(ctx context.Context, payload []byte) error // returns when the job is as safe as it will be
 	close func() error
-	count func() (uint64, error) // how many there are, read anew after close; nil: not known
+	count func() (uint64, error) // how many there are, read anew after close
 }
 
 var errNothing = errors.New("nothing was acknowledged")
@@ -37,9 +37,6 @@ func bout(ctx context.Context, b durable.Bout) (figures map[string]float64, err 
 	if err != nil {
 		return nil, err
 	}
-	if b.Contestant == durable.File {
-		b.Callers = 1
-	}
 	d := drive(ctx, b, e.put)
 	if err := errors.Join(d.err, e.close(), ctx.Err()); err != nil {
 		return nil, err
@@ -47,18 +44,12 @@ func bout(ctx context.Context, b durable.Bout) (figures map[string]float64, err 
 	if d.acknowledged == 0 {
 		return nil, errNothing
 	}
-	figures = map[string]float64{
+	stored, err := e.count()
+	return map[string]float64{
 		"rate": float64(d.took.Count()) / b.Timed.Seconds(),
 		"p50":  float64(d.took.Quantile(.5)), "p99": float64(d.took.Quantile(.99)),
-	}
-	if e.count != nil {
-		stored, err := e.count()
-		if err != nil {
-			return nil, err
-		}
-		figures["missing"] = float64(d.acknowledged - min(stored, d.acknowledged))
-	}
-	return figures, nil
+		"missing": float64(d.acknowledged - min(stored, d.acknowledged)),
+	}, err
 }
 
 // driven is what callers saw.

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,7 +26,6 @@ var engines = map[string]func(ctx context.Context, folder string) (engine, error
 		return queue(ctx, folder, true)
 	},
 	durable.Each: each,
-	durable.File: file,
 }
 
 // queue is ours.
@@ -95,19 +92,5 @@ func each(ctx context.Context, folder string) (engine, error) {
 			nc.Close()
 			return stream.CachedInfo().State.Msgs, server.Close(ctx)
 		},
-	}, err
-}
-
-// file has no engine: what the disk does.
-func file(_ context.Context, folder string) (engine, error) {
-	f, err := os.OpenFile(filepath.Join(folder, "jobs"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	return engine{
-		put: func(_ context.Context, payload []byte) error {
-			if _, err := f.Write(append(payload, '\n')); err != nil {
-				return err
-			}
-			return f.Sync()
-		},
-		close: f.Close,
 	}, err
 }
