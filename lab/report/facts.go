@@ -39,8 +39,8 @@ func (s *session) Facts() []fact {
 
 // disturbance is how many runs there are, without those that failed, how many of them other
 // processes disturbed, and by how much at most.
-func disturbance(sessions ...[]results.Run) (all, disturbed int, most float64) {
-	for _, r := range slices.Concat(sessions...) {
+func disturbance(runs []results.Run) (all, disturbed int, most float64) {
+	for _, r := range runs {
 		if r.Failed != "" {
 			continue
 		}
@@ -51,18 +51,15 @@ func disturbance(sessions ...[]results.Run) (all, disturbed int, most float64) {
 	return all, disturbed, most
 }
 
-// Disturbed says, as two sentences, that other processes disturbed most of the runs of a session; it is
-// empty where they did not. Runs that failed do not count.
-func Disturbed(sessions ...[]results.Run) string {
-	all, disturbed, most := disturbance(sessions...)
+// Noisy says, as two sentences, that other processes disturbed most of the runs; it is empty where
+// they did not. Runs that failed do not count.
+func (s *session) Noisy() string {
+	all, disturbed, most := disturbance(s.runs)
 	if 2*disturbed <= all {
 		return ""
 	}
 	return fmt.Sprintf("Other processes disturbed %d of %s: they used up to %s of the processors. Repeat the session on a quiet machine.", disturbed, count(all, "run"), percent(most))
 }
-
-// Noisy says that other processes disturbed most runs.
-func (s *session) Noisy() string { return Disturbed(s.runs) }
 
 // machine is one line.
 func machine(m results.Machine) string {

@@ -36,9 +36,7 @@ func For(f *os.File) Options {
 
 // Terminal writes the summary: what the page says, in words.
 func Terminal(w io.Writer, fam ledger.Family, res results.Results, runs []results.Run, opts Options) error {
-	opts.Width = min(max(cmp.Or(opts.Width, 80), 40), 140)
-	t := &terminal{bufio.NewWriter(w), opts}
-	s := newSession(fam, res, runs)
+	t, s := newTerminal(w, opts), newSession(fam, res, runs)
 	t.head(s)
 	for _, ch := range s.Chapters() {
 		t.verdicts(ch)
@@ -46,6 +44,40 @@ func Terminal(w io.Writer, fam ledger.Family, res results.Results, runs []result
 	t.figures(s)
 	t.rest(s)
 	return t.w.Flush()
+}
+
+// TerminalSession writes the summary of several experiments: the answer that decided each claim,
+// what would settle those that are open, and the advice.
+func TerminalSession(w io.Writer, families []ledger.Family, of results.Session, runs map[string][]results.Run, opts Options) error {
+	t, s := newTerminal(w, opts), newWhole(families, of, runs)
+	t.noisy(s.session)
+	for _, ch := range s.Chapters() {
+		t.tally(ch)
+	}
+	t.table(s.last(), 0)
+	title := "OPEN, and what would settle it"
+	for _, c := range s.Results.Claims {
+		if c.Verdict == results.Inconclusive {
+			t.section(title)
+			title = ""
+			t.say(0, span{plain, c.ID + ": " + c.Why})
+		}
+	}
+	t.advice(s.session)
+	for _, out := range of.LeftOut {
+		t.gap()
+		t.say(0, span{plain, "Left out: " + out.Experiment + ": " + out.Why})
+	}
+	if len(of.LeftOut) > 0 {
+		t.say(0, span{plain, "spillway lab --resume " + t.Dir + " --budget 30m goes on with what was left out"})
+	}
+	t.files(results.ResultsFile)
+	return t.w.Flush()
+}
+
+func newTerminal(w io.Writer, opts Options) *terminal {
+	opts.Width = min(max(cmp.Or(opts.Width, 80), 40), 140)
+	return &terminal{bufio.NewWriter(w), opts}
 }
 
 type terminal struct {
@@ -68,11 +100,15 @@ const (
 // span is text with its style.
 type span struct{ code, text string }
 
-func (t *terminal) head(s *session) {
+func (t *terminal) noisy(s *session) {
 	if n := s.Noisy(); n != "" {
 		t.gap()
 		t.say(0, span{loud, "A DISTURBED SESSION: " + n})
 	}
+}
+
+func (t *terminal) head(s *session) {
+	t.noisy(s)
 	t.section(fmt.Sprintf("Experiment %s: %s", s.Results.Experiment, s.Family.Title))
 	for _, f := range s.Facts() {
 		t.say(0, span{faint, f.Name + ": " + f.Value})
@@ -83,13 +119,18 @@ func (t *terminal) head(s *session) {
 	}
 }
 
-func (t *terminal) verdicts(ch chapter) {
+// tally is the title of a chapter, and how often each verdict was given.
+func (t *terminal) tally(ch chapter) {
 	var tally []span
 	for _, n := range ch.Tally() {
 		tally = append(tally, span{kind(n.Verdict).code, fmt.Sprintf("%d %s", n.N, n.Words)})
 	}
 	t.section(strings.ToUpper(ch.Title), append(tally, span{faint, pick(len(tally) == 0, "none yet", "")})...)
 	t.say(0, span{faint, ch.Wrong()})
+}
+
+func (t *terminal) verdicts(ch chapter) {
+	t.tally(ch)
 	for _, c := range ch.Cards {
 		t.gap()
 		t.say(0, badge(c.Verdict), span{bold, c.ID + ": " + sentence(c.Title)})
@@ -145,13 +186,22 @@ func (t *terminal) figures(s *session) {
 }
 
 func (t *terminal) rest(s *session) {
-	failed, advised := s.Failed(), s.Advice()
+	failed := s.Failed()
 	if len(failed) > 0 {
 		t.section("RUNS WITHOUT A MEASUREMENT", span{yellow, count(len(failed), "run")})
 	}
 	for _, text := range failed {
 		t.say(2, span{plain, text})
 	}
+	t.advice(s)
+	t.files(results.ResultsFile, results.RunsFile)
+	if p := s.Results.Partial; p != "" {
+		t.say(0, span{loud, "Partial result: " + p})
+	}
+}
+
+func (t *terminal) advice(s *session) {
+	advised := s.Advice()
 	if len(advised) > 0 {
 		t.section("ADVICE", span{faint, "by the verdicts of this machine"})
 	}
@@ -165,14 +215,20 @@ func (t *terminal) rest(s *session) {
 		t.say(4, span{standing(a.Verdict).code, strings.ToUpper(a.Verdict)}, span{plain, a.Text})
 		t.say(4, span{faint, strings.Join(cited, "; ")})
 	}
+}
+
+// files says where the report and the data are.
+func (t *terminal) files(data ...string) {
 	t.gap()
-	if t.Dir != "" {
-		t.say(0, span{bold, "Report"}, span{plain, filepath.Join(t.Dir, results.ReportFile)})
-		t.say(0, span{bold, "Data"}, span{plain, filepath.Join(t.Dir, results.ResultsFile)}, span{plain, filepath.Join(t.Dir, results.RunsFile)})
+	if t.Dir == "" {
+		return
 	}
-	if p := s.Results.Partial; p != "" {
-		t.say(0, span{loud, "Partial result: " + p})
+	t.say(0, span{bold, "Report"}, span{plain, filepath.Join(t.Dir, results.ReportFile)})
+	names := []span{{bold, "Data"}}
+	for _, name := range data {
+		names = append(names, span{plain, filepath.Join(t.Dir, name)})
 	}
+	t.say(0, names...)
 }
 
 func (t *terminal) style(code, s string) string {

@@ -30,6 +30,11 @@ type whole struct {
 }
 
 func sessionPage(families []ledger.Family, of results.Session, runs map[string][]results.Run) (string, error) {
+	w := newWhole(families, of, runs)
+	return fitting("session.html", w, w.Experiments...)
+}
+
+func newWhole(families []ledger.Family, of results.Session, runs map[string][]results.Run) *whole {
 	all := results.Results{Machine: of.Machine, Revision: of.Revision, Command: of.Command, Seed: of.Seed, Started: of.Started, Ended: of.Ended}
 	w := &whole{&session{}, of, nil}
 	for _, res := range of.Parts {
@@ -41,7 +46,20 @@ func sessionPage(families []ledger.Family, of results.Session, runs map[string][
 		all.Claims, w.runs, w.Experiments = append(all.Claims, res.Claims...), append(w.runs, s.runs...), append(w.Experiments, s)
 	}
 	w.Results = all
-	return fitting("session.html", w, w.Experiments...)
+	return w
+}
+
+// last is the last word on every claim.
+func (w *whole) last() Table {
+	var lines []row
+	for _, c := range w.Results.Claims {
+		a, _ := c.Deciding()
+		lines = append(lines, row{Cells: []string{
+			c.ID + pick(a.Part == "" || a.Part == c.ID, "", " "+a.Part), string(c.Verdict), cmp.Or(a.Figure(), "missing"),
+			pick(c.Goal, "a goal of ours: "+a.Rule.Words(a.Unit), cmp.Or(a.Said(), "no figure")),
+		}})
+	}
+	return Table{[]string{"claim", "verdict", "measured", "published"}, lines}
 }
 
 // Summary is the claims of the experiment, a row each, with the answer that decided it.
