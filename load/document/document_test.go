@@ -32,10 +32,3 @@ func TestAPageShowsAllThatItHas(t *testing.T) {
 		t.Error("it loads something, or may")
 	}
 }
-
-func TestAPageHasNothingThatIsEmpty(t *testing.T) {
-	text, err := Page{Title: "Nothing was found"}.HTML()
-	if err != nil || strings.Contains(text, "<section") {
-		t.Errorf("%v, %s", err, text)
-	}
-}

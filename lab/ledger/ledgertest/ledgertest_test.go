@@ -20,19 +20,6 @@ func claim(rule judge.Rule, cases ...ledger.Case) ledger.Claim {
 	return ledger.Claim{ID: "T1", Parts: []ledger.Part{{Subject: "a/b", Unit: "x", Rule: rule, Spread: 0.03, Cases: ledger.Only(cases...)}}}
 }
 
-func TestGoodRowsAreNotComplainedAbout(t *testing.T) {
-	ratio := ledger.Case{Setup: "s", Value: of("a", speed).Over(of("b", speed)), Needs: "It takes 16 cores.", Open: "It is too short."}
-	same := ledger.Case{Setup: "s", Value: ledger.Best(of("a", speed), of("b", speed)).Over(ledger.Largest(of("a", ledger.Goodput), of("a", speed)))}
-	for _, rule := range []judge.Rule{judge.AtLeast(2), judge.Between(4, 5), judge.Below(0.9), judge.Outside(0.8, 1.25)} {
-		Check(t, ledger.Family{Claims: []ledger.Claim{claim(rule, ratio, same)}}, nil)
-	}
-	for _, kind := range []judge.Kind{judge.Every, judge.Never} {
-		count := claim(judge.Exactly(0), ledger.Case{Setup: "s", Value: of("a", speed)})
-		count.Parts[0].Kind, count.Parts[0].Unit, count.Parts[0].Spread = kind, "", 0
-		Check(t, ledger.Family{Claims: []ledger.Claim{count}}, nil)
-	}
-}
-
 func TestRowsThatIgnoreTheirFiguresAreFound(t *testing.T) {
 	rule := judge.AtLeast(2)
 	zero := ledger.Figure{Name: "speed", Value: func(r *results.Run) float64 { return r.Extra["speed"] }}
