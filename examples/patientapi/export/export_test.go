@@ -200,9 +200,9 @@ func TestSinceLeavesOutWhatHasNotChanged(t *testing.T) {
 		synctest.Wait()
 		want := map[access.Resource]int{}
 		var page patientapi.Page
-		require.NoError(t, store.Store.Search(t.Context(), patientapi.PatientSearch{}, &page))
+		require.NoError(t, store.base.Search(t.Context(), patientapi.PatientSearch{}, &page))
 		for _, p := range page.Patients {
-			observations, _ := store.Store.Observations(t.Context(), p.ID)
+			observations, _ := store.base.Observations(t.Context(), p.ID)
 			for _, o := range observations {
 				if !o.Updated.Before(since) {
 					want[access.Observations]++

@@ -45,35 +45,27 @@ func resources(t access.Resource, p *patientapi.Patient, observations []patienta
 	}
 }
 
-// asked calls before at each question to the store, counted from 1.
+// asked is a store with before called at each question, counted from 1.
 type asked struct {
 	patientapi.Store
-	calls  atomic.Int64
-	before func(ctx context.Context, call int64) error
-}
-
-func (s *asked) Search(ctx context.Context, q patientapi.PatientSearch, dst *patientapi.Page) error {
-	if err := s.before(ctx, s.calls.Add(1)); err != nil {
-		return err
-	}
-	return s.Store.Search(ctx, q, dst)
-}
-
-func (s *asked) Observations(ctx context.Context, id string) ([]patientapi.Observation, error) {
-	if err := s.before(ctx, s.calls.Add(1)); err != nil {
-		return nil, err
-	}
-	return s.Store.Observations(ctx, id)
+	base  patientapi.Store
+	calls atomic.Int64
 }
 
 func newStore(t *testing.T, before func(ctx context.Context, call int64) error) *asked {
 	t.Helper()
-	store, err := simulated.New(people, 3)
+	base, err := simulated.New(people, 3)
 	require.NoError(t, err)
-	if before == nil {
-		before = func(context.Context, int64) error { return nil }
-	}
-	return &asked{Store: store, before: before}
+	s := &asked{base: base}
+	s.Store = patientapi.Around(base, func(ctx context.Context, _ patientapi.Question, ask func(context.Context) error) error {
+		if call := s.calls.Add(1); before != nil {
+			if err := before(ctx, call); err != nil {
+				return err
+			}
+		}
+		return ask(ctx)
+	})
+	return s
 }
 
 func newQueue(t *testing.T, cfg memory.Config) jobqueue.Queue {
@@ -128,10 +120,10 @@ func whole(t *testing.T, e *Exports, ticket string, store *asked) {
 	}
 	want := map[lineOf]int{}
 	var page patientapi.Page
-	require.NoError(t, store.Store.Search(t.Context(), patientapi.PatientSearch{}, &page))
+	require.NoError(t, store.base.Search(t.Context(), patientapi.PatientSearch{}, &page))
 	for i := range page.Patients {
 		p := &page.Patients[i]
-		observations, err := store.Store.Observations(t.Context(), p.ID)
+		observations, err := store.base.Observations(t.Context(), p.ID)
 		require.NoError(t, err)
 		for _, kind := range s.Types {
 			for r := range resources(kind, p, observations) {

@@ -89,24 +89,11 @@ func TestAnExportHasTheShapeOfBulkData(t *testing.T) {
 		if m.Request != "http://example.com/fhir/$export" || !m.RequiresAccessToken || m.TransactionTime.IsZero() || m.Error == nil || len(m.Output) != 9 {
 			t.Errorf("%+v", m)
 		}
-		seen, kinds := map[string]bool{}, map[string]int{}
 		for _, f := range m.Output {
 			w := fetch(api, "GET", f.URL, "Accept", ndjson)
 			text := w.Body.Bytes()
 			if w.Code != 200 || w.Header().Get("Content-Type") != ndjson || w.Header().Get("Content-Length") != strconv.Itoa(len(text)) || bytes.Count(text, []byte("\n")) != f.Count {
 				t.Errorf("%s: %d %v", f.URL, w.Code, w.Header())
-			}
-			for line := range bytes.Lines(text) {
-				var r struct{ ResourceType, ID string }
-				if err := json.Unmarshal(line, &r); err != nil || r.ResourceType != f.Type || seen[r.ID] {
-					t.Errorf("%v %s", err, line)
-				}
-				seen[r.ID] = true
-				if kinds[f.Type]++; kinds[f.Type]%50 == 1 {
-					if one := get(t, api, "/fhir/"+f.Type+"/"+r.ID); one.Body.String()+"\n" != string(line) && one.Body.String() != string(line) {
-						t.Errorf("%s\nis elsewhere\n%s", line, one.Body)
-					}
-				}
 			}
 			part := fetch(api, "GET", f.URL, "Range", "bytes=10-19")
 			if part.Code != 206 || part.Body.String() != string(text[10:20]) || part.Header().Get("Content-Range") != fmt.Sprintf("bytes 10-19/%d", len(text)) {
@@ -121,9 +108,6 @@ func TestAnExportHasTheShapeOfBulkData(t *testing.T) {
 			if head := fetch(api, "HEAD", f.URL); head.Code != 200 || head.Header().Get("Content-Length") != strconv.Itoa(len(text)) {
 				t.Errorf("%d %v", head.Code, head.Header())
 			}
-		}
-		if kinds["Patient"] != people || kinds["Observation"] < people || kinds["MedicationRequest"] == 0 {
-			t.Errorf("%v", kinds)
 		}
 		if w := fetch(api, "DELETE", where); w.Code != 202 {
 			t.Errorf("%d %s", w.Code, w.Body)
@@ -279,7 +263,7 @@ func narrow(t *testing.T, h http.Handler, where string) (m manifest) {
 
 func TestAFailedExportSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := newAPI(t, &faulty{Store: newStore(t), fail: func(int64) error { return patientapi.ErrUnavailable }}, patterns.Limiter)
+		api := newAPI(t, newFaulty(newStore(t), func(int64) error { return patientapi.ErrUnavailable }), patterns.Limiter)
 		where := begun(t, api, "/fhir/$export")
 		ran(api.cfg.Bulk)
 		a := get(t, api, where, "Authorization", exportJob)

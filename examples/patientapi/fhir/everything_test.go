@@ -17,25 +17,21 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 )
 
-// faulty fails the calls that fail names, counted from 1.
+// faulty is a store that fails the questions that fail names, counted from 1.
 type faulty struct {
 	patientapi.Store
 	calls atomic.Int64
-	fail  func(call int64) error
 }
 
-func (f *faulty) Search(ctx context.Context, q patientapi.PatientSearch, dst *patientapi.Page) error {
-	if err := f.fail(f.calls.Add(1)); err != nil {
-		return err
-	}
-	return f.Store.Search(ctx, q, dst)
-}
-
-func (f *faulty) Observations(ctx context.Context, id string) ([]patientapi.Observation, error) {
-	if err := f.fail(f.calls.Add(1)); err != nil {
-		return nil, err
-	}
-	return f.Store.Observations(ctx, id)
+func newFaulty(store patientapi.Store, fail func(call int64) error) *faulty {
+	f := new(faulty)
+	f.Store = patientapi.Around(store, func(ctx context.Context, _ patientapi.Question, ask func(context.Context) error) error {
+		if err := fail(f.calls.Add(1)); err != nil {
+			return err
+		}
+		return ask(ctx)
+	})
+	return f
 }
 
 const exportJob = "Bearer export-job"
@@ -59,7 +55,7 @@ func TestAnExportThatFailsIsBrokenOff(t *testing.T) {
 			}
 			return nil
 		}
-		api := newAPI(t, &faulty{Store: newStore(t), fail: down}, patterns.Adaptive)
+		api := newAPI(t, newFaulty(newStore(t), down), patterns.Adaptive)
 		w, cut := broken(api, "/fhir/Patient/$everything")
 		if !cut || w.Code != 200 || json.Valid(w.Body.Bytes()) {
 			t.Errorf("%d, broken off: %t; %.80s", w.Code, cut, w.Body)
@@ -76,7 +72,7 @@ func TestAnExportHasPatienceWithTheStore(t *testing.T) {
 			}
 			return nil
 		}
-		api := newAPI(t, &faulty{Store: newStore(t), fail: nowAndThen}, patterns.Adaptive)
+		api := newAPI(t, newFaulty(newStore(t), nowAndThen), patterns.Adaptive)
 		if w, cut := broken(api, "/fhir/Patient/$everything"); cut || !json.Valid(w.Body.Bytes()) {
 			t.Errorf("%d, broken off: %t", w.Code, cut)
 		}
@@ -87,13 +83,13 @@ func TestAnExportHasPatienceWithTheStore(t *testing.T) {
 // takes is no sample.
 func TestAnExportIsCountedApartAndBounded(t *testing.T) {
 	hold, held := make(chan struct{}), make(chan struct{}, 1)
-	store := &faulty{Store: newStore(t), fail: func(call int64) error {
+	store := newFaulty(newStore(t), func(call int64) error {
 		if call == 2 { // the observations of the first patient: the answer has begun
 			held <- struct{}{}
 			<-hold
 		}
 		return nil
-	}}
+	})
 	api := newAPI(t, store, patterns.Adaptive, func(c *Config) { c.Exports = 1 })
 	first := make(chan *answer)
 	go func() { first <- get(t, api, "/fhir/Patient/$everything", "Authorization", exportJob) }()
@@ -119,13 +115,13 @@ func TestAnExportEndsWhenTheServiceStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var api *API
 		drained := make(chan error, 1)
-		store := &faulty{Store: newStore(t), fail: func(call int64) error {
+		store := newFaulty(newStore(t), func(call int64) error {
 			if call == 5 {
 				go func() { drained <- api.cfg.Runner.Drain(t.Context()) }()
 				synctest.Wait()
 			}
 			return nil
-		}}
+		})
 		api = newAPI(t, store, patterns.Adaptive)
 		if _, cut := broken(api, "/fhir/Patient/$everything"); !cut || store.calls.Load() != 5 {
 			t.Errorf("broken off: %t, after %d questions", cut, store.calls.Load())
@@ -139,7 +135,7 @@ func TestAnExportEndsWhenTheServiceStops(t *testing.T) {
 func TestAnExportOutlivesTheDeadlinesOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(int64) error { time.Sleep(time.Second); return nil }
-		api := newAPI(t, &faulty{Store: newStore(t), fail: slow}, patterns.Adaptive)
+		api := newAPI(t, newFaulty(newStore(t), slow), patterns.Adaptive)
 		now := time.Now()
 		w := &connection{ResponseRecorder: httptest.NewRecorder(), reads: true, readBy: now.Add(10 * time.Second), writeBy: now.Add(10 * time.Second)}
 		if cut := w.serve(t.Context(), api); cut || !json.Valid(w.Body.Bytes()) || time.Since(now) < 10*time.Second {
@@ -212,7 +208,7 @@ func (c *connection) Write(part []byte) (int, error) {
 // The export goes on only as the client reads.
 func TestAnExportWaitsForItsClientAndEndsWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &faulty{Store: endless{newStore(t)}, fail: func(int64) error { return nil }}
+		store := newFaulty(endless{newStore(t)}, func(int64) error { return nil })
 		api := newAPI(t, store, patterns.Adaptive)
 		ctx, leave := context.WithCancel(t.Context())
 		r := httptest.NewRequestWithContext(ctx, "GET", "/fhir/Patient/$everything", nil)

@@ -29,7 +29,7 @@ func TestCriticalReadsGoFirstAndBulkLast(t *testing.T) {
 			return nil
 		}
 	}
-	s.store.script["batch"], s.store.script["P000002"], s.store.script["P000003"] = note("bulk"), note("normal"), note("critical")
+	s.store.script["patients"], s.store.script["P000002"], s.store.script["P000003"] = note("bulk"), note("normal"), note("critical")
 	var wg sync.WaitGroup
 	for i, c := range []struct{ method, path, body string }{
 		{"GET", "/api/v1/patients?id=P000001", ""},

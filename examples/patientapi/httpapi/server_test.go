@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -25,29 +26,24 @@ import (
 
 const people = 2000
 
-// scripted is a store whose lookups do what the test says for some ids.
+// scripted is a store whose lookups do what the test says for some ids, and for batches.
 type scripted struct {
-	*simulated.Store
+	patientapi.Store
 	script map[string]func(context.Context) error
 	ping   error
 }
 
-func (s *scripted) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
-	if do := s.script[id]; do != nil {
-		if err := do(ctx); err != nil {
-			return err
+func newScripted(base patientapi.Store) *scripted {
+	s := &scripted{script: map[string]func(context.Context) error{}}
+	s.Store = patientapi.Around(base, func(ctx context.Context, q patientapi.Question, ask func(context.Context) error) error {
+		if do := s.script[cmp.Or(q.ID, q.Kind)]; do != nil {
+			if err := do(ctx); err != nil {
+				return err
+			}
 		}
-	}
-	return s.Store.Patient(ctx, id, dst)
-}
-
-func (s *scripted) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
-	if do := s.script["batch"]; do != nil {
-		if err := do(ctx); err != nil {
-			return err
-		}
-	}
-	return s.Store.Patients(ctx, ids, dst)
+		return ask(ctx)
+	})
+	return s
 }
 
 func (s *scripted) Ping(context.Context) error { return s.ping }
@@ -89,7 +85,7 @@ func serveOver(t *testing.T, pattern string, cfg patterns.Config, api Config) *s
 	t.Helper()
 	base, err := simulated.New(people, 1)
 	require.NoError(t, err)
-	s := &server{store: &scripted{Store: base, script: map[string]func(context.Context) error{}}, log: &lockedBuffer{}}
+	s := &server{store: newScripted(base), log: &lockedBuffer{}}
 	if cfg.Workers == 0 {
 		cfg.Workers, cfg.QueueSize = 4, 16
 	}

@@ -19,7 +19,7 @@ type Config struct {
 
 // Injected is a store with added latency and failures. Call number n gets the
 // n-th draw of the seed, in whatever goroutine. A call waits first and then fails or
-// asks the store beneath; the wait ends with its context.
+// asks the store beneath; the wait ends with its context. A batch, like a page, is one call.
 type Injected struct {
 	patientapi.Store
 	cfg     Config
@@ -40,71 +40,19 @@ func Inject(store patientapi.Store, cfg Config) (*Injected, error) {
 	case !(cfg.ErrorRate >= 0 && cfg.ErrorRate <= 1):
 		return nil, fmt.Errorf("error-rate is %v: want a share from 0 to 1, such as 0.05", cfg.ErrorRate)
 	}
-	return &Injected{Store: store, cfg: cfg}, nil
+	s := &Injected{cfg: cfg}
+	s.Store = patientapi.Around(store, s.around)
+	return s, nil
 }
 
-// Patient implements patientapi.Store.
-func (s *Injected) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
+// around asks a question when its latency is over, unless it fails.
+func (s *Injected) around(ctx context.Context, _ patientapi.Question, ask func(context.Context) error) error {
 	s.ongoing.Enter()
 	defer s.ongoing.Leave()
 	if err := s.delay(ctx); err != nil {
-		dst.Clear()
 		return err
 	}
-	return s.Store.Patient(ctx, id, dst)
-}
-
-// Patients implements patientapi.Store. A batch is one call: one latency, one
-// chance to fail.
-func (s *Injected) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
-	s.ongoing.Enter()
-	defer s.ongoing.Leave()
-	if err := s.delay(ctx); err != nil {
-		dst.Clear()
-		return err
-	}
-	return s.Store.Patients(ctx, ids, dst)
-}
-
-// Search implements patientapi.Store. A page is one call.
-func (s *Injected) Search(ctx context.Context, q patientapi.PatientSearch, dst *patientapi.Page) error {
-	s.ongoing.Enter()
-	defer s.ongoing.Leave()
-	if err := s.delay(ctx); err != nil {
-		dst.Clear()
-		return err
-	}
-	return s.Store.Search(ctx, q, dst)
-}
-
-// Count implements patientapi.Store.
-func (s *Injected) Count(ctx context.Context, q patientapi.PatientSearch) (int, error) {
-	s.ongoing.Enter()
-	defer s.ongoing.Leave()
-	if err := s.delay(ctx); err != nil {
-		return 0, err
-	}
-	return s.Store.Count(ctx, q)
-}
-
-// Observations implements patientapi.Store.
-func (s *Injected) Observations(ctx context.Context, id string) ([]patientapi.Observation, error) {
-	s.ongoing.Enter()
-	defer s.ongoing.Leave()
-	if err := s.delay(ctx); err != nil {
-		return nil, err
-	}
-	return s.Store.Observations(ctx, id)
-}
-
-// Clinicians implements patientapi.Store.
-func (s *Injected) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
-	s.ongoing.Enter()
-	defer s.ongoing.Leave()
-	if err := s.delay(ctx); err != nil {
-		return nil, err
-	}
-	return s.Store.Clinicians(ctx, q)
+	return ask(ctx)
 }
 
 // delay waits for the call's latency and returns its failure.

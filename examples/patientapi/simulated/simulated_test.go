@@ -30,7 +30,7 @@ func inject(t *testing.T, cfg Config) *Injected {
 
 func TestStore(t *testing.T) { storetest.Run(t, newStore(t)) }
 
-func TestInjectingNothingChangesNothing(t *testing.T) { storetest.Lookups(t, inject(t, Config{})) }
+func TestInjectingNothingChangesNothing(t *testing.T) { storetest.Run(t, inject(t, Config{})) }
 
 func TestBadInjectionSaysWhatToDo(t *testing.T) {
 	for want, cfg := range map[string]Config{
@@ -90,10 +90,12 @@ func TestEveryKindOfCallCanFail(t *testing.T) {
 	page := patientapi.Page{Patients: make([]patientapi.Patient, 1), More: true}
 	_, clinicians := s.Clinicians(t.Context(), patientapi.ClinicianQuery{})
 	_, observations := s.Observations(t.Context(), "P000001")
+	_, count := s.Count(t.Context(), patientapi.PatientSearch{})
 	for name, err := range map[string]error{
 		"patient":      s.Patient(t.Context(), "P000001", new(patientapi.Patient)),
 		"patients":     s.Patients(t.Context(), []string{"P000001"}, new(patientapi.Batch)),
 		"search":       s.Search(t.Context(), patientapi.PatientSearch{}, &page),
+		"count":        count,
 		"observations": observations,
 		"clinicians":   clinicians,
 	} {
@@ -104,7 +106,7 @@ func TestEveryKindOfCallCanFail(t *testing.T) {
 	if len(page.Patients) > 0 || page.More {
 		t.Error("the page still shows somebody else")
 	}
-	if s.Calls() != 5 || s.Failures() != 5 {
+	if s.Calls() != 6 || s.Failures() != 6 {
 		t.Errorf("counted %d calls and %d failures", s.Calls(), s.Failures())
 	}
 }

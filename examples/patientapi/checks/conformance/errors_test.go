@@ -122,7 +122,9 @@ func (f fault) produce(t *testing.T, op string) *http.Response {
 	store, err := simulated.New(10, 1)
 	require.NoError(t, err)
 	if f.fails != nil {
-		store = scripted{store, f.fails}
+		store = patientapi.Around(store, func(ctx context.Context, _ patientapi.Question, _ func(context.Context) error) error {
+			return f.fails(ctx)
+		})
 	}
 	base, runner := serve(t, store, patterns.Adaptive, f.config)
 	if f.drain {

@@ -22,20 +22,15 @@ const (
 
 // Run examines the store.
 func Run(t *testing.T, store patientapi.Store) {
-	Lookups(t, store)
-	t.Run("searches", func(t *testing.T) { searches(t, store) })
-}
-
-// Lookups is the exam without its longest part, that about searches.
-func Lookups(t *testing.T, store patientapi.Store) {
 	t.Run("every patient is the one generated", func(t *testing.T) { everybody(t, store) })
 	t.Run("reused memory shows nothing of its past", func(t *testing.T) { reuse(t, store) })
 	t.Run("errors", func(t *testing.T) { failures(t, store) })
 	t.Run("batches keep order, doubles and gaps", func(t *testing.T) { batches(t, store) })
 	t.Run("an ended context ends the lookup", func(t *testing.T) { ended(t, store) })
-	t.Run("clinicians are found by each address they are reached at", func(t *testing.T) { Clinicians(t, store) })
+	t.Run("clinicians are found by each address they are reached at", func(t *testing.T) { clinicians(t, store) })
 	t.Run("observations are those generated", func(t *testing.T) { observations(t, store) })
 	t.Run("many at once", func(t *testing.T) { concurrent(t, store) })
+	t.Run("searches", func(t *testing.T) { searches(t, store) })
 	if err := store.Ping(t.Context()); err != nil {
 		t.Error("ping:", err)
 	}
@@ -142,7 +137,7 @@ func ended(t *testing.T, store patientapi.Store) {
 		t.Errorf("one: %v", err)
 	}
 	c := patientapi.Generator{Seed: Seed}.Clinician(1)
-	if _, err := store.Clinicians(ctx, Query(c.Email, c.Organisation)); !errors.Is(err, context.Canceled) {
+	if _, err := store.Clinicians(ctx, query(c.Email, c.Organisation)); !errors.Is(err, context.Canceled) {
 		t.Errorf("clinicians: %v", err)
 	}
 	var b patientapi.Batch
@@ -158,8 +153,8 @@ func ended(t *testing.T, store patientapi.Store) {
 	}
 }
 
-// Query returns the question, which must be one.
-func Query(email, organisation string) patientapi.ClinicianQuery {
+// query returns the question, which must be one.
+func query(email, organisation string) patientapi.ClinicianQuery {
 	q, err := patientapi.NewClinicianQuery(email, organisation)
 	if err != nil {
 		panic(err)
@@ -167,13 +162,12 @@ func Query(email, organisation string) patientapi.ClinicianQuery {
 	return q
 }
 
-// Clinicians is the part of the exam about clinicians.
-func Clinicians(t *testing.T, store patientapi.Store) {
+func clinicians(t *testing.T, store patientapi.Store) {
 	reached := map[patientapi.ClinicianQuery][]patientapi.Clinician{}
 	for n := 1; n <= patientapi.Clinicians; n++ {
 		c := patientapi.Generator{Seed: Seed}.Clinician(n)
 		for _, email := range c.Mailboxes() {
-			q := Query(email, c.Organisation)
+			q := query(email, c.Organisation)
 			reached[q] = append(reached[q], c)
 		}
 	}
@@ -196,7 +190,7 @@ func Clinicians(t *testing.T, store patientapi.Store) {
 	}
 	first := patientapi.Generator{Seed: Seed}.Clinician(1)
 	for _, q := range []patientapi.ClinicianQuery{
-		Query("nobody@org01.example", first.Organisation), Query(first.Email, "another organisation"), Query(first.Email, "%"),
+		query("nobody@org01.example", first.Organisation), query(first.Email, "another organisation"), query(first.Email, "%"),
 		{},
 	} {
 		if got, err := store.Clinicians(t.Context(), q); err != nil || len(got) > 0 {

@@ -203,24 +203,6 @@ func same(t *testing.T, api http.Handler, path string, want []byte) {
 	}
 }
 
-// broken is a store that fails in one way.
-type broken struct {
-	patientapi.Store
-	err error
-}
-
-func (b broken) Patient(context.Context, string, *patientapi.Patient) error { return b.err }
-
-func (b broken) Search(context.Context, patientapi.PatientSearch, *patientapi.Page) error {
-	return b.err
-}
-
-func (b broken) Count(context.Context, patientapi.PatientSearch) (int, error) { return 0, b.err }
-
-func (b broken) Observations(context.Context, string) ([]patientapi.Observation, error) {
-	return nil, b.err
-}
-
 var operations = []string{
 	"GET /fhir/Patient/P000001", "GET /fhir/Patient", "POST /fhir/Patient/_search", "GET /fhir/Patient/P000001/$everything",
 	"GET /fhir/Patient?_count=0", "GET /fhir/Patient/P000001/$everything?_count=3", "POST /fhir/Patient/P000001/$everything",
@@ -237,7 +219,7 @@ func TestEveryFailureIsFHIR(t *testing.T) {
 		&spillway.Rejection{Reason: spillway.ReasonQueueFull}: "503 throttled",
 		&spillway.Rejection{Reason: spillway.ReasonQuota}:     "429 throttled",
 	} {
-		api := serve(t, broken{newStore(t), err})
+		api := serve(t, patientapi.Around(newStore(t), func(context.Context, patientapi.Question, func(context.Context) error) error { return err }))
 		for _, operation := range operations {
 			method, target, _ := strings.Cut(operation, " ")
 			target, body, _ := strings.Cut(target, " ")
