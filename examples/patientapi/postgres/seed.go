@@ -10,11 +10,20 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/population"
 	"github.com/spillway-go/spillway/examples/patientapi/postgres/db"
 )
 
-// atOnce is how many patients are copied at one time.
-const atOnce = 2000
+var form = population.Form{
+	Day: func(date string) any {
+		t, _ := time.Parse(time.DateOnly, date)
+		return t
+	},
+	Moment: func(t time.Time) any { return t },
+	Observation: func(c *population.Chunk, patient int, o patientapi.Observation) {
+		c.Add("observations", patient, o.Number, o.Code, o.Text, o.Value, o.Unit, o.Time, o.Version, o.Updated)
+	},
+}
 
 // seed fills the empty tables in one transaction.
 func seed(ctx context.Context, conn *pgx.Conn, set patientapi.Set, progress func(done int)) error {
@@ -23,18 +32,18 @@ func seed(ctx context.Context, conn *pgx.Conn, set patientapi.Set, progress func
 		if err != nil {
 			return err
 		}
-		for chunk := range people(ctx, set) {
-			if err := chunk.copy(ctx, tx); err != nil {
+		for chunk := range population.All(ctx, set, form) {
+			if err := write(ctx, tx, chunk.Rows); err != nil {
 				return err
 			}
-			if progress != nil && chunk.last > 0 {
-				progress(chunk.last)
+			if progress != nil && chunk.Last > 0 {
+				progress(chunk.Last)
 			}
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for _, statement := range append(restore, "ANALYZE "+strings.Join(tables, ", ")) {
+		for _, statement := range append(restore, "ANALYZE "+strings.Join(population.Tables, ", ")) {
 			if _, err := tx.Exec(ctx, statement); err != nil {
 				return err
 			}
@@ -55,7 +64,7 @@ func suspend(ctx context.Context, tx pgx.Tx) (restore []string, err error) {
 		FROM pg_constraint WHERE contype = 'f' AND conrelid::regclass::text = ANY ($1)
 		UNION ALL
 		SELECT format('DROP INDEX %s', indexrelid::regclass), pg_get_indexdef(indexrelid)
-		FROM pg_index WHERE NOT indisunique AND indrelid::regclass::text = ANY ($1)`, tables)
+		FROM pg_index WHERE NOT indisunique AND indrelid::regclass::text = ANY ($1)`, population.Tables)
 	if err != nil {
 		return nil, err
 	}
@@ -75,24 +84,10 @@ func suspend(ctx context.Context, tx pgx.Tx) (restore []string, err error) {
 	return restore, nil
 }
 
-// tables are those that are filled.
-var tables = []string{
-	"organisations", "clinicians", "mailboxes", "insurers", "patients",
-	"identifiers", "diagnoses", "medications", "allergies", "visits", "observations",
-}
-
-// chunk is rows of several tables.
-type chunk struct {
-	rows map[string][][]any
-	last int // number of the last patient in it; 0 if it has none
-}
-
-func (c *chunk) add(table string, values ...any) { c.rows[table] = append(c.rows[table], values) }
-
-// copy writes all rows. Each has a value for every column of its table.
-func (c *chunk) copy(ctx context.Context, tx pgx.Tx) error {
-	for _, table := range tables {
-		rows := c.rows[table]
+// write copies rows into their tables.
+func write(ctx context.Context, tx pgx.Tx, all map[string][][]any) error {
+	for _, table := range population.Tables {
+		rows := all[table]
 		if len(rows) == 0 {
 			continue
 		}
@@ -116,113 +111,4 @@ func columnsOf(ctx context.Context, tx pgx.Tx, table string) (names []string, er
 		names = append(names, f.Name)
 	}
 	return names, nil
-}
-
-// people yields everybody in the set, the next part being made while one is used.
-func people(ctx context.Context, set patientapi.Set) func(yield func(*chunk) bool) {
-	return func(yield func(*chunk) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		made := make(chan *chunk, 1)
-		go func() {
-			defer close(made)
-			p := population{gen: patientapi.Generator{Seed: set.Seed}, insurers: map[string]int{}}
-			next := p.clinicians()
-			for first := 1; ; first += atOnce {
-				select {
-				case made <- next:
-				case <-ctx.Done():
-					return
-				}
-				if first > set.Patients {
-					return
-				}
-				next = p.patients(first, min(first+atOnce-1, set.Patients))
-			}
-		}()
-		defer func() {
-			cancel()
-			for range made { // until it has ended
-			}
-		}()
-		for c := range made {
-			if !yield(c) {
-				return
-			}
-		}
-	}
-}
-
-// population makes rows, each after those that it refers to.
-type population struct {
-	gen      patientapi.Generator
-	insurers map[string]int
-}
-
-func (p *population) clinicians() *chunk {
-	c := &chunk{rows: map[string][][]any{}}
-	organisations := map[string]int{}
-	for n := 1; n <= patientapi.Clinicians; n++ {
-		who := p.gen.Clinician(n)
-		if organisations[who.Organisation] == 0 {
-			organisations[who.Organisation] = len(organisations) + 1
-			c.add("organisations", len(organisations), who.Organisation)
-		}
-		c.add("clinicians", n, who.Name.Given, who.Name.Family, who.Specialty, who.Email, organisations[who.Organisation])
-		for _, email := range who.Mailboxes() {
-			c.add("mailboxes", email, n)
-		}
-	}
-	return c
-}
-
-func (p *population) patients(first, last int) *chunk {
-	c := &chunk{rows: map[string][][]any{}, last: last}
-	var who patientapi.Patient
-	for n := first; n <= last; n++ {
-		p.gen.Patient(n, &who)
-		p.patient(c, n, &who)
-		for _, o := range p.gen.Observations(n) {
-			c.add("observations", n, o.Number, o.Code, o.Text, o.Value, o.Unit, o.Time, o.Version, o.Updated)
-		}
-	}
-	return c
-}
-
-func (p *population) patient(c *chunk, n int, who *patientapi.Patient) {
-	insurer := p.insurers[who.Insurance.Insurer]
-	if insurer == 0 {
-		insurer = len(p.insurers) + 1
-		p.insurers[who.Insurance.Insurer] = insurer
-		c.add("insurers", insurer, who.Insurance.Insurer)
-	}
-	c.add("patients", n, who.Name.Given, who.Name.Family, day(who.BirthDate), who.Gender, who.BloodType, who.Phone,
-		who.Address.Street, who.Address.City, who.Address.Postcode, clinicianNumber(who.Physician.ID), insurer, who.Insurance.Policy,
-		who.Version, who.Updated)
-	for i, x := range who.Identifiers {
-		c.add("identifiers", n, i, x.System, x.Value)
-	}
-	for i, x := range who.Diagnoses {
-		c.add("diagnoses", n, i, x.Code, x.Text, day(x.Since))
-	}
-	for i, x := range who.Medications {
-		c.add("medications", n, i, x.Name, x.Dose, day(x.Since))
-	}
-	for i, x := range who.Allergies {
-		c.add("allergies", n, i, x.Substance, x.Reaction, x.Severity)
-	}
-	for i, x := range who.Visits {
-		c.add("visits", n, i, day(x.Date), x.Reason, clinicianNumber(x.Clinician))
-	}
-}
-
-// day returns the date that the generator wrote.
-func day(date string) time.Time {
-	t, _ := time.Parse(time.DateOnly, date)
-	return t
-}
-
-// clinicianNumber returns n of patientapi.ClinicianID(n).
-func clinicianNumber(id string) int {
-	n, _ := strconv.Atoi(id[1:])
-	return n
 }

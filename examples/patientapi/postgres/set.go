@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/migrate"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/sqlstate"
 	"github.com/spillway-go/spillway/examples/patientapi/postgres/db"
 )
@@ -46,7 +46,7 @@ func prepare(ctx context.Context, cfg *pgx.ConnConfig, set patientapi.Set, progr
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(starting)); err != nil {
 		return 0, fmt.Errorf("postgres: cannot lock the database for the start: %s", sqlstate.Cause(err))
 	}
-	if err := migrate(ctx, cfg); err != nil {
+	if err := bringUp(ctx, cfg); err != nil {
 		return 0, fmt.Errorf("postgres: cannot bring the tables up to date: %s; a role needs a database of its own, or the right to create tables in it", sqlstate.Cause(err))
 	}
 	have, err := holds(ctx, db.New(conn))
@@ -70,21 +70,12 @@ func roomFor(ctx context.Context, conn *pgx.Conn) (room int, err error) {
 	return room, err
 }
 
-// migrate brings the schema up to date.
-func migrate(ctx context.Context, cfg *pgx.ConnConfig) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
+// bringUp brings the tables up to date.
+func bringUp(ctx context.Context, cfg *pgx.ConnConfig) error {
 	pool := stdlib.OpenDB(*cfg)
 	defer pool.Close()
 	pool.SetMaxOpenConns(1)
-	provider, err := goose.NewProvider(goose.DialectPostgres, pool, files)
-	if err != nil {
-		return err
-	}
-	_, err = provider.Up(ctx)
-	return err
+	return migrate.Up(ctx, goose.DialectPostgres, pool, migrations)
 }
 
 // contents is what a database holds; the zero value if it has no patients yet.

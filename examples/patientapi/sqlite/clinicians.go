@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 )
@@ -15,25 +16,14 @@ const selectClinicians = `SELECT c.id, c.given, c.family, c.specialty, c.email, 
 
 // Clinicians implements patientapi.Store.
 func (s *Store) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
-	s.ongoing.Enter()
-	defer s.ongoing.Leave()
-	rows, err := s.clinicians.QueryContext(ctx, q.Email, q.Organisation)
-	if err != nil {
-		return nil, failed(ctx, err)
-	}
-	defer rows.Close()
 	var found []patientapi.Clinician
-	for rows.Next() {
+	err := s.each(ctx, s.clinicians, func(rows *sql.Rows) error {
 		var n int
 		var c patientapi.Clinician
-		if err := rows.Scan(&n, &c.Name.Given, &c.Name.Family, &c.Specialty, &c.Email, &c.Organisation); err != nil {
-			return nil, failed(ctx, err)
-		}
+		err := rows.Scan(&n, &c.Name.Given, &c.Name.Family, &c.Specialty, &c.Email, &c.Organisation)
 		c.ID = patientapi.ClinicianID(n)
 		found = append(found, c)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, failed(ctx, err)
-	}
-	return found, nil
+		return err
+	}, q.Email, q.Organisation)
+	return found, err
 }

@@ -45,22 +45,18 @@ func (s *Store) Patient(ctx context.Context, id string, dst *patientapi.Patient)
 	if err != nil {
 		return err
 	}
-	s.ongoing.Enter()
-	defer s.ongoing.Leave()
-	rows, err := s.one.QueryContext(ctx, n)
-	if err != nil {
-		return failed(ctx, err)
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return failed(ctx, err)
-		}
-		return patientapi.ErrNotFound
-	}
-	if _, err := scan(rows, dst); err != nil {
+	found := false
+	err = s.each(ctx, s.one, func(rows *sql.Rows) error {
+		found = true
+		_, err := scan(rows, dst)
+		return err
+	}, n)
+	switch {
+	case err != nil:
 		dst.Clear()
-		return failed(ctx, err)
+		return err
+	case !found:
+		return patientapi.ErrNotFound
 	}
 	return nil
 }
@@ -76,31 +72,45 @@ func (s *Store) Patients(ctx context.Context, ids []string, dst *patientapi.Batc
 		}
 		numbers[i] = n
 	}
+	next := 0 // of ids, not yet answered; rows come in the same order
+	err := s.each(ctx, s.many, func(rows *sql.Rows) error {
+		n, err := scan(rows, dst.Next())
+		for ; err == nil && numbers[next] != n; next++ {
+			dst.Missing = append(dst.Missing, ids[next])
+		}
+		next++
+		return err
+	}, jsonArray(numbers))
+	if err != nil {
+		dst.Clear()
+		return err
+	}
+	dst.Missing = append(dst.Missing, ids[next:]...)
+	return nil
+}
 
+// query is a statement, prepared or not.
+type query interface {
+	QueryContext(ctx context.Context, args ...any) (*sql.Rows, error)
+}
+
+// each calls look with each row of an answer. Its errors are those of the package.
+func (s *Store) each(ctx context.Context, q query, look func(*sql.Rows) error, args ...any) error {
 	s.ongoing.Enter()
 	defer s.ongoing.Leave()
-	rows, err := s.many.QueryContext(ctx, jsonArray(numbers))
+	rows, err := q.QueryContext(ctx, args...)
 	if err != nil {
 		return failed(ctx, err)
 	}
 	defer rows.Close()
-	next := 0 // of ids, not yet answered; rows come in the same order
 	for rows.Next() {
-		n, err := scan(rows, dst.Next())
-		if err != nil {
-			dst.Clear()
+		if err := look(rows); err != nil {
 			return failed(ctx, err)
 		}
-		for ; numbers[next] != n; next++ {
-			dst.Missing = append(dst.Missing, ids[next])
-		}
-		next++
 	}
 	if err := rows.Err(); err != nil {
-		dst.Clear()
 		return failed(ctx, err)
 	}
-	dst.Missing = append(dst.Missing, ids[next:]...)
 	return nil
 }
 

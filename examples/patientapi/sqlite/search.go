@@ -22,29 +22,41 @@ type searches struct {
 	by map[string]*sql.Stmt
 }
 
-// prepare returns the statement of a query, or nil if as many as may be are kept.
-func (s *searches) prepare(ctx context.Context, db *sql.DB, query string) (*sql.Stmt, error) {
+// prepare returns the statement, which is kept if there is room.
+func (s *searches) prepare(ctx context.Context, db *sql.DB, text string) (query, error) {
 	s.mu.Lock()
-	stmt, full := s.by[query], len(s.by) >= mostSearches
+	stmt, full := s.by[text], len(s.by) >= mostSearches
 	s.mu.Unlock()
-	if stmt != nil || full {
+	switch {
+	case stmt != nil:
 		return stmt, nil
+	case full:
+		return unprepared{db, text}, nil
 	}
-	stmt, err := db.PrepareContext(ctx, query)
+	stmt, err := db.PrepareContext(ctx, text)
 	if err != nil {
-		return nil, err
+		return nil, failed(ctx, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other := s.by[query]; other != nil {
+	if other := s.by[text]; other != nil {
 		stmt.Close()
 		return other, nil
 	}
 	if s.by == nil {
 		s.by = map[string]*sql.Stmt{}
 	}
-	s.by[query] = stmt
+	s.by[text] = stmt
 	return stmt, nil
+}
+
+type unprepared struct {
+	db   *sql.DB
+	text string
+}
+
+func (q unprepared) QueryContext(ctx context.Context, args ...any) (*sql.Rows, error) {
+	return q.db.QueryContext(ctx, q.text, args...)
 }
 
 // Search implements patientapi.Store.
@@ -54,41 +66,23 @@ func (s *Store) Search(ctx context.Context, q patientapi.PatientSearch, dst *pat
 	if err != nil {
 		return err
 	}
-	query, args := search(q, ids, after)
-	s.ongoing.Enter()
-	defer s.ongoing.Leave()
-	rows, err := s.ask(ctx, query, args)
+	text, args := search(q, ids, after)
+	query, err := s.searches.prepare(ctx, s.readers, text)
 	if err != nil {
-		return failed(ctx, err)
+		return err
 	}
-	defer rows.Close()
-	for size := q.PageSize(); rows.Next(); {
-		if len(dst.Patients) == size {
-			dst.More = true
+	err = s.each(ctx, query, func(rows *sql.Rows) error {
+		if len(dst.Patients) == q.PageSize() {
+			dst.More = true // it is the last row
 			return nil
 		}
-		if _, err := scan(rows, dst.Next()); err != nil {
-			dst.Clear()
-			return failed(ctx, err)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		dst.Clear()
-		return failed(ctx, err)
-	}
-	return nil
-}
-
-// ask runs a search, by a statement that is kept if there is room.
-func (s *Store) ask(ctx context.Context, query string, args []any) (*sql.Rows, error) {
-	stmt, err := s.searches.prepare(ctx, s.readers, query)
+		_, err := scan(rows, dst.Next())
+		return err
+	}, args...)
 	if err != nil {
-		return nil, err
+		dst.Clear()
 	}
-	if stmt == nil {
-		return s.readers.QueryContext(ctx, query, args...)
-	}
-	return stmt.QueryContext(ctx, args...)
+	return err
 }
 
 // Count implements patientapi.Store.
@@ -99,20 +93,12 @@ func (s *Store) Count(ctx context.Context, q patientapi.PatientSearch) (count in
 		return 0, err
 	}
 	found, args := matching(q, ids, after)
-	s.ongoing.Enter()
-	defer s.ongoing.Leave()
-	rows, err := s.ask(ctx, "SELECT count(*) "+found, args)
+	query, err := s.searches.prepare(ctx, s.readers, "SELECT count(*) "+found)
 	if err != nil {
-		return 0, failed(ctx, err)
+		return 0, err
 	}
-	defer rows.Close()
-	if rows.Next() {
-		err = rows.Scan(&count)
-	}
-	if err = cmp.Or(err, rows.Err()); err != nil {
-		return 0, failed(ctx, err)
-	}
-	return count, nil
+	err = s.each(ctx, query, func(rows *sql.Rows) error { return rows.Scan(&count) }, args...)
+	return count, err
 }
 
 // search returns the statement for q and its arguments. The numbers of one page are
@@ -193,25 +179,14 @@ func (s *Store) Observations(ctx context.Context, id string) ([]patientapi.Obser
 	if err != nil {
 		return nil, err
 	}
-	s.ongoing.Enter()
-	defer s.ongoing.Leave()
-	rows, err := s.observations.QueryContext(ctx, n)
-	if err != nil {
-		return nil, failed(ctx, err)
-	}
-	defer rows.Close()
 	var all []patientapi.Observation
-	for rows.Next() {
+	err = s.each(ctx, s.observations, func(rows *sql.Rows) error {
 		o := patientapi.Observation{Patient: id}
 		var at, updated int64
-		if err := rows.Scan(&o.Number, &o.Code, &o.Text, &o.Unit, &o.Value, &at, &o.Version, &updated); err != nil {
-			return nil, failed(ctx, err)
-		}
+		err := rows.Scan(&o.Number, &o.Code, &o.Text, &o.Unit, &o.Value, &at, &o.Version, &updated)
 		o.Time, o.Updated = time.Unix(at, 0).UTC(), time.Unix(updated, 0).UTC()
 		all = append(all, o)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, failed(ctx, err)
-	}
-	return all, nil
+		return err
+	}, n)
+	return all, err
 }

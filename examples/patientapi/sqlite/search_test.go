@@ -63,6 +63,15 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 	}
 }
 
+func TestLookupOfCliniciansReadsNoWholeTable(t *testing.T) {
+	s := openSet(t, filepath.Join(t.TempDir(), "patients.db"), Options{})
+	for _, step := range explain(t, s, selectClinicians, "a@b", "c") {
+		if !strings.HasPrefix(step, "SEARCH") {
+			t.Errorf("the plan: %s", step)
+		}
+	}
+}
+
 // Which names and identifiers are asked for in which order is up to callers: each order was a
 // statement that was kept for ever.
 func TestStatementsThatAreKeptAreBounded(t *testing.T) {

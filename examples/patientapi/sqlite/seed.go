@@ -6,9 +6,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/population"
 )
 
 // Set names a set of generated people.
@@ -29,7 +33,7 @@ func holds(ctx context.Context, db *sql.DB) (set Set, generator int, err error) 
 }
 
 // Seed fills an empty store, all or nothing. It calls progress, if that is not
-// nil, with the number of patients written, every thousand or so.
+// nil, with the number of patients written, every two thousand.
 func (s *Store) Seed(ctx context.Context, set Set, progress func(done int)) error {
 	if err := set.Check(); err != nil {
 		return err
@@ -48,9 +52,19 @@ func (s *Store) Seed(ctx context.Context, set Set, progress func(done int)) erro
 	if err != nil {
 		return err
 	}
-	w := &seeder{bulk: bulk{ctx: ctx, tx: tx, tables: map[string]*table{}}}
-	if err := w.everybody(set, progress); err != nil {
-		return cmp.Or(ctx.Err(), err) // an ended context shows as all kinds of errors
+	w := bulk{ctx, tx, map[string]*sql.Stmt{}}
+	for chunk := range population.All(ctx, set, newForm()) {
+		for _, table := range tables {
+			if err := w.insert(table, chunk.Rows[table]); err != nil {
+				return cmp.Or(ctx.Err(), err) // an ended context shows as all kinds of errors
+			}
+		}
+		if progress != nil && chunk.Last > 0 {
+			progress(chunk.Last)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	for _, create := range indexes {
 		if _, err := tx.ExecContext(ctx, create); err != nil {
@@ -91,117 +105,51 @@ func dropIndexes(ctx context.Context, tx *sql.Tx) (create []string, err error) {
 	return create, nil
 }
 
-// seeder writes people so that every row comes after those it refers to.
-type seeder struct {
-	bulk
-	organisations, insurers, measures names
+// tables are in an order in which every row comes after those that it refers to.
+var tables = append([]string{"measures"}, population.Tables...)
+
+// newForm returns how this database has people: what is measured has a table of its own.
+func newForm() population.Form {
+	measures := map[string]int{}
+	return population.Form{
+		Day:    func(date string) any { return date },
+		Moment: func(t time.Time) any { return t.Unix() },
+		Observation: func(c *population.Chunk, patient int, o patientapi.Observation) {
+			if measures[o.Code] == 0 {
+				measures[o.Code] = len(measures) + 1
+				c.Add("measures", measures[o.Code], o.Code, o.Text, o.Unit)
+			}
+			c.Add("observations", patient, o.Number, measures[o.Code], o.Value, o.Time.Unix(), o.Version, o.Updated.Unix())
+		},
+	}
 }
 
-// names numbers words in the order in which they are first met.
-type names map[string]int
-
-// number returns the number of name; fresh: it was not met before.
-func (m *names) number(name string) (n int, fresh bool) {
-	if *m == nil {
-		*m = names{}
-	}
-	n, met := (*m)[name]
-	if !met {
-		n = len(*m) + 1
-		(*m)[name] = n
-	}
-	return n, !met
+// bulk inserts many rows at a time: the cost of a statement is mostly its call.
+type bulk struct {
+	ctx  context.Context
+	tx   *sql.Tx
+	full map[string]*sql.Stmt // by the table; inserts rowsAtOnce rows
 }
 
-func (w *seeder) everybody(set Set, progress func(done int)) error {
-	g := patientapi.Generator{Seed: set.Seed}
-	w.clinicians(g)
-	for c := range generate(g, set.Patients) {
-		if w.chunk(c); w.err != nil {
-			return w.err
-		}
-		if last := c.first + len(c.patients) - 1; progress != nil && (last/1024 != (c.first-1)/1024 || last == set.Patients) {
-			progress(last)
-		}
-	}
-	for name := range w.tables {
-		w.flush(name) // what is left refers to rows that are there
-	}
-	return w.err
-}
+const rowsAtOnce = 64
 
-func (w *seeder) clinicians(g patientapi.Generator) {
-	for n := 1; n <= patientapi.Clinicians; n++ {
-		c := g.Clinician(n)
-		organisation, fresh := w.organisations.number(c.Organisation)
-		if fresh {
-			w.insert("organisations", organisation, c.Organisation)
-			w.flush("organisations")
+func (w bulk) insert(table string, rows [][]any) (err error) {
+	for some := range slices.Chunk(rows, rowsAtOnce) {
+		values := slices.Concat(some...)
+		row := "(" + strings.TrimSuffix(strings.Repeat("?,", len(some[0])), ",") + ")"
+		statement := "INSERT INTO " + table + " VALUES " + strings.TrimSuffix(strings.Repeat(row+",", len(some)), ",")
+		if len(some) < rowsAtOnce {
+			_, err = w.tx.ExecContext(w.ctx, statement, values...)
+			return err
 		}
-		w.insert("clinicians", n, c.Name.Given, c.Name.Family, c.Specialty, c.Email, organisation)
-	}
-	w.flush("clinicians")
-	for n := 1; n <= patientapi.Clinicians; n++ {
-		for _, email := range g.Clinician(n).Mailboxes() {
-			w.insert("mailboxes", email, n)
+		if w.full[table] == nil {
+			if w.full[table], err = w.tx.PrepareContext(w.ctx, statement); err != nil {
+				return err
+			}
+		}
+		if _, err = w.full[table].ExecContext(w.ctx, values...); err != nil {
+			return err
 		}
 	}
-}
-
-func (w *seeder) chunk(c chunk) {
-	for i := range c.patients {
-		p := &c.patients[i]
-		if n, fresh := w.insurers.number(p.Insurance.Insurer); fresh {
-			w.insert("insurers", n, p.Insurance.Insurer)
-		}
-	}
-	w.flush("insurers")
-	for i := range c.patients {
-		p := &c.patients[i]
-		insurer, _ := w.insurers.number(p.Insurance.Insurer)
-		w.insert("patients", c.first+i, p.Name.Given, p.Name.Family, p.BirthDate, p.Gender, p.BloodType, p.Phone,
-			p.Address.Street, p.Address.City, p.Address.Postcode, clinicianNumber(p.Physician.ID), insurer, p.Insurance.Policy,
-			p.Version, p.Updated.Unix())
-	}
-	w.flush("patients")
-	for i := range c.patients {
-		n, p := c.first+i, &c.patients[i]
-		w.lists(n, p)
-		w.observations(n, c.observations[i])
-	}
-}
-
-func (w *seeder) lists(n int, p *patientapi.Patient) {
-	for k, x := range p.Identifiers {
-		w.insert("identifiers", n, k, x.System, x.Value)
-	}
-	for k, x := range p.Diagnoses {
-		w.insert("diagnoses", n, k, x.Code, x.Text, x.Since)
-	}
-	for k, x := range p.Medications {
-		w.insert("medications", n, k, x.Name, x.Dose, x.Since)
-	}
-	for k, x := range p.Allergies {
-		w.insert("allergies", n, k, x.Substance, x.Reaction, x.Severity)
-	}
-	for k, x := range p.Visits {
-		w.insert("visits", n, k, x.Date, x.Reason, clinicianNumber(x.Clinician))
-	}
-}
-
-func (w *seeder) observations(patient int, all []patientapi.Observation) {
-	for _, o := range all {
-		measure, fresh := w.measures.number(o.Code)
-		if fresh {
-			w.insert("measures", measure, o.Code, o.Text, o.Unit)
-			w.flush("measures")
-		}
-		w.insert("observations", patient, o.Number, measure, o.Value, o.Time.Unix(), o.Version, o.Updated.Unix())
-	}
-}
-
-// clinicianNumber returns n of patientapi.ClinicianID(n).
-func clinicianNumber(id string) int {
-	n, _ := strconv.Atoi(id[1:])
-	return n
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"embed"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/gauge"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/migrate"
 )
 
 //go:embed migrations/*.sql
@@ -90,7 +90,7 @@ func open(ctx context.Context, path string, opts Options) (_ *Store, err error) 
 		return nil, err
 	}
 	s.writer.SetMaxOpenConns(1)
-	if err = migrate(ctx, s.writer); err != nil {
+	if err = migrate.Up(ctx, goose.DialectSQLite3, s.writer, migrations); err != nil {
 		return nil, err
 	}
 	if opts.build {
@@ -128,19 +128,6 @@ func connect(path string, settings ...string) (*sql.DB, error) {
 }
 
 func pragma(name, value string) string { return "_pragma=" + name + "(" + value + ")" }
-
-func migrate(ctx context.Context, db *sql.DB) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
-	if err != nil {
-		return err
-	}
-	_, err = provider.Up(ctx)
-	return err
-}
 
 // Ping implements patientapi.Store.
 func (s *Store) Ping(ctx context.Context) error { return s.readers.PingContext(ctx) }

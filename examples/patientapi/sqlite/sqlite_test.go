@@ -86,12 +86,18 @@ func files(t *testing.T, dir string) (names []string) {
 
 func TestAnotherSetIsAnErrorAndLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "patients.db")
-	openSet(t, path, Options{})
+	s := openSet(t, path, Options{})
 	for _, other := range []Set{{Patients: set.Patients + 1, Seed: set.Seed}, {Patients: set.Patients, Seed: set.Seed + 1}} {
 		_, err := OpenSet(t.Context(), path, other, Options{}, nil)
 		if err == nil || !strings.Contains(err.Error(), "name another file") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", other, err)
 		}
+	}
+	if _, err := s.writer.Exec("UPDATE patient_set SET generator = 1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenSet(t.Context(), path, set, Options{}, nil); err == nil || !strings.Contains(err.Error(), "generator version 1") {
+		t.Error(err)
 	}
 }
 

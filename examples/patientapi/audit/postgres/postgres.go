@@ -7,7 +7,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"strconv"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/migrate"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/sqlstate"
 )
 
@@ -57,7 +57,7 @@ func Open(ctx context.Context, url, password string) (*Storage, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, s.failed(err)
 	}
-	if err := migrate(ctx, s.pool); err != nil {
+	if err := bringUp(ctx, s.pool); err != nil {
 		s.pool.Close()
 		return nil, s.failed(err)
 	}
@@ -134,11 +134,7 @@ const startLock = 0x7370696c6c617564
 
 const schemaTable = "audit_schema"
 
-func migrate(ctx context.Context, pool *pgxpool.Pool) (err error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
+func bringUp(ctx context.Context, pool *pgxpool.Pool) (err error) {
 	lock, err := pool.Acquire(ctx)
 	if err != nil {
 		return err
@@ -153,12 +149,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool) (err error) {
 	}()
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(schemaTable))
-	if err != nil {
-		return err
-	}
-	_, err = provider.Up(ctx)
-	return err
+	return migrate.Up(ctx, goose.DialectPostgres, db, migrations, goose.WithTableName(schemaTable))
 }
 
 // Close implements audit.Storage.

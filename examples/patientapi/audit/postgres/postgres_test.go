@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"io/fs"
 	"iter"
 	"reflect"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/migrate"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/postgrestest"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 )
@@ -68,11 +68,9 @@ func TestTheRecordsOfBeforeAreTakenOver(t *testing.T) {
 	pool, err := pgxpool.New(t.Context(), url)
 	require.NoError(t, err)
 	defer pool.Close()
-	files, err := fs.Sub(migrations, "migrations")
-	require.NoError(t, err)
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(schemaTable))
+	provider, err := migrate.New(goose.DialectPostgres, db, migrations, goose.WithTableName(schemaTable))
 	require.NoError(t, err)
 	if _, err := provider.UpTo(t.Context(), 1); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"net/url"
 	"os"
@@ -21,6 +20,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/migrate"
 )
 
 //go:embed migrations/*.sql
@@ -102,7 +102,7 @@ func (s *Storage) open(ctx context.Context, path string) (err error) {
 		return err
 	}
 	s.writer.SetMaxOpenConns(1)
-	if err := migrate(ctx, s.writer); err != nil {
+	if err := bringUp(ctx, s.writer); err != nil {
 		return err
 	}
 	if s.readers, err = connect(path, pragma("query_only", "1")); err != nil {
@@ -148,18 +148,11 @@ func pragma(name, value string) string { return "_pragma=" + name + "(" + value 
 
 const schemaTable = "audit_schema"
 
-// migrate tries again when another process has done the same at the same time.
-func migrate(ctx context.Context, db *sql.DB) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
+// bringUp brings the tables up to date. It tries again when another process has done the same at
+// the same time.
+func bringUp(ctx context.Context, db *sql.DB) (err error) {
 	for range 5 {
-		var provider *goose.Provider
-		if provider, err = goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithTableName(schemaTable)); err != nil {
-			return err
-		}
-		if _, err = provider.Up(ctx); err == nil || ctx.Err() != nil {
+		if err = migrate.Up(ctx, goose.DialectSQLite3, db, migrations, goose.WithTableName(schemaTable)); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}

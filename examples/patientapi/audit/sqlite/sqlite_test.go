@@ -15,6 +15,7 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/audit"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/assert"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/audittest"
+	"github.com/spillway-go/spillway/examples/patientapi/internal/migrate"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/internal/await"
 )
@@ -53,9 +54,7 @@ func TestTheRecordsOfBeforeAreTakenOver(t *testing.T) {
 	db, err := connect(path)
 	require.NoError(t, err)
 	defer db.Close()
-	files, err := fs.Sub(migrations, "migrations")
-	require.NoError(t, err)
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithTableName(schemaTable))
+	provider, err := migrate.New(goose.DialectSQLite3, db, migrations, goose.WithTableName(schemaTable))
 	require.NoError(t, err)
 	if _, err := provider.UpTo(t.Context(), 1); err != nil {
 		t.Fatal(err)
