@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,25 +82,13 @@ type entry struct {
 // storage cannot be read, and with ErrHead if its chain was made with another key. It
 // records each process that has not ended well, where the storage is a Roll.
 func NewWriter(ctx context.Context, cfg WriterConfig) (*Writer, error) {
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 2 * time.Second
-	}
-	if cfg.Patience == 0 {
-		cfg.Patience = 5 * time.Second
-	}
-	if cfg.Linger == 0 {
-		cfg.Linger = 5 * time.Millisecond
-	}
-	if cfg.MostAtOnce == 0 {
-		cfg.MostAtOnce = 4096
-	}
-	if cfg.Retry == 0 {
-		cfg.Retry = time.Second
-	}
+	most := cmp.Or(cfg.MostAtOnce, 4096)
 	w := &Writer{
-		storage: cfg.Storage, chain: newChain(cfg.Key), timeout: cfg.Timeout, patience: cfg.Patience, linger: cfg.Linger, retry: cfg.Retry,
-		queue: make(chan *entry, cfg.MostAtOnce), shed: make(chan *entry, cfg.MostAtOnce), closing: make(chan struct{}), ended: make(chan struct{}),
-		batch: make([]*entry, 0, cfg.MostAtOnce),
+		storage: cfg.Storage, chain: newChain(cfg.Key),
+		timeout: cmp.Or(cfg.Timeout, 2*time.Second), patience: cmp.Or(cfg.Patience, 5*time.Second),
+		linger: cmp.Or(cfg.Linger, 5*time.Millisecond), retry: cmp.Or(cfg.Retry, time.Second),
+		queue: make(chan *entry, most), shed: make(chan *entry, most), closing: make(chan struct{}), ended: make(chan struct{}),
+		batch: make([]*entry, 0, most),
 	}
 	w.entries.New = func() any { return &entry{done: make(chan error, 1), timer: time.NewTimer(w.patience)} }
 	if err := w.check(ctx); err != nil {

@@ -24,6 +24,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,19 +93,12 @@ func New(cfg Config) (*Exports, error) {
 			return nil, fmt.Errorf("export: %s is negative: 0 means the default", n.name)
 		}
 	}
-	cfg.Keep, cfg.PartSize, cfg.Most = orElse(cfg.Keep, 24*time.Hour), orElse(cfg.PartSize, 1000), orElse(cfg.Most, 100)
+	cfg.Keep, cfg.PartSize, cfg.Most = cmp.Or(cfg.Keep, 24*time.Hour), cmp.Or(cfg.PartSize, 1000), cmp.Or(cfg.Most, 100)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	d, err := openDisk(cfg.Dir)
 	return &Exports{cfg, d}, err
-}
-
-func orElse[T int | time.Duration](value, fallback T) T {
-	if value == 0 {
-		return fallback
-	}
-	return value
 }
 
 // Request is what an export is of.

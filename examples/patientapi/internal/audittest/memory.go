@@ -107,3 +107,11 @@ func (m *Memory) Change(f func(head *audit.Head, records *[]audit.Record)) {
 		m.blocks = append(m.blocks, audit.BlockOf(records[i:i+1]))
 	}
 }
+
+// Replace replaces the text of a block, as an attacker would, and returns the one before.
+func (m *Memory) Replace(block int, text []byte) (before []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, m.blocks[block].Records = m.blocks[block].Records, text
+	return before
+}
