@@ -82,6 +82,14 @@ func (a *answer) link(relation string) string {
 	return ""
 }
 
+// path is where the link of that relation leads, which must be there.
+func (a *answer) path(t testing.TB, relation string) string {
+	t.Helper()
+	u, err := url.Parse(a.link(relation))
+	require.NoError(t, err)
+	return u.RequestURI()
+}
+
 // ids are those of the entries.
 func (a *answer) ids() (ids []string) {
 	for _, e := range a.Entry {
@@ -234,7 +242,7 @@ func TestAClientMayPreferLeniency(t *testing.T) {
 }
 
 // following searches, follows the links to the end, and returns all ids.
-func following(t *testing.T, h http.Handler, a *answer) (ids, urls []string) {
+func following(t *testing.T, h http.Handler, a *answer, header ...string) (ids, urls []string) {
 	t.Helper()
 	for {
 		if a.Code != 200 {
@@ -246,9 +254,7 @@ func following(t *testing.T, h http.Handler, a *answer) (ids, urls []string) {
 			return ids, urls
 		}
 		urls = append(urls, next, a.link("self"))
-		u, err := url.Parse(next)
-		require.NoError(t, err)
-		a = get(t, h, u.RequestURI())
+		a = get(t, h, a.path(t, "next"), header...)
 	}
 }
 

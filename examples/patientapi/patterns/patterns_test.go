@@ -148,43 +148,33 @@ func flood(ctx context.Context, r *tested, n int) (ok, refused, other int) {
 	return ok, refused, other
 }
 
-func TestNaiveRunsEverythingAtOnce(t *testing.T) {
-	each(t, []string{Naive}, setup{Store: store(t, second), Workers: 1}, func(t *testing.T, r *tested) {
-		start := time.Now()
-		ok, refused, other := flood(t.Context(), r, 500)
-		if took := time.Since(start); ok != 500 || refused+other != 0 || took != time.Second || r.Stats().Peak != 500 {
-			t.Errorf("%d ok, %d refused, %d other in %v, peak %d", ok, refused, other, took, r.Stats().Peak)
-		}
-	})
-}
-
-func TestBoundedPatternsRunAndQueueWhatTheyMay(t *testing.T) {
-	each(t, bounded, setup{Store: store(t, second), Workers: 4, QueueSize: 8}, func(t *testing.T, r *tested) {
-		start := time.Now()
-		ok, refused, other := flood(t.Context(), r, 50)
-		if took := time.Since(start); ok != 12 || refused != 38 || other != 0 || took != 3*time.Second {
-			t.Errorf("%d ok, %d refused, %d other in %v; want 12, 38, 0 in 3s", ok, refused, other, took)
-		}
-		if s := r.Stats(); s.Peak != 4 || s.Reasons["queue_full"] != 38 || s.Rejected != 38 {
-			t.Errorf("peak %d, reasons %v", s.Peak, s.Reasons)
-		}
-	})
-}
-
-func TestQueueWaitIsForRoomInAFullQueue(t *testing.T) {
-	cfg := setup{Store: store(t, second), Workers: 1, QueueSize: 1, QueueWait: 1500 * time.Millisecond}
-	each(t, []string{WorkerPool, Optimized}, cfg, func(t *testing.T, r *tested) {
-		// One runs, one is queued, one finds room after 1 s, the fourth after 2 s
-		// would be too late.
-		start := time.Now()
-		ok, refused, other := flood(t.Context(), r, 4)
-		if took := time.Since(start); ok != 3 || refused != 1 || other != 0 || took != 3*time.Second {
-			t.Errorf("%d ok, %d refused, %d other in %v; want 3, 1, 0 in 3s", ok, refused, other, took)
-		}
-		if s := r.Stats(); s.Reasons["wait_too_long"] != 1 {
-			t.Errorf("reasons %v", s.Reasons)
-		}
-	})
+// QueueWait is for room in a full queue: one runs, one is queued, one finds room after 1 s,
+// and after 2 s it would be too late for the fourth.
+func TestWhatRunsAtOnceWhatWaitsAndWhatIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		names  []string
+		cfg    setup
+		n, ok  int
+		took   time.Duration
+		peak   int
+		reason string
+	}{
+		{[]string{Naive}, setup{Workers: 1}, 500, 500, time.Second, 500, ""},
+		{bounded, setup{Workers: 4, QueueSize: 8}, 50, 12, 3 * time.Second, 4, "queue_full"},
+		{[]string{WorkerPool, Optimized}, setup{Workers: 1, QueueSize: 1, QueueWait: 1500 * time.Millisecond}, 4, 3, 3 * time.Second, 1, "wait_too_long"},
+	} {
+		c.cfg.Store = store(t, second)
+		each(t, c.names, c.cfg, func(t *testing.T, r *tested) {
+			start := time.Now()
+			ok, refused, other := flood(t.Context(), r, c.n)
+			if took := time.Since(start); ok != c.ok || refused != c.n-c.ok || other != 0 || took != c.took {
+				t.Errorf("%d ok, %d refused, %d other in %v; want %d in %v", ok, refused, other, took, c.ok, c.took)
+			}
+			if s := r.Stats(); s.Peak != c.peak || s.Rejected != uint64(refused) || refused > 0 && s.Reasons[c.reason] != uint64(refused) {
+				t.Errorf("peak %d, reasons %v", s.Peak, s.Reasons)
+			}
+		})
+	}
 }
 
 var bad = map[string]func(){

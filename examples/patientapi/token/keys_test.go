@@ -149,33 +149,23 @@ func TestManyWhoLookAtOneTimeReadOnce(t *testing.T) {
 	})
 }
 
-func TestWatchRenewsAndKeepsWhatItHasWhenItCannot(t *testing.T) {
+func TestWatchRenews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		var mu sync.Mutex
-		set, fails := setOf(ecKey(t)), error(nil)
-		k := keysOf(t, func(context.Context) ([]byte, error) { mu.Lock(); defer mu.Unlock(); return set, fails })
-		k.logger = slog.New(slog.NewTextHandler(&log, nil))
+		ec, rs := setOf(ecKey(t)), setOf(rsaKey(t, 2048))
+		began := time.Now()
+		k := keysOf(t, func(context.Context) ([]byte, error) {
+			if time.Since(began) < period {
+				return ec, nil
+			}
+			return rs, nil
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { k.Watch(ctx) })
-		change := func(text []byte, err error) {
-			mu.Lock()
-			set, fails = text, err
-			mu.Unlock()
-			time.Sleep(period)
-			synctest.Wait()
-		}
-		change(nil, errors.New("gone"))
-		if _, ok, _ := k.find(t.Context(), "ec"); !ok || strings.Count(log.String(), "cannot be read") < 1 {
-			t.Errorf("found is %v\n%s", ok, &log)
-		}
-		change(setOf(rsaKey(t, 2048)), nil)
-		if _, ok, _ := k.find(t.Context(), "ec"); ok {
-			t.Error("a key that is gone is known")
-		}
-		if _, ok, _ := k.find(t.Context(), "rsa"); !ok {
-			t.Error("a key that is there is not known")
+		time.Sleep(period)
+		synctest.Wait()
+		if known := k.now.Load().keys; len(known) != 1 || known["rsa"].public == nil {
+			t.Errorf("known are %v", known)
 		}
 		cancel()
 		wg.Wait()
