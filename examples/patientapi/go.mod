@@ -12,6 +12,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spillway-go/spillway v0.0.0
 	github.com/spillway-go/spillway/jobqueue v0.0.0
+	github.com/spillway-go/spillway/load v0.0.0
 	github.com/spillway-go/spillway/metricsprom v0.0.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0
@@ -68,5 +69,6 @@ require (
 replace (
 	github.com/spillway-go/spillway => ../..
 	github.com/spillway-go/spillway/jobqueue => ../../jobqueue
+	github.com/spillway-go/spillway/load => ../../load
 	github.com/spillway-go/spillway/metricsprom => ../../metricsprom
 )

@@ -17,9 +17,9 @@ import (
 	"github.com/spillway-go/spillway/examples/patientapi/directory"
 	"github.com/spillway-go/spillway/examples/patientapi/front"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
-	"github.com/spillway-go/spillway/examples/patientapi/probe"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
 	"github.com/spillway-go/spillway/limiter"
+	process "github.com/spillway-go/spillway/load/usage"
 )
 
 // ErrUsage is matched by errors that the user can mend by another command line
@@ -152,7 +152,7 @@ type Report struct {
 	Store    string         `json:"store"`
 	Requests front.Outcomes `json:"requests"`
 	Runner   patterns.Stats `json:"runner"`
-	Process  probe.Usage    `json:"process"` // from ready to drained
+	Process  process.Usage  `json:"process"` // from ready to drained
 
 	StoreCalls       uint64                  `json:"store_calls"`
 	StoreFailures    uint64                  `json:"store_failures"` // injected

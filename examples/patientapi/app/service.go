@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/examples/patientapi"
-	"github.com/spillway-go/spillway/examples/patientapi/probe"
+	process "github.com/spillway-go/spillway/load/usage"
 )
 
 // service is one run, from opened to drained.
@@ -39,7 +39,7 @@ func (s *service) run(ctx context.Context, stdout io.Writer) error {
 	go func() { failed <- serve(bounded(srv, s.listener, s.cmd.Listen.MaxConnections)) }()
 
 	s.api.SetReady(true)
-	measured := probe.Start()
+	measured := process.Start()
 	s.announce(stdout, s.listener.Addr().String())
 
 	select {
@@ -120,9 +120,9 @@ func (s *service) announce(stdout io.Writer, addr string) {
 	}
 }
 
-func (s *service) report(usage probe.Usage) *Report {
+func (s *service) report(used process.Usage) *Report {
 	r := &Report{
-		Pattern: s.cmd.Pattern.Name, Store: s.cmd.Store.kind(), Requests: s.api.Outcomes(), Runner: s.runner.Stats(), Process: usage,
+		Pattern: s.cmd.Pattern.Name, Store: s.cmd.Store.kind(), Requests: s.api.Outcomes(), Runner: s.runner.Stats(), Process: used,
 		StoreCalls: s.store.Calls(), StoreFailures: s.store.Failures(),
 		StoreMeanLatency: s.store.MeanLatency().Seconds(), PeakStoreCalls: s.store.PeakCalls(),
 		Clinicians: s.clinicians.Stats(), Audit: s.records.stats(),

@@ -57,6 +57,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
+	github.com/spillway-go/spillway/load v0.0.0 // indirect
 	github.com/spillway-go/spillway/metricsprom v0.0.0 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -91,5 +92,6 @@ replace (
 	github.com/spillway-go/spillway => ../../..
 	github.com/spillway-go/spillway/examples/patientapi => ..
 	github.com/spillway-go/spillway/jobqueue => ../../../jobqueue
+	github.com/spillway-go/spillway/load => ../../../load
 	github.com/spillway-go/spillway/metricsprom => ../../../metricsprom
 )
