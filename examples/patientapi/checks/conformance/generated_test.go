@@ -4,107 +4,101 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net/http"
-	"path/filepath"
-	"regexp/syntax"
+	urlpath "path"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/spillway-go/spillway/examples/patientapi"
 	"github.com/spillway-go/spillway/examples/patientapi/checks/conformance/client"
 	"github.com/spillway-go/spillway/examples/patientapi/httpapi"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/accesstest"
 	"github.com/spillway-go/spillway/examples/patientapi/internal/require"
 	"github.com/spillway-go/spillway/examples/patientapi/patterns"
 	"github.com/spillway-go/spillway/examples/patientapi/simulated"
-	"github.com/spillway-go/spillway/examples/patientapi/sqlite"
 )
 
-// inputs is how many inputs each operation is given on each store, for each seed.
-const inputs = 250
+// spoiled returns a text, and the text with each character replaced or removed, and with one more in each place.
+func spoiled(text string) []string {
+	all := []string{text, strings.Repeat(text, 30), ""}
+	runes := []rune(text)
+	for at := range len(runes) + 1 {
+		for _, r := range " \n\x00/%&;.'é\u00a0\u2028P0@" {
+			all = append(all, string(runes[:at])+string(r)+string(runes[at:]))
+			if at < len(runes) {
+				all = append(all, string(runes[:at])+string(r)+string(runes[at+1:]))
+			}
+		}
+		if at < len(runes) {
+			all = append(all, string(runes[:at])+string(runes[at+1:]))
+		}
+	}
+	return all
+}
 
-const population = 200
-
-type store interface {
-	patientapi.Store
-	io.Closer
+// bodies are those of a batch, good and bad.
+func bodies() []string {
+	all := []string{
+		"", "{", "null", "1.5", `"P000001"`, "[]", "{}", `{"":1}`, `{"ids":null}`, `{"ids":"P000001"}`, `{"ids":[1]}`, `{"ids":[null]}`, `{"ids":[["P000001"]]}`, `{"ids":[{}]}`,
+		`{"IDs":["P000001"]}`, `{"ids":["P000001"],"id":1}`, `{"ids":["P000001","P000001","P999999"]}`, `{"ids":["P000001","P1"]}`,
+	}
+	for _, n := range []int{0, 1, 99, 100, 101} {
+		all = append(all, `{"ids":[`+strings.TrimSuffix(strings.Repeat(`"P000001",`, n), ",")+`]}`)
+	}
+	return all
 }
 
 // The generated client sends what the schemas allow and what they forbid. What
 // they allow is not refused as bad input, what they forbid always is, and every
 // answer is one that the document describes and the client understands.
-func TestGeneratedClientFindsNoContradiction(t *testing.T) {
-	generatedClient(t, 1)
-}
-
-// generatedClient drives a client of generated inputs against every store.
-func generatedClient(t *testing.T, seed uint64) {
-	t.Helper()
-	t.Logf("seed %d", seed)
-	for name, open := range map[string]func() (store, error){
-		"simulated": func() (store, error) { return simulated.New(population, 1) },
-		"sqlite": func() (store, error) {
-			file := filepath.Join(t.TempDir(), "patients.db")
-			return sqlite.OpenSet(t.Context(), file, sqlite.Set{Patients: population, Seed: 1}, sqlite.Options{}, nil)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			store, err := open()
-			require.NoError(t, err)
-			t.Cleanup(func() { store.Close() })
-			base, _ := serve(t, store, patterns.Optimized, httpapi.Config{})
-			d := newDriver(t, base, seed)
-			for range inputs {
-				d.getPatient()
-				d.findPatient()
-				d.findClinicians()
-				d.getPatients()
-				d.getAnything()
-			}
-			d.balanced()
-		})
+func FuzzGeneratedClient(f *testing.F) {
+	ids, emails, orgs, bodies := spoiled("P000007"), spoiled("o'n.x+y@b-c.example"), spoiled("Weir Rd Årstad"), bodies()
+	for r := rune(1); r <= utf8.MaxRune; r += 9973 {
+		orgs = append(orgs, "Weir "+string(r))
 	}
+	for n := range 2 { // as long as they may be, and longer
+		emails, orgs = append(emails, strings.Repeat("a", 244+n)+"@b.example"), append(orgs, strings.Repeat("Å", 200+n))
+	}
+	for i, email := range emails {
+		f.Add(ids[i%len(ids)], email, "Weir Road Surgery", bodies[i%len(bodies)])
+	}
+	for _, org := range orgs {
+		f.Add("P000001", "a@b.example", org, "{}")
+	}
+	store, err := simulated.New(200, 1)
+	require.NoError(f, err)
+	base, _ := serve(f, store, patterns.Optimized, httpapi.Config{})
+	spec := read(f)
+	f.Fuzz(func(t *testing.T, id, email, org, body string) {
+		if !utf8.ValidString(id + email + org + body) {
+			return // of which JSON knows nothing
+		}
+		d := newDriver(t, base, spec)
+		if urlpath.Clean("/"+id) == "/"+id && id != "" { // others make another path
+			d.getPatient(id)
+		}
+		d.findPatient(id)
+		d.findClinicians(email, org)
+		d.getPatients(body)
+	})
 }
 
 // driver drives the client.
 type driver struct {
 	t      *testing.T
-	rand   *rand.Rand
 	spec   *specification
 	client *client.ClientWithResponses
-	ops    map[string]operation
 	last   *http.Response // of the client's last request
-	counts map[string]*[2]int
-
-	byPath, byQuery, email, org, batch *jsonschema.Schema
 }
 
-func newDriver(t *testing.T, base string, seed uint64) *driver {
+func newDriver(t *testing.T, base string, spec *specification) *driver {
 	t.Helper()
-	d := &driver{t: t, rand: rand.New(rand.NewPCG(seed, 0)), spec: read(t), ops: map[string]operation{}, counts: map[string]*[2]int{}}
-	for _, op := range d.spec.operations() {
-		d.ops[op.ID], d.counts[op.ID] = op, new([2]int)
-	}
+	d := &driver{t: t, spec: spec}
 	var err error
-	if d.client, err = client.NewClientWithResponses(base, client.WithHTTPClient(d)); err != nil {
-		t.Fatal(err)
-	}
-	parameter := func(path, name string) *jsonschema.Schema {
-		for i, p := range d.spec.paths[path]["get"].Parameters {
-			if p.Name == name {
-				return d.spec.schema(t, path, "get", "parameters", fmt.Sprint(i), "schema")
-			}
-		}
-		t.Fatalf("%s has no %s", path, name)
-		return nil
-	}
-	d.byPath, d.byQuery = parameter("/api/v1/patients/{id}", "id"), parameter("/api/v1/patients", "id")
-	d.email, d.org = parameter("/api/v1/clinicians", "email"), parameter("/api/v1/clinicians", "org")
-	d.batch = d.spec.schema(t, "/api/v1/patients:batch", "post", "requestBody", "content", "application~1json", "schema")
+	d.client, err = client.NewClientWithResponses(base, client.WithHTTPClient(d))
+	require.NoError(t, err)
 	return d
 }
 
@@ -113,8 +107,8 @@ func (d *driver) Do(r *http.Request) (resp *http.Response, err error) {
 	r.Header.Set("Authorization", accesstest.Clinician)
 	d.last, err = http.DefaultClient.Do(r)
 	if err == nil {
-		for id, op := range d.ops {
-			if sample := samples[id]("http://x"); sample.Method == r.Method && (sample.URL.Path == r.URL.Path || id == "getPatient" && strings.HasPrefix(r.URL.Path, "/api/v1/patients/")) {
+		for _, op := range d.spec.operations() {
+			if sample := samples[op.ID]("http://x"); sample.Method == r.Method && (sample.URL.Path == r.URL.Path || op.ID == "getPatient" && strings.HasPrefix(r.URL.Path, "/api/v1/patients/")) {
 				d.spec.answered(d.t, op, d.last)
 			}
 		}
@@ -122,211 +116,70 @@ func (d *driver) Do(r *http.Request) (resp *http.Response, err error) {
 	return d.last, err
 }
 
-// judge compares what became of an input with what the schemas say of it.
-func (d *driver) judge(op string, allowed bool, err error, input any) {
+// parameter is the schema of a parameter of GET.
+func (d *driver) parameter(path, name string) *jsonschema.Schema {
+	for i, p := range d.spec.paths[path]["get"].Parameters {
+		if p.Name == name {
+			return d.spec.schema(d.t, path, "get", "parameters", fmt.Sprint(i), "schema")
+		}
+	}
+	d.t.Fatalf("%s has no %s", path, name)
+	return nil
+}
+
+// judge compares what became of an input with what the schemas say of it, and reports whether it
+// was answered.
+func (d *driver) judge(allowed bool, err error, input ...string) (answered bool) {
 	d.t.Helper()
-	if err != nil {
-		d.t.Fatalf("%s %q: the client: %v", op, input, err)
-	}
-	if status := d.last.StatusCode; allowed && status != 200 && status != 404 || !allowed && status != 400 {
-		d.t.Errorf("%s %q: allowed is %v, answered %d", op, input, allowed, status)
-	}
-	if allowed {
-		d.counts[op][0]++
-	} else {
-		d.counts[op][1]++
-	}
-}
-
-// balanced fails if what was sent tells nothing.
-func (d *driver) balanced() {
-	for op, n := range d.counts {
-		if n[0] < inputs/10 || n[1] < inputs/10 {
-			d.t.Errorf("%s: %d allowed and %d forbidden inputs are too few", op, n[0], n[1])
-		}
-	}
-}
-
-func (d *driver) getPatient() {
-	id := d.text(d.byPath)
-	if id == "" || id == "." || id == ".." {
-		return // these make another path
-	}
-	answer, err := d.client.GetPatientWithResponse(d.t.Context(), id)
-	d.judge("getPatient", valid(d.byPath, id), err, id)
-	if d.last.StatusCode == 200 && (answer.JSON200 == nil || answer.JSON200.Id != id) {
-		d.t.Errorf("asked for %q, got %+v", id, answer.JSON200)
-	}
-}
-
-func (d *driver) findPatient() {
-	id := d.text(d.byQuery)
-	answer, err := d.client.FindPatientWithResponse(d.t.Context(), &client.FindPatientParams{Id: id})
-	d.judge("findPatient", valid(d.byQuery, id), err, id)
-	if d.last.StatusCode == 200 && (answer.JSON200 == nil || answer.JSON200.Id != id) {
-		d.t.Errorf("asked for %q, got %+v", id, answer.JSON200)
-	}
-}
-
-func (d *driver) findClinicians() {
-	params := &client.FindCliniciansParams{Email: d.text(d.email), Org: d.text(d.org)}
-	known := d.rand.IntN(3) == 0
-	if known {
-		c := patientapi.Generator{Seed: 1}.Clinician(1 + d.rand.IntN(patientapi.Clinicians))
-		params.Email, params.Org = c.Mailboxes()[d.rand.IntN(2)], c.Organisation
-	}
-	if n := d.rand.IntN(3); n > 0 {
-		cache := n == 1
-		params.Cache = &cache
-	}
-	answer, err := d.client.FindCliniciansWithResponse(d.t.Context(), params)
-	d.judge("findClinicians", valid(d.email, params.Email) && valid(d.org, params.Org), err, *params)
-	if known && (answer.JSON200 == nil || len(answer.JSON200.Clinicians) == 0) {
-		d.t.Errorf("nobody is found for %+v", params)
-	}
-}
-
-func (d *driver) getPatients() {
-	body := client.GetPatientsJSONRequestBody{}
-	for range d.size() {
-		id := patientapi.FormatID(d.rand.IntN(2 * population))
-		if d.rand.IntN(100) == 0 {
-			id = d.text(d.byPath)
-		}
-		body.Ids = append(body.Ids, id)
-	}
-	answer, err := d.client.GetPatientsWithResponse(d.t.Context(), body)
-	sent, _ := json.Marshal(body)
-	d.judge("getPatients", validJSON(d.batch, sent), err, body.Ids)
-	if got := answer.JSON200; d.last.StatusCode == 200 && (got == nil || len(got.Patients)+len(got.Missing) != len(body.Ids)) {
-		d.t.Errorf("%d were asked for, got %s", len(body.Ids), answer.Body)
-	}
-}
-
-// getAnything sends JSON of any shape.
-func (d *driver) getAnything() {
-	sent, _ := json.Marshal(d.value(3))
-	_, err := d.client.GetPatientsWithBodyWithResponse(d.t.Context(), "application/json", bytes.NewReader(sent))
-	d.judge("getPatients", validJSON(d.batch, sent), err, sent)
-}
-
-func (d *driver) size() int {
-	if edges := []int{0, 1, 100, 101}; d.rand.IntN(4) == 0 {
-		return edges[d.rand.IntN(len(edges))]
-	}
-	return d.rand.IntN(8)
-}
-
-func (d *driver) value(depth int) any {
-	switch n := d.rand.IntN(10); {
-	case n < 3 && depth > 0:
-		members := map[string]any{}
-		for range d.rand.IntN(3) {
-			members[[]string{"ids", "id", "IDs", ""}[d.rand.IntN(4)]] = d.value(depth - 1)
-		}
-		return members
-	case n < 5 && depth > 0:
-		list := []any{}
-		for range d.rand.IntN(3) {
-			list = append(list, d.value(depth-1))
-		}
-		return list
-	case n < 6:
-		return map[string]any{"ids": []string{d.text(d.byPath)}}
-	case n < 8:
-		return d.text(d.byPath)
-	}
-	return []any{nil, true, 1.5, -1, "P000001"}[d.rand.IntN(5)]
-}
-
-// text makes a text that the schema allows, in most cases or by chance.
-func (d *driver) text(s *jsonschema.Schema) string {
-	expression, err := syntax.Parse(s.Pattern.String(), syntax.Perl)
 	require.NoError(d.t, err)
-	var b strings.Builder
-	d.match(&b, expression.Simplify())
-	text := b.String()
-	for range max(0, d.rand.IntN(5)-2) {
-		text = d.mutated(text)
+	if status := d.last.StatusCode; allowed && status != 200 && status != 404 || !allowed && status != 400 {
+		d.t.Errorf("%q: allowed is %v, answered %d", input, allowed, status)
 	}
-	return text
+	return d.last.StatusCode == 200
 }
 
-// match writes something that matches re.
-func (d *driver) match(b *strings.Builder, re *syntax.Regexp) {
-	switch re.Op {
-	case syntax.OpLiteral:
-		b.WriteString(string(re.Rune))
-	case syntax.OpCharClass:
-		// Mostly what people write, and anything at times.
-		if re.Rune[0] <= '~' && d.rand.IntN(4) > 0 {
-			for {
-				if r := rune(' ' + d.rand.IntN('~'-' '+1)); within(re.Rune, r) {
-					b.WriteRune(r)
-					return
-				}
-			}
-		}
-		for {
-			i := d.rand.IntN(len(re.Rune)/2) * 2
-			r := re.Rune[i] + rune(d.rand.IntN(int(re.Rune[i+1]-re.Rune[i])+1))
-			if r < 0xD800 || r > 0xDFFF {
-				b.WriteRune(r)
-				return
-			}
-		}
-	case syntax.OpConcat, syntax.OpCapture:
-		for _, sub := range re.Sub {
-			d.match(b, sub)
-		}
-	case syntax.OpAlternate:
-		d.match(b, re.Sub[d.rand.IntN(len(re.Sub))])
-	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest:
-		most := 6
-		if re.Op == syntax.OpQuest {
-			most = 1
-		} else if d.rand.IntN(20) == 0 {
-			most = 300
-		}
-		least := 0
-		if re.Op == syntax.OpPlus {
-			least = 1
-		}
-		for range least + d.rand.IntN(most+1) {
-			if d.match(b, re.Sub[0]); b.Len() > 2000 {
-				return
-			}
-		}
+func (d *driver) getPatient(id string) {
+	answer, err := d.client.GetPatientWithResponse(d.t.Context(), id)
+	if d.judge(valid(d.parameter("/api/v1/patients/{id}", "id"), id), err, id) && (answer.JSON200 == nil || answer.JSON200.Id != id) {
+		d.t.Errorf("asked for %q, got %+v", id, answer.JSON200)
 	}
 }
 
-func within(ranges []rune, r rune) bool {
-	for i := 0; i < len(ranges); i += 2 {
-		if ranges[i] <= r && r <= ranges[i+1] {
-			return true
-		}
+func (d *driver) findPatient(id string) {
+	answer, err := d.client.FindPatientWithResponse(d.t.Context(), &client.FindPatientParams{Id: id})
+	if d.judge(valid(d.parameter("/api/v1/patients", "id"), id), err, id) && (answer.JSON200 == nil || answer.JSON200.Id != id) {
+		d.t.Errorf("asked for %q, got %+v", id, answer.JSON200)
 	}
-	return false
 }
 
-// mutated changes one character.
-func (d *driver) mutated(text string) string {
-	runes := []rune(text)
-	at := d.rand.IntN(len(runes) + 1)
-	r := []rune(" \t\n\x00/%?#&;+.\"'é€\u00a0\u2028\U0001F600P0@")[d.rand.IntN(22)]
-	switch {
-	case at == len(runes) || d.rand.IntN(3) == 0:
-		return string(runes[:at]) + string(r) + string(runes[at:])
-	case d.rand.IntN(2) == 0:
-		return string(runes[:at]) + string(runes[at+1:])
+func (d *driver) findClinicians(email, org string) {
+	const path = "/api/v1/clinicians"
+	answer, err := d.client.FindCliniciansWithResponse(d.t.Context(), &client.FindCliniciansParams{Email: email, Org: org})
+	if d.judge(valid(d.parameter(path, "email"), email) && valid(d.parameter(path, "org"), org), err, email, org) && answer.JSON200 == nil {
+		d.t.Errorf("%s", answer.Body)
 	}
-	runes[at] = r
-	return string(runes)
+}
+
+func (d *driver) getPatients(body string) {
+	var sent any
+	if json.Unmarshal([]byte(body), &sent) == nil { // as a program writes it: no member twice
+		text, err := json.Marshal(sent)
+		require.NoError(d.t, err)
+		body = string(text)
+	}
+	if len(body) > 16<<10 {
+		return
+	}
+	schema := d.spec.schema(d.t, "/api/v1/patients:batch", "post", "requestBody", "content", "application~1json", "schema")
+	answer, err := d.client.GetPatientsWithBodyWithResponse(d.t.Context(), "application/json", strings.NewReader(body))
+	value, malformed := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(body)))
+	if !d.judge(malformed == nil && valid(schema, value), err, body) {
+		return
+	}
+	ids := sent.(map[string]any)["ids"].([]any)
+	if got := answer.JSON200; got == nil || len(got.Patients)+len(got.Missing) != len(ids) {
+		d.t.Errorf("%d were asked for, got %s", len(ids), answer.Body)
+	}
 }
 
 func valid(s *jsonschema.Schema, v any) bool { return s.Validate(v) == nil }
-
-func validJSON(s *jsonschema.Schema, text []byte) bool {
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	return err == nil && valid(s, v)
-}

@@ -28,7 +28,7 @@ import (
 )
 
 // serve serves the API over store on loopback, with every access on record.
-func serve(t *testing.T, store patientapi.Store, pattern string, cfg httpapi.Config) (url string, runner *patterns.Runner) {
+func serve(t testing.TB, store patientapi.Store, pattern string, cfg httpapi.Config) (url string, runner *patterns.Runner) {
 	t.Helper()
 	runner, err := patterns.New(pattern, patterns.Config{Workers: 4, QueueSize: 16})
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ type response struct {
 
 const location = "openapi.json"
 
-func read(t *testing.T) *specification {
+func read(t testing.TB) *specification {
 	t.Helper()
 	doc, err := libopenapi.NewDocument(Document)
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func read(t *testing.T) *specification {
 }
 
 // schema compiles the schema that a pointer leads to, from the path on.
-func (s *specification) schema(t *testing.T, path string, tokens ...string) *jsonschema.Schema {
+func (s *specification) schema(t testing.TB, path string, tokens ...string) *jsonschema.Schema {
 	t.Helper()
 	pointer := "paths/" + strings.ReplaceAll(strings.ReplaceAll(path, "/", "~1"), "{", "%7B")
 	schema, err := s.schemas.Compile(location + "#/" + strings.ReplaceAll(pointer, "}", "%7D") + "/" + strings.Join(tokens, "/"))
@@ -165,7 +165,7 @@ func request(method, url, body string) *http.Request {
 
 // answered checks that the document describes the answer to an operation, and
 // leaves its body to be read again.
-func (s *specification) answered(t *testing.T, op operation, resp *http.Response) (body []byte) {
+func (s *specification) answered(t testing.TB, op operation, resp *http.Response) (body []byte) {
 	t.Helper()
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
@@ -197,33 +197,6 @@ func (s *specification) operations() (all []operation) {
 	}
 	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.ID, b.ID) })
 	return all
-}
-
-// scripted is a store that fails as the test says.
-type scripted struct {
-	patientapi.Store
-	fails func(context.Context) error
-}
-
-func (s scripted) Patient(ctx context.Context, id string, dst *patientapi.Patient) error {
-	if err := s.fails(ctx); err != nil {
-		return err
-	}
-	return s.Store.Patient(ctx, id, dst)
-}
-
-func (s scripted) Patients(ctx context.Context, ids []string, dst *patientapi.Batch) error {
-	if err := s.fails(ctx); err != nil {
-		return err
-	}
-	return s.Store.Patients(ctx, ids, dst)
-}
-
-func (s scripted) Clinicians(ctx context.Context, q patientapi.ClinicianQuery) ([]patientapi.Clinician, error) {
-	if err := s.fails(ctx); err != nil {
-		return nil, err
-	}
-	return s.Store.Clinicians(ctx, q)
 }
 
 const moment = time.Millisecond // for what is never going to happen in time
