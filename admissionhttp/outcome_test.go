@@ -63,12 +63,6 @@ func TestWhatAnAnswerTeaches(t *testing.T) {
 	}
 }
 
-func adaptive(t *testing.T) *limiter.Limiter {
-	t.Helper()
-	lim := must(limiter.New(limiter.Config{}))
-	return lim
-}
-
 func TestAPanicIsAFailureAndNoSample(t *testing.T) {
 	lim, ends := taught(t, 1)
 	h := middleware(t, admissionhttp.Config{Limiter: lim})(ending)
