@@ -6,8 +6,9 @@ and beside a bare httputil.ReverseProxy, in front of services whose capacity nob
 
 Needs go, nginx and node. A service works on four requests at a time, 20 ms each, and the others wait: 200
 requests a second. Clients come in an open loop and leave after a second. Each figure is the median of the
-repeats, with the lowest and the highest. The last columns are ratios within a repeat to the best limit_conn
-of that repeat, and A/A is one limit_conn measured twice. Everything is on this machine: leave it alone meanwhile. What a proxy used of the processors is read from /proc, so this is for Linux.
+repeats, with the lowest and the highest. The second table has ratios within a repeat: to the best limit_conn of
+that repeat, of one limit_conn to itself (A/A), and to a bare ReverseProxy. Everything is on this machine: leave it
+alone meanwhile. What a proxy used of the processors is read from /proc, so this is for Linux.
 """
 import argparse, json, os, shutil, signal, socket, statistics, subprocess, sys, tempfile, time, urllib.request
 

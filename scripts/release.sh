@@ -101,8 +101,8 @@ for folder in $order; do
 	done
 	go -C "$folder" mod edit "${edits[@]}"
 	if ! go -C "$folder" mod tidy 2>"$work/said"; then
-		tail -n 3 "$work/said" >&2
-		[ -z "$dry" ] || fail "a dry run finds no module that is not in the cache: run bash scripts/tidy.sh with a network, then try again"
+		cat "$work/said" >&2
+		[ -z "$dry" ] || fail "a dry run uses no network, and a module may be missing from the cache: run bash scripts/tidy.sh with a network, then try again"
 		exit 1
 	fi
 	# Nobody could install a program of a module with an exclude. Without it tidy may need a module
