@@ -15,6 +15,8 @@ import (
 	"github.com/spillway-go/spillway/internal/await"
 	"github.com/spillway-go/spillway/internal/logtest"
 	"github.com/spillway-go/spillway/jobqueue"
+	"github.com/spillway-go/spillway/jobqueue/embedded"
+	"github.com/spillway-go/spillway/jobqueue/jetstream"
 	"github.com/spillway-go/spillway/jobqueue/memory"
 )
 
@@ -142,6 +144,36 @@ func TestAFullQueueLeavesTheRowsAndIsTriedAgain(t *testing.T) {
 		done := worker(t, q)
 		await.True(t, "all are done", func() bool { return len(done()) == 6 })
 		await.True(t, "the log says that it goes on", func() bool { return said.With("relayed again") != "" })
+	})
+}
+
+func TestAnEngineThatGoesAwayAndComesBack(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, s site) {
+		cfg := embedded.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"}
+		server := serve(t, cfg)
+		cfg.Listen = strings.TrimPrefix(server.URL(), "nats://")
+		q := overJetStream(t, jetstream.Config{URL: server.URL(), Wait: 300 * time.Millisecond})
+		b := open(t, s, q, Config{})
+		begin(t, b)
+		commit(t, b, jobqueue.Job{Key: "before"})
+		empty(t, b)
+		noError(t, server.Close(context.Background()))
+		commit(t, b, jobqueue.Job{Key: "away"}) // the caller does not notice
+		await.True(t, "it backs off", func() bool { return stats(t, b).Failures >= 2 })
+		if n := stats(t, b); n.Waiting != 1 || n.Refused != 0 {
+			t.Errorf("%+v", n)
+		}
+		await.True(t, "the server starts", func() bool { // another process may briefly have the port
+			again, err := embedded.Start(cfg)
+			if err == nil {
+				t.Cleanup(func() { _ = again.Close(context.Background()) })
+			}
+			return err == nil
+		})
+		done := worker(t, q)
+		empty(t, b)
+		await.True(t, "both are done", func() bool { return done()["before"] > 0 && done()["away"] > 0 })
 	})
 }
 
